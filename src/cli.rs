@@ -1,0 +1,151 @@
+//! The command line: options, the library that they name, and one file for each command.
+//!
+//! Without a command it serves MCP on stdio. The commands use the same library and the same expansion, and no protocol.
+
+mod check;
+mod expand;
+mod list;
+mod output;
+
+use crate::library::Library;
+use crate::server::Server;
+use crate::transport::stdio;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A list of directories, separated as in `PATH`; `--prompts` goes before it.
+const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
+
+const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
+                     kept in a Markdown file";
+
+const EXAMPLES: &str = "\
+Examples:
+  prompt-expander list                          which prompts there are
+  prompt-expander expand research solar cells   what `:research solar cells` gives
+  git diff | prompt-expander expand review      the same with standard input
+  prompt-expander check                         what is wrong with your files
+
+  codex mcp add prompts -- prompt-expander      add it to Codex, and type
+                                                `:research solar cells` there
+
+Your prompts:
+  Markdown files in the folder `prompt-expander/prompts` of your configuration
+  directory (on Linux ~/.config), or in the folders that --prompts names.
+  `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
+  A file of yours goes before a shipped one of the same name.";
+
+#[derive(Debug, Parser)]
+#[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+#[command(long_about = format!("{ABOUT}.\n\nWithout a command it serves MCP on standard input and output, which is how \
+                               an agent starts it."))]
+struct Cli {
+    #[command(flatten)]
+    source: PromptSource,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+struct PromptSource {
+    /// A folder of prompt files; may be repeated, the first that has a name wins
+    ///
+    /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
+    /// that the folder `prompt-expander/prompts` of your configuration directory.
+    #[arg(long, value_name = "DIR", global = true)]
+    prompts: Vec<PathBuf>,
+    /// Leave out the prompts that ship with the program
+    #[arg(long, global = true)]
+    no_builtin: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List all prompts with their descriptions
+    ///
+    /// On a terminal in columns; else one line a prompt, name and description separated by a tab. What should be a
+    /// prompt but cannot be read goes to standard error.
+    List(list::List),
+    /// Print what an agent gets for `:NAME INPUT`
+    Expand(expand::Expand),
+    /// Tell what is wrong with prompt files: place, reason, repair
+    ///
+    /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
+    /// status is 1 if there are errors.
+    Check(check::Check),
+}
+
+/// Runs the program with these arguments, the first of them its own name; gives the exit status.
+///
+/// 0: it went well. 1: it did not, and standard error says why; for `check`, there are errors. 2: the arguments are
+/// not understood.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    let library = cli.source.library();
+    let result = match cli.command {
+        None => serve(library),
+        Some(Command::List(list)) => list.run(&library),
+        Some(Command::Expand(expand)) => expand.run(&library),
+        Some(Command::Check(check)) => check.run(&library),
+    };
+    match result {
+        Ok(code) => code,
+        // Whoever read our output has enough, as `head` does.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            output::error(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves MCP until the end of input.
+fn serve(library: Library) -> anyhow::Result<ExitCode> {
+    for problem in library.missing() {
+        output::warning(&problem.to_string());
+    }
+    if io::stdin().is_terminal() {
+        writeln!(
+            io::stderr(),
+            "prompt-expander is an MCP server and waits for a client on standard input; end it with Ctrl-D.\n\
+             For people: `prompt-expander list`, `prompt-expander expand research ocean currents`, `prompt-expander --help`."
+        )?;
+    }
+    let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
+    stdio::serve(&mut Server::new(library), &mut input, &mut io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl PromptSource {
+    /// The library that the options, or else the environment, name.
+    fn library(&self) -> Library {
+        let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
+        let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
+        let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
+        if !named.is_empty() {
+            return Library::new(named.iter().map(|path| whole(path)), true, !self.no_builtin);
+        }
+        let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
+        Library::new(own, false, !self.no_builtin)
+    }
+}
+
+/// The path from the root. `~/` is the home directory also where no shell has said so, as in a client's settings.
+fn whole(path: &Path) -> PathBuf {
+    let path = match (path.strip_prefix("~"), dirs::home_dir()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_owned(),
+    };
+    std::path::absolute(&path).unwrap_or(path)
+}

@@ -1,0 +1,60 @@
+//! `prompt-expander expand`: the text that an agent gets, byte for byte.
+
+use crate::library::{Library, Lookup, Unknown};
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use std::io::{self, IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(super) struct Expand {
+    /// The prompt, with or without a colon: `research`, `:git/commit`
+    name: String,
+    /// The text for the prompt: words are joined by one blank; `-`, or none at all while standard input is no terminal,
+    /// takes the text from there. A word that begins with `-` goes behind `--`
+    #[arg(value_name = "INPUT")]
+    input: Vec<String>,
+}
+
+impl Expand {
+    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+        let prompt = match library.find(&self.name) {
+            Lookup::Found(prompt) => prompt,
+            Lookup::Broken(problem) => bail!("{problem}"),
+            Lookup::Unknown(unknown) => return Err(refusal(&unknown)),
+        };
+        let input = match self.input.as_slice() {
+            [dash] if dash == "-" => from_stdin()?,
+            [] if !io::stdin().is_terminal() => from_stdin()?,
+            words => words.join(" "),
+        };
+        let mut text =
+            prompt.expand(&input).map_err(|error| anyhow!("`{}` cannot be expanded: {error}", prompt.name))?;
+        if !text.ends_with('\n') {
+            text.push('\n'); // for the terminal, or the next command; no other byte is ours
+        }
+        let mut stdout = io::stdout().lock(); // not through output::stdout, which would drop escape sequences
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn refusal(unknown: &Unknown) -> anyhow::Error {
+    match unknown {
+        Unknown::NoSuchPrompt { .. } | Unknown::NotACommand { .. } => {
+            anyhow!("{unknown}; `prompt-expander list` shows all prompts")
+        }
+        Unknown::Ambiguous { .. } => anyhow!("{unknown}"),
+        Unknown::WithText { name, .. } => anyhow!("{unknown}: `prompt-expander expand {name} INPUT…`"),
+    }
+}
+
+fn from_stdin() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).context("standard input cannot be read")?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        anyhow!("standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`")
+    })
+}

@@ -1,0 +1,81 @@
+//! How the commands speak: colors on a terminal only, columns for people, plain lines for scripts.
+//!
+//! The only place besides the transport that writes to standard output.
+
+use anstyle::{AnsiColor, Style};
+use std::io::{IsTerminal, Write};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
+pub(super) const FAINT: Style = Style::new().dimmed();
+
+/// Standard output; colors are dropped where it is no terminal, or `NO_COLOR` is set.
+pub(super) fn stdout() -> impl Write {
+    anstream::stdout()
+}
+
+/// The width of the terminal that standard output is, in columns; `None` where it is none.
+pub(super) fn terminal_width() -> Option<usize> {
+    let is_terminal = std::io::stdout().is_terminal();
+    is_terminal.then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
+}
+
+/// Says on standard error why nothing came of it.
+pub(super) fn error(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {message}");
+}
+
+/// Says on standard error what is not as it should be.
+pub(super) fn warning(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
+}
+
+/// A text as one line: every run of blanks, line ends and control characters is one blank.
+pub(super) fn one_line(text: &str) -> String {
+    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// How many columns a text takes on a terminal.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A line cut to a number of columns, with `…` at the end if something was cut.
+pub(super) fn fit(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = |character: &char| {
+        let width = character.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let cut: String = line.chars().take_while(fits).collect();
+    format!("{}…", cut.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_to_columns_not_to_bytes() {
+        for (line, columns, want) in [
+            ("short", 5, "short"),
+            ("longer line", 7, "longer…"),
+            ("longer line", 8, "longer…"),
+            ("要約する", 8, "要約する"),
+            ("要約する", 7, "要約す…"),
+            ("要約する", 6, "要約…"),
+            ("x", 0, "…"),
+        ] {
+            assert_eq!(fit(line, columns), want, "{line} in {columns}");
+        }
+        assert_eq!(one_line(" a\n\tb\u{1b}[31m  c "), "a b [31m c");
+    }
+}

@@ -1,0 +1,193 @@
+//! All prompts of a user: layers of directories, and below them the prompts that ship inside the program.
+//!
+//! The first layer that has a name wins. Nothing is kept between two calls, so that what is on disk is what is served:
+//! an exact name costs one file, a listing reads them all, and only a miss looks at every name.
+
+mod builtin;
+mod dir;
+mod find;
+
+pub use find::{Lookup, Unknown};
+
+use crate::prompt::{Diagnostic, Position, Prompt};
+use crate::wording::printable;
+use dir::Dir;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The layers, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    layers: Vec<Layer>,
+}
+
+#[derive(Debug, Clone)]
+enum Layer {
+    Dir(Dir),
+    Builtin,
+}
+
+/// A file, or a directory, that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Its path below the prompts directory, `/`-separated; for the directory itself, its own path.
+    pub file: String,
+    /// Its whole path.
+    pub path: PathBuf,
+    /// What is wrong with it, and the repair.
+    pub diagnostic: Diagnostic,
+}
+
+impl Problem {
+    /// `path:line:column`, or the path alone, as terminals and editors make a link of it. Control characters in the
+    /// path are escaped.
+    pub fn place(&self) -> String {
+        let path = printable(&self.path.display().to_string());
+        match self.diagnostic.position {
+            Some(Position { line, column }) => format!("{path}:{line}:{column}"),
+            None => path.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    /// `path:line:column: what; repair`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place(), self.diagnostic)
+    }
+}
+
+/// Where a prompt comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file of the user's.
+    File(PathBuf),
+    /// The program itself.
+    Builtin,
+}
+
+/// Every prompt by name, and what should be one but is not.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Sorted by name, in byte order.
+    pub prompts: Vec<(Prompt, Source)>,
+    /// Sorted by layer and path.
+    pub problems: Vec<Problem>,
+}
+
+/// The names of every prompt, without a look into a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Those of the user's directories, sorted.
+    pub own: Vec<String>,
+    /// Those that ship inside the program and are not in `own`, sorted.
+    pub builtin: Vec<String>,
+}
+
+/// What `check` says of all files of all layers.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many files were read, those that another layer hides included.
+    pub files: usize,
+    /// Errors and warnings, sorted by layer, path and place.
+    pub problems: Vec<Problem>,
+}
+
+impl Library {
+    /// A library of these directories, in this order, and below them the shipped prompts, if `builtin`.
+    ///
+    /// `named` tells whether the user named the directories, so that one that is not there is a problem. Nothing is
+    /// read yet.
+    pub fn new(directories: impl IntoIterator<Item = PathBuf>, named: bool, builtin: bool) -> Library {
+        let dirs = directories.into_iter().map(|path| Layer::Dir(Dir { path, named }));
+        Library { layers: dirs.chain(builtin.then_some(Layer::Builtin)).collect() }
+    }
+
+    /// The directories that were named and cannot be read now: a look at each, not into it.
+    pub fn missing(&self) -> Vec<Problem> {
+        self.dirs().filter_map(|dir| dir.missing()).collect()
+    }
+
+    /// The prompt with exactly this name, and nothing but this one file is looked at. A file that has the name and is
+    /// no prompt is a problem; it hides what later layers have.
+    pub fn get(&self, name: &str) -> Option<Result<Prompt, Problem>> {
+        self.layers.iter().find_map(|layer| match layer {
+            Layer::Dir(dir) => dir.get(name),
+            Layer::Builtin => builtin::get(name).map(Ok),
+        })
+    }
+
+    /// Every prompt, read.
+    pub fn list(&self) -> Listing {
+        let mut prompts: BTreeMap<String, Option<(Prompt, Source)>> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for layer in &self.layers {
+            match layer {
+                Layer::Dir(dir) => {
+                    let scan = dir.scan();
+                    problems.extend(scan.problems);
+                    for (name, path) in scan.files {
+                        // A name that is there already, even one of a broken file, hides this one.
+                        prompts.entry(name).or_insert_with_key(|name| match dir.read(name, &path) {
+                            Ok(prompt) => Some((prompt, Source::File(path))),
+                            Err(problem) => {
+                                problems.push(problem);
+                                None
+                            }
+                        });
+                    }
+                }
+                Layer::Builtin => {
+                    for prompt in builtin::all() {
+                        prompts.entry(prompt.name.clone()).or_insert(Some((prompt, Source::Builtin)));
+                    }
+                }
+            }
+        }
+        Listing { prompts: prompts.into_values().flatten().collect(), problems }
+    }
+
+    /// Every name: directories are read, files are not.
+    pub fn names(&self) -> Names {
+        let own: BTreeMap<String, PathBuf> = self.dirs().flat_map(|dir| dir.scan().files).collect();
+        let has_builtin = self.layers.iter().any(|layer| matches!(layer, Layer::Builtin));
+        let builtin = builtin::names().filter(|name| has_builtin && !own.contains_key(*name));
+        Names { builtin: builtin.map(str::to_owned).collect(), own: own.into_keys().collect() }
+    }
+
+    /// Reads every file of every layer, and tells everything that is or looks wrong.
+    pub fn check(&self) -> Report {
+        let mut report = Report::default();
+        for dir in self.dirs() {
+            let scan = dir.scan();
+            let mut problems = [scan.problems, scan.warnings].concat();
+            for (name, path) in scan.files {
+                report.files += 1;
+                match dir.read(&name, &path) {
+                    Ok(prompt) => {
+                        let warnings = prompt.warnings().into_iter();
+                        problems.extend(warnings.map(|diagnostic| dir.problem(&path, diagnostic)));
+                    }
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
+            report.problems.extend(problems);
+        }
+        for prompt in self.layers.iter().filter(|layer| matches!(layer, Layer::Builtin)).flat_map(|_| builtin::all()) {
+            report.files += 1;
+            let path = Path::new("built-in").join(&prompt.name);
+            let problem = |diagnostic| Problem { file: prompt.name.clone(), path: path.clone(), diagnostic };
+            report.problems.extend(prompt.warnings().into_iter().map(problem));
+        }
+        report
+    }
+
+    fn dirs(&self) -> impl Iterator<Item = &Dir> {
+        self.layers.iter().filter_map(|layer| match layer {
+            Layer::Dir(dir) => Some(dir),
+            Layer::Builtin => None,
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! From what was typed to a prompt: the exact name, else the one name that fits, else what was probably meant.
+
+use super::Library;
+use super::Problem;
+use crate::prompt::Prompt;
+use crate::wording::{alternatives, distance, quoted};
+use std::fmt;
+
+/// How many names an error offers.
+const OFFERED: usize = 3;
+
+/// What a command turned out to be.
+#[derive(Debug)]
+pub enum Lookup {
+    /// A prompt.
+    Found(Box<Prompt>),
+    /// A file that has the name and is no prompt.
+    Broken(Problem),
+    /// Nothing that this library has.
+    Unknown(Unknown),
+}
+
+/// Why a command is no prompt. Its `Display` is one line for a person; who speaks to a model adds what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// No prompt has the name; `closest` are the names that may be meant, the most likely first.
+    NoSuchPrompt {
+        /// What was asked for.
+        command: String,
+        /// The names that may be meant.
+        closest: Vec<String>,
+    },
+    /// Several prompts fit equally well.
+    Ambiguous {
+        /// What was asked for.
+        command: String,
+        /// All that fit.
+        fitting: Vec<String>,
+    },
+    /// Name and text came as one.
+    WithText {
+        /// The name of the prompt.
+        name: String,
+        /// What follows it.
+        text: String,
+    },
+    /// The text was never meant as a command.
+    NotACommand {
+        /// What was asked for.
+        command: String,
+        /// What it is instead, with an article.
+        kind: &'static str,
+    },
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unknown::NoSuchPrompt { command, closest } => {
+                write!(f, "no prompt named {}", quoted(command))?;
+                if !closest.is_empty() {
+                    let closest: Vec<&str> = closest.iter().map(String::as_str).collect();
+                    write!(f, "; did you mean {}?", alternatives(&closest))?;
+                }
+                Ok(())
+            }
+            Unknown::Ambiguous { command, fitting } => {
+                let fitting: Vec<&str> = fitting.iter().map(String::as_str).collect();
+                write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(&fitting))
+            }
+            Unknown::WithText { name, text } => {
+                write!(f, "the command is {} alone; what follows it ({}) is its input", quoted(name), quoted(text))
+            }
+            Unknown::NotACommand { command, kind } => {
+                write!(f, "{} looks like {kind}, not like a command", quoted(command))
+            }
+        }
+    }
+}
+
+impl Library {
+    /// Finds the prompt that `command` names, as a person types it behind a colon or a client passes it on.
+    ///
+    /// The exact name is looked for first, and costs no scan. Then a leading colon, blanks around the name, another
+    /// letter case and `:` for `/` are overlooked where exactly one prompt fits.
+    pub fn find(&self, command: &str) -> Lookup {
+        let stripped = strip(command);
+        let exact = [command, stripped].into_iter().find_map(|name| self.get(name));
+        let exact = exact.or_else(|| stripped.contains(':').then(|| self.get(&stripped.replace(':', "/")))?);
+        match exact {
+            Some(Ok(prompt)) => Lookup::Found(Box::new(prompt)),
+            Some(Err(problem)) => Lookup::Broken(problem),
+            None => self.look_further(command),
+        }
+    }
+
+    fn look_further(&self, command: &str) -> Lookup {
+        let names = self.names();
+        let mut names: Vec<String> = names.own.into_iter().chain(names.builtin).collect();
+        let folded = fold(command);
+        let fitting: Vec<String> = names.iter().filter(|name| fold(name) == folded).cloned().collect();
+        match fitting.as_slice() {
+            [] => {}
+            [name] => match self.get(name) {
+                Some(Ok(prompt)) => return Lookup::Found(Box::new(prompt)),
+                Some(Err(problem)) => return Lookup::Broken(problem),
+                None => {} // gone since the scan
+            },
+            _ => return Lookup::Unknown(Unknown::Ambiguous { command: command.to_owned(), fitting }),
+        }
+        names.sort();
+        Lookup::Unknown(if let Some(kind) = not_a_command(command) {
+            Unknown::NotACommand { command: command.to_owned(), kind }
+        } else if let Some((name, text)) = with_text(command, &names) {
+            Unknown::WithText { name, text }
+        } else {
+            Unknown::NoSuchPrompt { command: command.to_owned(), closest: closest(&folded, &names) }
+        })
+    }
+}
+
+/// Without blanks around it and a colon before it.
+fn strip(command: &str) -> &str {
+    let command = command.trim();
+    command.strip_prefix(':').unwrap_or(command).trim()
+}
+
+/// What two spellings of one name have in common.
+fn fold(command: &str) -> String {
+    strip(command).replace(':', "/").to_lowercase()
+}
+
+/// What a text with a colon is, if it was never meant as a command.
+fn not_a_command(command: &str) -> Option<&'static str> {
+    let text = command.trim();
+    let bare = text.trim_matches(':');
+    if !bare.chars().any(char::is_alphanumeric) {
+        return Some(if bare.is_empty() { "nothing" } else { "an emoticon" });
+    }
+    if text.contains("//") {
+        return Some("an address");
+    }
+    if text.contains('\\') {
+        return Some("a Windows path");
+    }
+    if text.contains("::") {
+        return Some("a path in code");
+    }
+    if bare.starts_with(|first: char| first.is_ascii_digit()) && !bare.chars().any(char::is_alphabetic) {
+        return Some("a time or a number");
+    }
+    let is_shortcode = |letter: char| letter.is_ascii_alphanumeric() || "_+-".contains(letter);
+    if text.ends_with(':') && bare.chars().all(is_shortcode) {
+        return Some("an emoji");
+    }
+    let mut letters = bare.chars();
+    if matches!(letters.next(), Some('D' | 'P' | 'p' | 'O' | 'o' | 'S' | 's' | 'x' | 'X')) && letters.next().is_none() {
+        return Some("an emoticon");
+    }
+    None
+}
+
+/// `research solid-state batteries` in the place of the name.
+fn with_text(command: &str, names: &[String]) -> Option<(String, String)> {
+    let (first, text) = strip(command).split_once(char::is_whitespace)?;
+    let folded = fold(first);
+    let name = names.iter().find(|name| fold(name) == folded)?;
+    Some((name.clone(), text.trim().to_owned()))
+}
+
+/// The names that may be meant: one slip away, or the beginning or the last part of a longer name.
+fn closest(folded: &str, names: &[String]) -> Vec<String> {
+    let mut near: Vec<(usize, &String)> = names
+        .iter()
+        .filter_map(|name| {
+            let lower = name.to_lowercase();
+            let last = lower.rsplit('/').next().unwrap_or(&lower);
+            let begun = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
+            let without_ending = folded.strip_suffix(".md") == Some(lower.as_str());
+            let score = if last == folded || without_ending {
+                Some(0)
+            } else {
+                distance(folded, &lower).or_else(|| distance(folded, last)).or(begun.then_some(usize::MAX))
+            };
+            Some((score?, name))
+        })
+        .collect();
+    near.sort();
+    near.into_iter().take(OFFERED).map(|(_, name)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
+        for (text, kind) in [
+            ("10:30", Some("a time or a number")),
+            ("30", Some("a time or a number")),
+            ("3.14", Some("a time or a number")),
+            ("std::vec", Some("a path in code")),
+            ("::vec", Some("a path in code")),
+            (":smile:", Some("an emoji")),
+            ("smile:", Some("an emoji")),
+            (":+1:", Some("an emoji")),
+            (")", Some("an emoticon")),
+            (":-/", Some("an emoticon")),
+            (":D", Some("an emoticon")),
+            ("C:\\temp", Some("a Windows path")),
+            ("https://example.com", Some("an address")),
+            ("//example.com", Some("an address")),
+            ("", Some("nothing")),
+            (":", Some("nothing")),
+            ("reserch", None),
+            (":git:comit", None),
+            ("5whys", None),
+            ("a", None),
+        ] {
+            assert_eq!(not_a_command(text), kind, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_closest_names_come_first() {
+        let names = ["git/commit", "research", "rewrite", "review", "summarize"].map(str::to_owned);
+        for (folded, want) in [
+            ("reserch", vec!["research"]),
+            ("commit", vec!["git/commit"]),
+            ("sum", vec!["summarize"]),
+            ("git/comit", vec!["git/commit"]),
+            ("re", vec!["research", "review", "rewrite"]),
+            ("research.md", vec!["research"]),
+            ("xyzzy", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(closest(folded, &names), want, "{folded}");
+        }
+        assert_eq!(closest(&"r".repeat(100_000), &names), [""; 0]);
+    }
+}

@@ -1,0 +1,192 @@
+//! One prompt: a file's bytes in, values out, and from values and an input the text that a model gets.
+//!
+//! Reads no files and no environment, and knows no protocol.
+#![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
+
+mod arguments;
+mod diagnostic;
+mod frontmatter;
+mod lint;
+mod markdown;
+mod template;
+
+pub use arguments::{Argument, SeveralArguments};
+pub use diagnostic::{Diagnostic, Position, Severity};
+pub use frontmatter::MAX_FRONTMATTER;
+pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, TooLong, Values};
+
+use std::fmt;
+
+/// The longest prompt file, in bytes: 4 MiB.
+pub const MAX_FILE: usize = 4 * 1024 * 1024;
+
+/// A prompt, as its file says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Its path below the prompts directory, `/`-separated, without `.md`.
+    pub name: String,
+    /// The inputs that it declares.
+    pub arguments: Vec<Argument>,
+    /// The body.
+    pub template: Template,
+    title: Option<String>,
+    description: Option<String>,
+    /// The line of the file that the body begins in.
+    body_line: usize,
+    /// What was read leniently.
+    slips: Vec<Diagnostic>,
+}
+
+/// Why an expansion failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExpandError {
+    /// The input would have to be divided among several arguments.
+    SeveralArguments(SeveralArguments),
+    /// The result would be too long.
+    TooLong(TooLong),
+}
+
+impl fmt::Display for ExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExpandError::SeveralArguments(error) => error.fmt(f),
+            ExpandError::TooLong(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExpandError {}
+
+impl Prompt {
+    /// Reads a prompt file. `name` is the prompt's name, `bytes` the whole file.
+    ///
+    /// A byte order mark, CRLF line ends, a missing frontmatter, an empty file are all ordinary. A slip in the
+    /// frontmatter is read leniently and can be asked for with [`Prompt::warnings`].
+    ///
+    /// # Errors
+    /// The file cannot be a prompt: longer than [`MAX_FILE`], not UTF-8, a frontmatter that is never closed, longer
+    /// than [`MAX_FRONTMATTER`], or growing beyond measure through YAML aliases.
+    pub fn parse(name: impl Into<String>, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
+        if bytes.len() > MAX_FILE {
+            return Err(too_large(bytes.len() as u64));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut slips = Vec::new();
+        let split = frontmatter::split(text)?;
+        let (frontmatter, body, body_line) = match split.header {
+            None => {
+                slips.extend(late_frontmatter(text));
+                (Default::default(), text, 1)
+            }
+            Some(header) => match frontmatter::read(header, &mut slips)? {
+                Some(frontmatter) => (frontmatter, split.body, split.body_line),
+                None => {
+                    slips.push(Diagnostic::warning(
+                        Some(Position::START),
+                        "the lines between the first two `---` hold no `key: value`; they are kept as text of the prompt",
+                        "write rules as `***`, or give the frontmatter a `description: …`",
+                    ));
+                    (Default::default(), text, 1)
+                }
+            },
+        };
+        let body = if body.contains('\r') { body.replace("\r\n", "\n") } else { body.to_owned() };
+        let (body, dropped) = without_blank_ends(&body);
+        let names = frontmatter.arguments.iter().map(|argument| argument.name.as_str());
+        Ok(Prompt {
+            name: name.into(),
+            template: Template::parse(body, names),
+            arguments: frontmatter.arguments,
+            title: frontmatter.title,
+            description: frontmatter.description,
+            body_line: body_line + dropped,
+            slips,
+        })
+    }
+
+    /// The title: the frontmatter's, else the first heading of the body.
+    pub fn title(&self) -> Option<String> {
+        self.title.clone().or_else(|| markdown::outline(self.template.body()).heading)
+    }
+
+    /// The description: the frontmatter's, else the first paragraph of the body as plain text, cut after a word at
+    /// 160 characters. A body without a paragraph offers its first other text, then its heading.
+    pub fn description(&self) -> Option<String> {
+        self.description.clone().or_else(|| {
+            let outline = markdown::outline(self.template.body());
+            outline.paragraph.or(outline.heading)
+        })
+    }
+
+    /// The text that a model gets for `:name input`.
+    ///
+    /// # Errors
+    /// See [`ExpandError`].
+    pub fn expand(&self, input: &str) -> Result<String, ExpandError> {
+        let is_declared = |name: &str| self.arguments.iter().any(|argument| argument.name == name);
+        let uses_any = self.template.placeholders().any(|placeholder| is_declared(&placeholder.name));
+        let values = arguments::bind(&self.arguments, uses_any, input).map_err(ExpandError::SeveralArguments)?;
+        self.template.expand(&values).map_err(ExpandError::TooLong)
+    }
+
+    /// Everything about the file that works, but perhaps not as its author thinks: what was read leniently, and what
+    /// looks like a slip of the pen, in the order of the file.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let mut warnings = self.slips.clone();
+        warnings.extend(lint::lint(self));
+        warnings.sort_by_key(|warning| warning.position);
+        warnings
+    }
+}
+
+/// The diagnostic for a file of `length` bytes, more than [`MAX_FILE`].
+pub fn too_large(length: u64) -> Diagnostic {
+    Diagnostic::error(
+        None,
+        format!("the file is {length} bytes long, the limit for a prompt is {MAX_FILE}"),
+        "keep the instructions here, and name the material by its path for the agent to read",
+    )
+}
+
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
+    let before = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    Diagnostic::error(
+        Some(Position::in_text(&before, before.len(), 1)),
+        if is_utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 from here on" },
+        "save it with the encoding UTF-8",
+    )
+}
+
+/// A frontmatter that does not begin in line 1 is none.
+fn late_frontmatter(text: &str) -> Option<Diagnostic> {
+    let late = text.trim_start();
+    let header = frontmatter::split(late).ok()?.header?;
+    frontmatter::read(header, &mut Vec::new()).ok()??;
+    Some(Diagnostic::warning(
+        Some(Position::in_text(text, text.len() - late.len(), 1)),
+        "a frontmatter that does not begin in line 1 is part of the prompt's text",
+        "delete the blank lines before the first `---`",
+    ))
+}
+
+/// The body without the blank lines at its two ends, and how many were dropped at the beginning.
+fn without_blank_ends(body: &str) -> (&str, usize) {
+    let mut rest = body;
+    let mut dropped = 0;
+    while let Some((_, after)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) {
+        rest = after;
+        dropped += 1;
+    }
+    if rest.trim().is_empty() {
+        return ("", dropped);
+    }
+    let end = rest.trim_end().len();
+    // The last line keeps the blanks at its end.
+    let line_end = rest[end..].find('\n').map_or(rest.len(), |newline| end + newline);
+    (&rest[..line_end], dropped)
+}
+
+#[cfg(test)]
+mod tests;

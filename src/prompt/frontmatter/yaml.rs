@@ -1,0 +1,118 @@
+//! YAML that cannot hurt: measured as events first, and only then built by gray_matter.
+//!
+//! gray_matter 0.3.2 builds with yaml-rust2, which recurses once for each level of nesting (20,000 levels of `- ` end
+//! the process) and copies what an alias names (eight levels of nine exhaust memory). Its event parser does neither,
+//! so it goes first, and refuses what would.
+
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use gray_matter::Pod;
+use gray_matter::engine::{Engine, YAML};
+use std::collections::HashMap;
+use yaml_rust2::parser::{Event, Parser};
+
+/// How deep lists and maps may nest. Ours need two.
+const MAX_DEPTH: usize = 32;
+
+/// What the text may become once its aliases are written out: nodes plus bytes of text.
+const MAX_WEIGHT: usize = 1024 * 1024;
+
+/// Why a text was not loaded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It is not the YAML that we read; a reading line by line may still succeed. The diagnostic is a warning.
+    Syntax(Diagnostic),
+    /// Its aliases make it larger than we read. The diagnostic is an error.
+    Bomb(Diagnostic),
+}
+
+/// Loads one YAML document, whose first line counts as `first_line`.
+pub(super) fn load(yaml: &str, first_line: usize) -> Result<Pod, Refusal> {
+    measure(yaml, first_line)?;
+    YAML::parse(yaml).map_err(|error| {
+        let position = Some(Position { line: first_line, column: 1 });
+        Refusal::Syntax(Diagnostic::warning(position, error.to_string(), "write each key once, as `key: value`"))
+    })
+}
+
+/// Walks over the events of the parser, which uses neither stack nor memory for depth or aliases.
+fn measure(yaml: &str, first_line: usize) -> Result<(), Refusal> {
+    let refusal = |line: usize, column: usize, message: &str, repair: &str| {
+        let position = Position { line: first_line + line, column: column + 1 };
+        Refusal::Syntax(Diagnostic::warning(Some(position), message, repair))
+    };
+    let control = |&(_, character): &(usize, char)| character.is_control() && !"\n\r\t".contains(character);
+    if let Some((at, character)) = yaml.char_indices().find(control) {
+        // yaml-rust2 takes NUL for the end of the text.
+        let position = Some(Position::in_text(yaml, at, first_line));
+        let message = format!("a control character (U+{:04X})", u32::from(character));
+        return Err(Refusal::Syntax(Diagnostic::warning(position, message, "delete it")));
+    }
+    let mut parser = Parser::new_from_str(yaml);
+    let mut open: Vec<(usize, usize)> = Vec::new(); // (anchor, weight when it was opened)
+    let mut anchors: HashMap<usize, usize> = HashMap::new(); // anchor → weight
+    let mut weight = 0;
+    let mut documents = 0;
+    loop {
+        let (event, at) = match parser.next_token() {
+            Ok(next) => next,
+            Err(error) => {
+                let at = error.marker();
+                let message = in_plain_words(error.info());
+                return Err(refusal(at.line().saturating_sub(1), at.col(), message, "put the value in quotes"));
+            }
+        };
+        match event {
+            Event::StreamEnd => return Ok(()),
+            Event::DocumentStart => {
+                documents += 1;
+                if documents > 1 {
+                    let (line, column) = (at.line().saturating_sub(1), at.col());
+                    return Err(refusal(line, column, "a second YAML document", "close the frontmatter with `---`"));
+                }
+            }
+            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
+                open.push((anchor, weight));
+                weight += 1;
+                if open.len() > MAX_DEPTH {
+                    let (line, column) = (at.line().saturating_sub(1), at.col());
+                    let message = format!("lists or maps nested deeper than {MAX_DEPTH} levels");
+                    return Err(refusal(line, column, &message, "put the value in quotes if it is text"));
+                }
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some((anchor, before)) = open.pop() {
+                    anchors.insert(anchor, weight - before);
+                }
+            }
+            Event::Scalar(text, _, anchor, _) => {
+                weight += 1 + text.len();
+                anchors.insert(anchor, 1 + text.len());
+            }
+            Event::Alias(anchor) => weight += anchors.get(&anchor).copied().unwrap_or(1),
+            Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
+        }
+        if weight > MAX_WEIGHT {
+            let position = Position { line: first_line + at.line().saturating_sub(1), column: at.col() + 1 };
+            return Err(Refusal::Bomb(Diagnostic::error(
+                Some(position),
+                format!("the YAML aliases (`*name`) of the frontmatter make it larger than {MAX_WEIGHT} bytes"),
+                "write the values out instead of repeating them with aliases",
+            )));
+        }
+    }
+}
+
+/// The parser's reason for the usual slips in the words of whoever writes prompts; others as they are.
+fn in_plain_words(info: &str) -> &str {
+    match info {
+        "mapping values are not allowed in this context" => "`: ` inside a value that is not in quotes",
+        "':' must be followed by a valid YAML whitespace" => "a tab after the colon",
+        "invalid trailing content after double-quoted scalar" => "text after the closing quote",
+        "invalid indentation in quoted scalar" | "while scanning a quoted scalar, found unexpected end of stream" => {
+            "a quote that is never closed"
+        }
+        "recursion limit exceeded" => "lists or maps nested too deep",
+        _ if info.ends_with("found unknown anchor") => "a value that begins with `*` needs quotes",
+        _ => info,
+    }
+}

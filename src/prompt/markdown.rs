@@ -1,0 +1,154 @@
+//! What the structure of a body says: its first heading and its first paragraph, as plain text.
+//!
+//! The only file that names pulldown-cmark. Nothing is ever rendered back from here into a prompt.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use std::ops::Range;
+
+/// How much of a body is looked at, in bytes. It bounds what a huge or hostile body can cost; a description that
+/// begins later than that is no description.
+const LOOKED_AT: usize = 16 * 1024;
+
+/// The longest description that is made from a paragraph, in characters.
+const DESCRIPTION: usize = 160;
+
+/// What a body says of itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Outline {
+    /// The first heading.
+    pub(super) heading: Option<String>,
+    /// The first paragraph; without one, the first text that is no heading either (of a list, say). Cut after a word
+    /// at 160 characters.
+    pub(super) paragraph: Option<String>,
+}
+
+/// Reads the outline of a body.
+pub(super) fn outline(body: &str) -> Outline {
+    let body = beginning(body);
+    let (mut heading, mut paragraph, mut other) = (None, None, None);
+    // The block that is being read, and its text so far. Blocks that hold blocks (lists, quotes) end it too.
+    let mut text = String::new();
+    let mut in_heading_or_paragraph = false;
+    for (event, range) in Parser::new(body).into_offset_iter() {
+        match event {
+            Event::Text(piece) | Event::Code(piece) => text.push_str(&piece),
+            Event::SoftBreak | Event::HardBreak => text.push(' '),
+            Event::InlineHtml(_) if is_placeholder(body, &range) => text.push_str(&body[range]),
+            Event::Html(html) => push_without_tags(&mut text, &html),
+            Event::Start(Tag::Heading { .. } | Tag::Paragraph) => {
+                keep_first(&mut other, &mut text);
+                in_heading_or_paragraph = true;
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                keep_first(&mut heading, &mut text);
+                in_heading_or_paragraph = false;
+            }
+            Event::End(TagEnd::Paragraph) => {
+                keep_first(&mut paragraph, &mut text);
+                in_heading_or_paragraph = false;
+            }
+            Event::End(TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock) => keep_first(&mut other, &mut text),
+            Event::Start(Tag::List(_)) if !in_heading_or_paragraph => keep_first(&mut other, &mut text),
+            _ => {}
+        }
+        if heading.is_some() && paragraph.is_some() {
+            break;
+        }
+    }
+    Outline { heading, paragraph: paragraph.or(other).map(cut_after_a_word) }
+}
+
+/// Moves the text into the place, if there is a text and the place is still empty; the text is empty afterwards.
+fn keep_first(place: &mut Option<String>, text: &mut String) {
+    let words = std::mem::take(text);
+    if place.is_none() {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        *place = (!words.is_empty()).then(|| words.join(" "));
+    }
+}
+
+/// `<<input>>` is inline HTML between two angle brackets to Markdown, and a placeholder to us.
+fn is_placeholder(body: &str, range: &Range<usize>) -> bool {
+    body[..range.start].ends_with('<') && body[range.end..].starts_with('>')
+}
+
+fn push_without_tags(text: &mut String, html: &str) {
+    let mut rest = html;
+    while let Some((before, tag)) = rest.split_once('<') {
+        text.push_str(before);
+        rest = tag.split_once('>').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+}
+
+fn cut_after_a_word(text: String) -> String {
+    let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else { return text };
+    let cut = if text[end..].starts_with(' ') { end } else { text[..end].rfind(' ').unwrap_or(end) };
+    text[..cut].to_owned()
+}
+
+/// The part that is looked at.
+fn beginning(body: &str) -> &str {
+    let mut end = body.len().min(LOOKED_AT);
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    &body[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &str, heading: Option<&str>, paragraph: Option<&str>) {
+        let want = Outline { heading: heading.map(str::to_owned), paragraph: paragraph.map(str::to_owned) };
+        assert_eq!(outline(body), want, "{body:?}");
+    }
+
+    #[test]
+    fn the_first_heading_and_the_first_paragraph_are_plain_text() {
+        check(
+            "# The *big* `one`\n\nSee [the\nlink](http://x) & **bold** `code`.\n\nMore.",
+            Some("The big one"),
+            Some("See the link & bold code."),
+        );
+        check("Text first.\n\n## Then a heading", Some("Then a heading"), Some("Text first."));
+        check("Setext\n======\ntext", Some("Setext"), Some("text"));
+        check("#\n\n# Second", Some("Second"), None);
+        check("", None, None);
+    }
+
+    #[test]
+    fn placeholders_are_text_and_tags_are_not() {
+        check("About <<input>> and {{input}}.", None, Some("About <<input>> and {{input}}."));
+        check("Some <b>bold</b> words", None, Some("Some bold words"));
+        check("<!-- a note -->\n\nText", None, Some("Text"));
+    }
+
+    #[test]
+    fn without_a_paragraph_the_first_other_text_serves() {
+        check("# H\n\n- one *item*\n- two", Some("H"), Some("one item"));
+        check("- outer\n  - inner", None, Some("outer"));
+        check("```\ncode\n```", None, Some("code"));
+        check("<task>\nDo it.\n</task>", None, Some("Do it."));
+        check("- one\n\nA paragraph.", None, Some("A paragraph."));
+    }
+
+    #[test]
+    fn a_paragraph_is_cut_after_a_word_at_160_characters() {
+        let words = "wörd ".repeat(40);
+        let cut = outline(&words).paragraph.unwrap();
+        assert_eq!(cut, "wörd ".repeat(32).trim_end());
+        let exact = format!("{} {}", "a".repeat(100), "b".repeat(59));
+        assert_eq!(outline(&exact).paragraph.unwrap(), exact);
+        assert_eq!(outline(&format!("{exact} c")).paragraph.unwrap(), exact);
+        assert_eq!(outline(&"é".repeat(500)).paragraph.unwrap(), "é".repeat(160));
+    }
+
+    #[test]
+    fn a_huge_body_is_looked_at_only_at_its_beginning() {
+        let body = format!("First.\n\n{}", "é[".repeat(500_000));
+        check(&body, None, Some("First."));
+    }
+}

@@ -1,0 +1,330 @@
+//! The body of a prompt as text and placeholders: parsed once, expanded many times.
+//!
+//! It never trims, escapes or executes anything, and never looks at a value: the rules are 1 to 4 of the product's
+//! "Expansion".
+
+use std::fmt;
+use std::ops::Range;
+
+/// The name of the placeholder that every template may use.
+pub const INPUT: &str = "input";
+
+/// The longest text that an expansion may become, in bytes: 64 MiB, twice the longest line that the server takes.
+pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
+
+/// A body split at its placeholders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    body: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// A range of the body that stays as it is.
+    Text(Range<usize>),
+    /// `{{name}}` or `<<name>>`.
+    Placeholder(Placeholder),
+}
+
+/// One `{{name}}` or `<<name>>` of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placeholder {
+    /// The name inside, without blanks.
+    pub name: String,
+    /// Its bytes in the body, braces included.
+    pub range: Range<usize>,
+}
+
+/// The texts of one call: the input, and a value for each declared argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values<'v> {
+    /// What replaces `{{input}}`, or follows a body that has no placeholder.
+    pub input: &'v str,
+    /// Declared names and their texts; a name `input` here goes before the field above.
+    pub arguments: Vec<(&'v str, &'v str)>,
+}
+
+/// The expansion would be longer than [`MAX_EXPANSION`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong {
+    /// How many bytes it would have had.
+    pub length: usize,
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the expansion would be {} bytes long, the limit is {MAX_EXPANSION}", self.length)
+    }
+}
+
+impl std::error::Error for TooLong {}
+
+impl Template {
+    /// Splits `body` at `{{input}}`, `<<input>>` and, in the same two forms, each of the `arguments`' names.
+    ///
+    /// Blanks (spaces and tabs) may stand inside the braces. A backslash before a placeholder makes it text, and is
+    /// dropped. All else in braces stays as written.
+    pub fn parse<'n>(body: impl Into<String>, arguments: impl IntoIterator<Item = &'n str>) -> Template {
+        let body = body.into();
+        let names: Vec<&str> = std::iter::once(INPUT).chain(arguments).collect();
+        let mut parts = Vec::new();
+        let mut text_start = 0; // of the text that is not in `parts` yet
+        let mut from = 0; // where to look for the next opening
+        while let Some(open) = next_opening(&body, from) {
+            let Some((name, length)) = placeholder_at(&body[open..], &names) else {
+                from = open + 1;
+                continue;
+            };
+            let end = open + length;
+            let escaped = open > text_start && body.as_bytes()[open - 1] == b'\\';
+            let text_end = if escaped { open - 1 } else { open };
+            if text_start < text_end {
+                parts.push(Part::Text(text_start..text_end));
+            }
+            if escaped {
+                text_start = open; // the braces are text now
+            } else {
+                parts.push(Part::Placeholder(Placeholder { name: name.to_owned(), range: open..end }));
+                text_start = end;
+            }
+            from = end;
+        }
+        if text_start < body.len() {
+            parts.push(Part::Text(text_start..body.len()));
+        }
+        Template { body, parts }
+    }
+
+    /// The body as it stands in the file, with `\n` line ends and without blank lines at its two ends.
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// The placeholders, in the order of the text.
+    pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Placeholder(placeholder) => Some(placeholder),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// Puts the values in place of the placeholders, in one pass: a value is never scanned.
+    ///
+    /// A template without a placeholder is followed by a blank line and the input, unless the input is empty. A
+    /// placeholder whose name has no value gets the empty text.
+    ///
+    /// # Errors
+    /// [`TooLong`] where the result would be longer than [`MAX_EXPANSION`]; nothing is allocated then.
+    pub fn expand(&self, values: &Values<'_>) -> Result<String, TooLong> {
+        let appended = if self.placeholders().next().is_none() && !values.input.is_empty() {
+            ["\n\n", values.input]
+        } else {
+            ["", ""]
+        };
+        let pieces = || self.parts.iter().map(|part| self.piece(part, values)).chain(appended);
+        let length = pieces().map(str::len).fold(0, usize::saturating_add);
+        if length > MAX_EXPANSION {
+            return Err(TooLong { length });
+        }
+        let mut text = String::with_capacity(length);
+        text.extend(pieces());
+        Ok(text)
+    }
+
+    fn piece<'t>(&'t self, part: &'t Part, values: &Values<'t>) -> &'t str {
+        match part {
+            Part::Text(range) => &self.body[range.clone()],
+            Part::Placeholder(Placeholder { name, .. }) => {
+                let argument = values.arguments.iter().find(|(argument, _)| argument == name);
+                match argument {
+                    Some((_, value)) => value,
+                    None if name == INPUT => values.input,
+                    None => "",
+                }
+            }
+        }
+    }
+}
+
+/// The next byte from `from` on at which `{{` or `<<` stands.
+fn next_opening(body: &str, from: usize) -> Option<usize> {
+    let bytes = body.as_bytes();
+    let opens = |&at: &usize| bytes.get(at + 1) == Some(&bytes[at]);
+    memchr::memchr2_iter(b'{', b'<', &bytes[from..]).map(|at| from + at).find(opens)
+}
+
+/// The name and the length of the placeholder that `text` begins with.
+fn placeholder_at<'n>(text: &str, names: &[&'n str]) -> Option<(&'n str, usize)> {
+    let close = match text.as_bytes() {
+        [b'{', b'{', ..] => "}}",
+        [b'<', b'<', ..] => ">>",
+        _ => return None,
+    };
+    const BLANKS: [char; 2] = [' ', '\t'];
+    let inside = text[2..].trim_start_matches(BLANKS);
+    names.iter().find_map(|&name| {
+        let rest = inside.strip_prefix(name)?.trim_start_matches(BLANKS).strip_prefix(close)?;
+        Some((name, text.len() - rest.len()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(body: &str, input: &str, want: &str) {
+        check_with(body, &[], input, want);
+    }
+
+    #[track_caller]
+    fn check_with(body: &str, arguments: &[(&str, &str)], input: &str, want: &str) {
+        let template = Template::parse(body, arguments.iter().map(|&(name, _)| name));
+        let values = Values { input, arguments: arguments.to_vec() };
+        assert_eq!(template.expand(&values).unwrap(), want, "{body:?}");
+    }
+
+    #[test]
+    fn every_occurrence_of_input_is_replaced() {
+        check("{{input}} and <<input>>, {{ input }}, <<\tinput >>", "x", "x and x, x, x");
+        check("{{input}}{{input}}", "x", "xx");
+        check("{{input}}", "", "");
+        check("{{{input}}} <<<input>>> ${{input}}", "x", "{x} <x> $x");
+    }
+
+    #[test]
+    fn a_declared_name_is_a_placeholder_too() {
+        check_with("{{a}} <<b>> {{ab}} {{c}}", &[("a", "1"), ("ab", "3"), ("b", "2")], "in", "1 2 3 {{c}}");
+        check_with("{{a}} {{input}}", &[("a", "1")], "in", "1 in");
+        check_with("{{input}}", &[("input", "default")], "", "default");
+    }
+
+    #[test]
+    fn all_else_in_braces_or_angle_brackets_stays() {
+        for foreign in [
+            "{{ .Values.x }}",
+            "${{ github.ref }}",
+            "{% if %}",
+            "#{x}",
+            "Vec<<T as Trait>::Out>",
+            "{{input>>",
+            "<<input}}",
+            "{{in put}}",
+            "{{inputs}}",
+            "{{Input}}",
+            "{{input",
+            "{{",
+            "<<",
+            "{ {input} }",
+            "{{\ninput\n}}",
+            "\\{{other}}",
+            "\\",
+            "<<-EOF",
+        ] {
+            check(foreign, "", foreign);
+            check(&format!("{foreign} {{{{input}}}}"), "x", &format!("{foreign} x"));
+        }
+    }
+
+    #[test]
+    fn a_backslash_makes_a_placeholder_text_and_is_dropped() {
+        check("\\{{input}} {{input}}", "x", "{{input}} x");
+        check("{{input}}\\<< input >>", "x", "x<< input >>");
+        check("\\\\{{input}} {{input}}", "x", "\\{{input}} x");
+        check("\\{{input}}\\{{input}}", "x", "{{input}}{{input}}\n\nx");
+    }
+
+    #[test]
+    fn input_follows_a_body_without_placeholder_and_empty_input_adds_nothing() {
+        check("Review this.", "x = 1", "Review this.\n\nx = 1");
+        check("Review this.", "", "Review this.");
+        check("Review this.", " ", "Review this.\n\n ");
+        check("", "x", "\n\nx");
+    }
+
+    #[test]
+    fn an_expansion_beyond_the_limit_is_refused_before_it_is_made() {
+        let template = Template::parse("{{input}}".repeat(1000), []);
+        let input = "x".repeat(1024 * 1024);
+        let error = template.expand(&Values { input: &input, arguments: vec![] }).unwrap_err();
+        assert_eq!(error, TooLong { length: 1000 * 1024 * 1024 });
+    }
+
+    /// Texts in which braces, backslashes and names are frequent.
+    fn text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("{{".to_owned()),
+            Just("}}".to_owned()),
+            Just("<<".to_owned()),
+            Just(">>".to_owned()),
+            Just("\\".to_owned()),
+            Just("input".to_owned()),
+            Just("{{input}}".to_owned()),
+            Just("<< topic >>".to_owned()),
+            Just("topic".to_owned()),
+            Just(" ".to_owned()),
+            ".{0,3}",
+        ];
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_never_scanned_again(body in text(), input in text(), topic in text()) {
+            // Private-use characters cannot form a placeholder. Marking where a value goes and putting the value
+            // there afterwards must give the same as expanding with the value itself.
+            let template = Template::parse(body, ["topic"]);
+            let marked = template.expand(&Values { input: "\u{e000}", arguments: vec![("topic", "\u{e001}")] });
+            prop_assume!(!template.body().contains(['\u{e000}', '\u{e001}']));
+            prop_assume!(!input.contains('\u{e001}') && !input.is_empty());
+            let want = marked.unwrap().replace('\u{e000}', &input).replace('\u{e001}', &topic);
+            let got = template.expand(&Values { input: &input, arguments: vec![("topic", &topic)] }).unwrap();
+            prop_assert_eq!(got, want);
+        }
+
+        #[test]
+        fn a_template_without_placeholders_is_kept_byte_for_byte(body in ".*", input in ".*") {
+            prop_assume!(!body.contains("input"));
+            let expanded = Template::parse(body.clone(), []).expand(&Values { input: &input, arguments: vec![] });
+            let want = if input.is_empty() { body } else { format!("{body}\n\n{input}") };
+            prop_assert_eq!(expanded.unwrap(), want);
+        }
+
+        #[test]
+        fn nothing_but_a_placeholder_is_touched(body in text(), input in text()) {
+            // An independent reading of the rules, character by character.
+            let mut want = String::new();
+            let mut rest = body.as_str();
+            let mut placeholders = 0;
+            'text: while let Some(character) = rest.chars().next() {
+                for spelled in ["{{input}}", "<<input>>", "{{topic}}", "<< topic >>"] {
+                    let value = if spelled.contains("input") { input.as_str() } else { "T" };
+                    if let Some(after) = rest.strip_prefix(spelled) {
+                        want.push_str(value);
+                        (rest, placeholders) = (after, placeholders + 1);
+                        continue 'text;
+                    }
+                    if let Some(after) = rest.strip_prefix('\\').and_then(|rest| rest.strip_prefix(spelled)) {
+                        want.push_str(spelled);
+                        rest = after;
+                        continue 'text;
+                    }
+                }
+                want.push(character);
+                rest = &rest[character.len_utf8()..];
+            }
+            if placeholders == 0 && !input.is_empty() {
+                want = format!("{want}\n\n{input}");
+            }
+            // The independent reading knows four spellings only.
+            let others = ["{{ input", "<< input", "input }}", "input >>", "{{ topic", "topic }}", "<<topic", "topic>>",
+                "\t", "  "];
+            prop_assume!(!others.iter().any(|other| body.contains(other)));
+            let got = Template::parse(body, ["topic"])
+                .expand(&Values { input: &input, arguments: vec![("topic", "T")] });
+            prop_assert_eq!(got.unwrap(), want);
+        }
+    }
+}

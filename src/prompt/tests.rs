@@ -1,0 +1,420 @@
+//! What a file says, as `product.md` ("A prompt file") and the edges of gray_matter 0.3.2 demand.
+
+use super::*;
+
+#[track_caller]
+fn parse(file: &str) -> Prompt {
+    Prompt::parse("p", file.as_bytes()).unwrap()
+}
+
+#[track_caller]
+fn check(file: &str, description: &str, body: &str) {
+    let prompt = parse(file);
+    assert_eq!(prompt.description().unwrap_or_default(), description, "{file:?}");
+    assert_eq!(prompt.template.body(), body, "{file:?}");
+}
+
+/// The file is read without an error, with this description, body `B` and exactly these warnings.
+#[track_caller]
+fn slip(header: &str, description: &str, warnings: &[&str]) {
+    let prompt = parse(&format!("---\n{header}\n---\nB {{{{input}}}}\n"));
+    assert_eq!(prompt.description().unwrap_or_default(), description, "{header:?}");
+    assert_eq!(prompt.template.body(), "B {{input}}", "{header:?}");
+    let shown: Vec<String> = prompt.warnings().iter().map(shown).collect();
+    assert_eq!(shown, warnings, "{header:?}");
+}
+
+#[track_caller]
+fn problem(file: &[u8], want: &str) {
+    assert_eq!(shown(&Prompt::parse("p", file).unwrap_err()), want);
+}
+
+fn shown(diagnostic: &Diagnostic) -> String {
+    match diagnostic.position {
+        Some(Position { line, column }) => format!("{line}:{column}: {diagnostic}"),
+        None => diagnostic.to_string(),
+    }
+}
+
+#[test]
+fn frontmatter_and_each_of_its_keys_are_optional() {
+    check("---\ndescription: D\ntitle: T\n---\nBody {{input}}\n", "D", "Body {{input}}");
+    check("---\ntitle: T\n---\nBody\n", "Body", "Body");
+    check("---\n---\nBody\n", "Body", "Body");
+    check("---\n# nothing but a comment\n\n---\nBody\n", "Body", "Body");
+    check("Body\n", "Body", "Body");
+    check("---\ntags: [a, b]\nmodel: {x: 1}\ndescription: D\n---\nBody", "D", "Body");
+    assert_eq!(parse("---\ntitle: T\n---\n# H\n").title().as_deref(), Some("T"));
+    assert_eq!(parse("# H\n").title().as_deref(), Some("H"));
+    assert_eq!(parse("text\n").title(), None);
+}
+
+#[test]
+fn without_a_description_the_first_paragraph_serves() {
+    check("# Title\n\nFirst *one*\nhere.\n\nSecond.\n", "First one here.", "# Title\n\nFirst *one*\nhere.\n\nSecond.");
+    check("---\ndescription:\n---\nBody\n", "Body", "Body");
+    check("---\ndescription: \"\"\n---\nBody\n", "Body", "Body");
+    check("# Only a heading\n", "Only a heading", "# Only a heading");
+}
+
+#[test]
+fn the_body_keeps_everything_but_blank_lines_at_its_two_ends() {
+    check("---\ndescription: D\n---\n\n \t\n    indented  \n\n\n  end  \n\n\n", "D", "    indented  \n\n\n  end  ");
+    check("---\ndescription: D\n---\nx\n---\ny\n", "D", "x\n---\ny");
+    check("\n\n", "", "");
+    check("\n\n  \n", "", "");
+    check("  ", "", "");
+}
+
+#[test]
+fn crlf_and_bom_and_tiny_files_are_ordinary() {
+    check("---\r\ndescription: D\r\n---\r\nOne\r\nTwo\r\n", "D", "One\nTwo");
+    check("\u{feff}---\ndescription: D\n---\nBody\n", "D", "Body");
+    check("\u{feff}Body", "Body", "Body");
+    check("lone\rcr", "lone cr", "lone\rcr");
+    check("", "", "");
+    check("\u{feff}", "", "");
+    check("a", "a", "a");
+    check("ab", "ab", "ab");
+    check("\n", "", "");
+}
+
+#[test]
+fn gray_matter_edge_a_file_of_three_bytes_or_fewer_keeps_its_body() {
+    check("abc", "abc", "abc");
+    check("--", "--", "--");
+}
+
+#[test]
+fn gray_matter_edge_the_last_newline_and_every_cr_are_ours_to_decide() {
+    let trailing = parse("---\ndescription: D\n---\n\n\nlast line \n\n");
+    assert_eq!(trailing.template.body(), "last line ");
+    assert_eq!(parse("a\r\nb\rc\r\n").template.body(), "a\nb\rc");
+}
+
+#[test]
+fn gray_matter_edge_a_bom_does_not_hide_the_header() {
+    let prompt = parse("\u{feff}---\r\ntitle: T\r\n---\r\nBody");
+    assert_eq!((prompt.title().as_deref(), prompt.template.body()), (Some("T"), "Body"));
+}
+
+#[test]
+fn gray_matter_edge_an_unclosed_header_is_a_problem_not_a_body() {
+    let repair = "or write the rule in line 1 as `***` if no frontmatter is meant";
+    let message = "the frontmatter that line 1 opens with `---` is never closed";
+    let unclosed = |last| format!("1:1: {message}; add a line `---` after line {last}, {repair}");
+    problem(b"---\ndescription: D\ntags:\n  - a\n\nBody: text\n", &unclosed(4));
+    problem(b"---\nBody\n", &unclosed(1));
+    problem(b"---", &unclosed(1));
+    problem(b"---\r\ndescription: D\r\n----\r\n", &unclosed(2));
+}
+
+#[test]
+fn gray_matter_edge_nested_aliases_do_not_exhaust_memory() {
+    let mut bomb = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..=8 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+    }
+    bomb.push_str("---\nBody\n");
+    problem(
+        bomb.as_bytes(),
+        "7:45: the YAML aliases (`*name`) of the frontmatter make it larger than 1048576 bytes; \
+         write the values out instead of repeating them with aliases",
+    );
+    let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));
+    assert!(Prompt::parse("p", long.as_bytes()).is_err(), "the length of what is repeated counts");
+    slip(
+        "title: &t T\ndescription: *t",
+        "T",
+        &["2:8: `&t` is an anchor to YAML, and no part of `title`; write `title: \"&t T\"`"],
+    );
+}
+
+#[test]
+fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
+    slip(
+        "description: Review: the code\ntitle: T",
+        "Review: the code",
+        &["2:20: `: ` inside a value that is not in quotes; `description` is read line by line; \
+           write `description: \"Review: the code\"`"],
+    );
+    slip(
+        "argument-hint: [file] [options]\ndescription: D",
+        "D",
+        &["2:16: a value that begins with `[` needs quotes; `argument-hint` is read line by line; \
+           write `argument-hint: \"[file] [options]\"`"],
+    );
+    slip(
+        "description: [args]",
+        "[args]",
+        &["2:14: `description` is a list or a map to YAML; it is read as the text `[args]`; \
+           write `description: \"[args]\"`"],
+    );
+    slip(
+        "description: \"Quoted\" and more",
+        "\"Quoted\" and more",
+        &["2:23: text after the closing quote; `description` is read line by line; \
+           write `description: '\"Quoted\" and more'`"],
+    );
+    slip(
+        "description: *bold* claim",
+        "*bold* claim",
+        &["2:14: a value that begins with `*` needs quotes; `description` is read line by line; \
+           write `description: \"*bold* claim\"`"],
+    );
+    for mark in ["@team", "`code` first", "%d of them", "- dash", "> 5 things", "|pipe", "? what", ", what", "*"] {
+        let header = format!("title: T\ndescription: {mark}");
+        let prompt = parse(&format!("---\n{header}\n---\nB\n"));
+        assert_eq!(prompt.description().as_deref(), Some(mark));
+        assert_eq!(prompt.title().as_deref(), Some("T"));
+        assert_eq!(prompt.warnings()[0].position, Some(Position { line: 3, column: 14 }), "{mark}");
+        let begins = format!("a value that begins with `{}` needs quotes", &mark[..1].replace('`', "'"));
+        assert!(prompt.warnings()[0].message.starts_with(&begins), "{:?}", prompt.warnings());
+    }
+    slip(
+        "description:\tTabbed",
+        "Tabbed",
+        &["2:14: a tab after the colon; `description` is read line by line; write `description: \"Tabbed\"`"],
+    );
+    slip(
+        "description:Glued",
+        "Glued",
+        &["2:13: no blank after the colon; `description` is read line by line; write `description: \"Glued\"`"],
+    );
+    slip(
+        "description: 'don't'",
+        "don't",
+        &["2:19: text after the closing quote; `description` is read line by line; write `description: \"don't\"`"],
+    );
+    slip(
+        "description: \"never closed\ntitle: T",
+        "never closed",
+        &["2:14: a quote that is never closed; `description` is read line by line; \
+           write `description: \"never closed\"`"],
+    );
+    slip(
+        "description: one\ndescription: two",
+        "two",
+        &["3:1: `description` stands twice, first in line 2; this one is used; keep one of the two"],
+    );
+    slip(
+        "description: D\nno key here\ntitle: A: B",
+        "D",
+        &[
+            "3:1: the line `no key here` is no `key: value`, and is ignored; give it a key, indent it below the key that \
+           it belongs to, or drop it",
+            "4:9: `: ` inside a value that is not in quotes; `title` is read line by line; write `title: \"A: B\"`",
+        ],
+    );
+}
+
+#[test]
+fn a_slip_in_one_key_costs_no_other() {
+    let prompt = parse(
+        "---\ndescription: Compare: options\narguments:\n  - name: options\n    description: What: to compare\n    \
+         required: true\n  - name: criteria\n    default: cost, risk: both\ntitle: Compare\n---\n{{options}} {{criteria}}\n",
+    );
+    let argument = |name: &str, description: Option<&str>, required, default: Option<&str>| Argument {
+        name: name.into(),
+        description: description.map(str::to_owned),
+        required,
+        default: default.map(str::to_owned),
+    };
+    assert_eq!(
+        prompt.arguments,
+        [
+            argument("options", Some("What: to compare"), true, None),
+            argument("criteria", None, false, Some("cost, risk: both"))
+        ]
+    );
+    assert_eq!(prompt.title().as_deref(), Some("Compare"));
+    assert_eq!(prompt.template.placeholders().count(), 2);
+    let positions: Vec<_> = prompt.warnings().iter().map(|w| w.position.map(|p| (p.line, p.column))).collect();
+    assert_eq!(positions, [Some((2, 21)), Some((5, 22))]);
+}
+
+#[test]
+fn what_yaml_drops_without_a_word_is_said() {
+    slip(
+        "description: Fix issue #12 now",
+        "Fix issue",
+        &["2:24: `#12 now` is a comment to YAML, and no part of `description`; \
+           write `description: \"Fix issue #12 now\"`"],
+    );
+    slip(
+        "description: &co is nice",
+        "is nice",
+        &["2:14: `&co` is an anchor to YAML, and no part of `description`; write `description: \"&co is nice\"`"],
+    );
+    slip(
+        "description: !important",
+        "B {{input}}",
+        &["2:14: `!important` is a tag to YAML, and no part of `description`; write `description: \"!important\"`"],
+    );
+    slip("description: \"Fix\" # a comment on purpose", "Fix", &[]);
+    slip("description: >\n  folded # text\n  goes on", "folded # text goes on", &[]);
+    let nul = parse("---\ndescription: a\0b\ntitle: T\n---\nB");
+    assert_eq!((nul.description().as_deref(), nul.title().as_deref()), (Some("a\0b"), Some("T")));
+}
+
+#[test]
+fn scalars_are_the_text_as_written() {
+    for written in ["007", "1.10", "true", "2024-01-01", "1e3", "0x10", "yes", "~5"] {
+        slip(&format!("description: {written}"), written, &[]);
+    }
+    let prompt =
+        parse("---\narguments:\n  - name: 5\n    default: 1.10\n  - name: x\n    required: yes\n---\n{{5}} {{x}}");
+    assert_eq!(prompt.arguments[0].name, "5");
+    assert_eq!(prompt.arguments[0].default.as_deref(), Some("1.10"));
+    assert!(prompt.arguments[1].required);
+    assert_eq!(prompt.warnings(), []);
+}
+
+#[test]
+fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
+    let names = |header: &str| {
+        let prompt = parse(&format!("---\n{header}\n---\n{{{{a}}}} {{{{b}}}}\n"));
+        let names: Vec<String> = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
+        (names.join(" "), prompt.warnings().iter().map(shown).collect::<Vec<_>>())
+    };
+    let ok = || ("a b".to_owned(), Vec::new());
+    assert_eq!(names("arguments: [a, b]"), ok());
+    assert_eq!(names("arguments:\n- a\n- name: b"), ok());
+    assert_eq!(names("arguments:\n  - {name: a, required: true}\n  - name: b"), ok());
+    assert_eq!(names("{arguments: [{name: a}, {name: b}]}"), ok());
+    let (found, warnings) = names("arguments: a b");
+    assert_eq!(found, "a b");
+    assert!(warnings[0].starts_with("2:12: `arguments` is not a list; its words are read as names; "), "{warnings:?}");
+    let (found, warnings) =
+        names("arguments:\n  - description: nameless\n  - name: a\n  - name: a\n  - name: b c\n  - b");
+    assert_eq!(found, "a b");
+    assert_eq!(
+        warnings,
+        [
+            "3:3: argument 1 has no name, and is left out; write `- name: …`, with a name without blanks or braces",
+            "5:3: the argument `a` is declared twice; the first is used; give one of the two another name, or drop it",
+            "6:3: argument 4 has no name, and is left out; write `- name: …`, with a name without blanks or braces",
+        ]
+    );
+    let (found, warnings) = names("arguments:\n  a: one\n  b: two");
+    assert_eq!(found, "");
+    assert!(warnings[0].starts_with("2:11: `arguments` is not a list, and is left out; "), "{warnings:?}");
+}
+
+#[test]
+fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
+    let prompt = parse("---\nYou are careful.\n---\nReview {{input}}\n");
+    assert_eq!(prompt.template.body(), "---\nYou are careful.\n---\nReview {{input}}");
+    assert_eq!(prompt.description().as_deref(), Some("Review {{input}}"));
+    assert!(prompt.warnings()[0].message.contains("hold no `key: value`"));
+}
+
+#[test]
+fn twenty_thousand_brackets_are_read_leniently() {
+    for nested in ["[".repeat(20_000), "{".repeat(20_000), "- ".repeat(20_000), "? ".repeat(20_000)] {
+        let nested = nested.trim_end();
+        slip_starts(&format!("description: {nested}\ntitle: T"), nested);
+        let below = parse(&format!("---\ntitle: T\nx:\n  {nested}\n---\nB\n"));
+        assert_eq!((below.title().as_deref(), below.template.body()), (Some("T"), "B"));
+        assert_eq!(below.warnings().len(), 1);
+    }
+}
+
+#[track_caller]
+fn slip_starts(header: &str, description: &str) {
+    let prompt = parse(&format!("---\n{header}\n---\nB\n"));
+    assert_eq!(prompt.description().as_deref(), Some(description));
+    assert_eq!(prompt.title().as_deref(), Some("T"));
+    assert_eq!(prompt.warnings().len(), 1);
+    assert_eq!(prompt.warnings()[0].repair, "put the value in quotes");
+}
+
+#[test]
+fn a_file_that_is_no_text_or_too_large_is_a_problem() {
+    problem(b"---\ntitle: T\n---\nab\xff", "4:3: the file is not UTF-8 from here on; save it with the encoding UTF-8");
+    problem(b"\xff\xfea\0b\0", "1:1: the file is UTF-16, not UTF-8; save it with the encoding UTF-8");
+    let most = vec![b'x'; MAX_FILE];
+    assert!(Prompt::parse("p", &most).is_ok());
+    assert!(
+        shown(&Prompt::parse("p", &vec![b'x'; MAX_FILE + 1]).unwrap_err()).contains("4194305 bytes long, the limit")
+    );
+    let header = format!("---\nx: {}\n---\nB", "y".repeat(MAX_FRONTMATTER));
+    problem(
+        header.as_bytes(),
+        "1:1: the frontmatter is 65540 bytes long, the limit is 65536; \
+         move what is not `title`, `description` or `arguments` into the body",
+    );
+}
+
+#[test]
+fn a_placeholder_that_looks_misspelled_is_warned_of() {
+    let warned = |body: &str| {
+        let prompt = parse(&format!("---\narguments:\n  - name: topic\n---\n{body}{{{{topic}}}}"));
+        prompt.warnings().iter().map(shown).collect::<Vec<_>>()
+    };
+    for (written, meant) in [
+        ("{{inptu}}", "input"),
+        ("{{ Input }}", "input"),
+        ("<<inputs>>", "input"),
+        ("{{topics}}", "topic"),
+        ("{{input}", "input"),
+        ("{input}}", "input"),
+    ] {
+        assert_eq!(
+            warned(&format!("a\né {written} ")),
+            [format!(
+                "6:3: `{written}` is no placeholder, and stays as written; \
+                 write `{{{{{meant}}}}}` if it is meant to be replaced"
+            )]
+        );
+    }
+    for foreign in
+        ["{{ .Values.x }}", "${{ github.ref }}", "{{args}}", "<input>", "{input}", "{{#each}}", "\\{{input}} "]
+    {
+        assert_eq!(warned(foreign), [""; 0], "{foreign}");
+    }
+    for foreign in ["$ARGUMENTS", "{{args}}", "{input}", "${input}"] {
+        let prompt = parse(&format!("Do {foreign} now"));
+        assert_eq!(prompt.warnings().len(), 1, "{foreign}: {:?}", prompt.warnings());
+        assert_eq!(prompt.warnings()[0].position, Some(Position { line: 1, column: 4 }));
+    }
+}
+
+#[test]
+fn other_slips_of_the_pen_are_warned_of() {
+    let warned = |name: &str, file: &str| {
+        Prompt::parse(name, file.as_bytes()).unwrap().warnings().iter().map(shown).collect::<Vec<_>>().join("\n")
+    };
+    assert!(
+        warned("p", "---\ndesciption: D\n---\nB")
+            .starts_with("2:1: the key `desciption` means nothing here; write `description:`")
+    );
+    assert!(
+        warned("p", "---\narguments: [a]\n---\nB").contains("declared but not used in the body: `a`; write `{{a}}`")
+    );
+    assert!(warned("p", "---\ntitle: T\n---\n").contains("no body"));
+    assert!(warned("my prompt", "B").contains("rename it to `my-prompt`"));
+    assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: a frontmatter that does not begin in line 1"));
+    assert!(warned("p", &"x".repeat(18_001)).contains("18001 characters long"));
+    assert_eq!(warned("p", "---\nname: p\ntags: [a]\nmodel: x\ndescription: D\n---\nB {{input}}"), "");
+}
+
+#[test]
+fn one_declared_argument_takes_the_whole_input_or_its_default() {
+    let prompt = parse("---\narguments:\n  - name: topic\n    default: all\n---\nOn {{topic}}.");
+    assert_eq!(prompt.expand("a b=c \"d\"").unwrap(), "On a b=c \"d\".");
+    assert_eq!(prompt.expand("").unwrap(), "On all.");
+    let unused = parse("---\narguments: [topic]\n---\nOn.");
+    assert_eq!(unused.expand("x").unwrap(), "On.\n\nx");
+}
+
+#[test]
+fn several_declared_arguments_are_never_filled_by_a_guess() {
+    let prompt = parse("---\narguments:\n  - name: a\n    default: A\n  - name: b\n---\n{{a}}|{{b}}");
+    assert_eq!(prompt.expand("").unwrap(), "A|");
+    let error = prompt.expand("x y").unwrap_err().to_string();
+    assert!(error.contains("declares 2 arguments (a, b)"), "{error}");
+    let only_input = parse("---\narguments: [a, b]\n---\n{{input}}");
+    assert_eq!(only_input.expand("x y").unwrap(), "x y");
+}

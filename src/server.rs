@@ -1,0 +1,118 @@
+//! The server: a message in, at most one response out. It holds a library and does no input or output of its own.
+//!
+//! [`Server::handle`] is the whole interface. Below it, [`Server::dispatch`] is the one table of methods; what every
+//! method would repeat (the era, a panic, an error) is settled there, so that a handler is a plain function that
+//! cannot forget to answer.
+#![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
+
+mod lifecycle;
+mod tools;
+
+use crate::jsonrpc::{Error, Message, Request, Response};
+use crate::library::Library;
+use crate::mcp;
+use crate::wording::quoted;
+use lifecycle::{Era, Legacy};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tools::ServerTool;
+
+/// Answers the requests of one client.
+#[derive(Debug)]
+pub struct Server {
+    library: Library,
+    tools: &'static [ServerTool],
+    /// What the last `initialize` settled. Requests of the modern era never ask.
+    negotiated: Option<Legacy>,
+}
+
+impl Server {
+    /// A server of this library.
+    pub fn new(library: Library) -> Server {
+        Server { library, tools: tools::TOOLS, negotiated: None }
+    }
+
+    /// Answers a message; a notification and a response get no answer.
+    ///
+    /// A request that makes us panic is answered with `-32603`.
+    pub fn handle(&mut self, message: Message) -> Option<Response> {
+        match message {
+            Message::Request(request) => Some(self.answer(request)),
+            Message::Notification { .. } | Message::Response => None,
+            Message::Batch(messages) => self.batch(messages),
+        }
+    }
+
+    /// A batch, which revision 2025-03-26 alone has ("Batching" in its base protocol).
+    fn batch(&mut self, messages: Vec<Result<Message, Response>>) -> Option<Response> {
+        if self.negotiated != Some(Legacy::V2025_03_26) {
+            let message = "invalid request: only revision 2025-03-26, once negotiated, has batches";
+            return Some(Response::error(None, Error::invalid_request(message)));
+        }
+        let answers = messages.into_iter().filter_map(|message| match message {
+            Ok(Message::Request(request)) if request.method == "initialize" || lifecycle::is_modern(&request) => {
+                let message = format!("invalid request: {} cannot be part of a batch", quoted(&request.method));
+                Some(Response::error(Some(request.id), Error::invalid_request(message)))
+            }
+            Ok(message) => self.handle(message),
+            Err(refusal) => Some(refusal),
+        });
+        let answers: Vec<Response> = answers.collect();
+        (!answers.is_empty()).then_some(Response::Batch(answers))
+    }
+
+    fn answer(&mut self, request: Request) -> Response {
+        let Request { id, method, params } = request;
+        // What a panic leaves behind is whole: a request changes nothing but `negotiated`, and that at once.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&method, params))).unwrap_or_else(|_| {
+            let message =
+                format!("internal error in {}; the reason is on the server's standard error", quoted(&method));
+            Err(Error::internal(message))
+        });
+        match outcome {
+            Ok(result) => Response::result(id, result),
+            Err(error) => Response::error(Some(id), error),
+        }
+    }
+
+    /// The table of methods.
+    fn dispatch(&mut self, method: &str, params: Map<String, Value>) -> Result<Box<RawValue>, Error> {
+        let era = lifecycle::era(method, &params)?;
+        match (method, era) {
+            ("initialize", Era::Legacy) => era.result(&lifecycle::initialize(&mut self.negotiated, params)?, None),
+            ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
+            ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(lifecycle::CONSTANT)),
+            ("tools/list", _) => {
+                only_page(&params)?;
+                era.result(&tools::list(self.tools, &self.library), Some(lifecycle::FRESH))
+            }
+            ("tools/call", _) => era.result(&tools::call(self.tools, &self.library, era, params)?, None),
+            // Clients ask for these whatever is declared.
+            ("prompts/list", _) => {
+                only_page(&params)?;
+                era.result(&mcp::ListPromptsResult::default(), Some(lifecycle::FRESH))
+            }
+            ("resources/list", _) => {
+                only_page(&params)?;
+                era.result(&mcp::ListResourcesResult::default(), Some(lifecycle::FRESH))
+            }
+            ("resources/templates/list", _) => {
+                only_page(&params)?;
+                era.result(&mcp::ListResourceTemplatesResult::default(), Some(lifecycle::FRESH))
+            }
+            _ => Err(Error::method_not_found(format!("method not found: {}", quoted(method)))),
+        }
+    }
+}
+
+/// Every list has one page, so every cursor is one that we never gave out.
+fn only_page(params: &Map<String, Value>) -> Result<(), Error> {
+    match params.get("cursor") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(Error::invalid_params("invalid params: `cursor` is unknown; this list has one page")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Protocol revisions: which era a request belongs to, `initialize`, `server/discover`, and how a result is dressed.
+//!
+//! The *legacy* revisions open with `initialize`. The *modern* one, 2026-07-28, has no handshake: each request carries
+//! its revision in `params._meta`. The era is settled per request, from its body alone, so that clients of both may
+//! share a pipe. No tool asks for it.
+
+use crate::jsonrpc::Error;
+use crate::jsonrpc::Request;
+use crate::mcp::{CacheScope, Cacheable, DiscoverResult, Implementation, InitializeResult, ServerCapabilities};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+/// The modern revisions, all that a request's `_meta` may name.
+const MODERN: &[&str] = &["2026-07-28"];
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// A result that changes only with the program.
+pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scope: CacheScope::Public };
+
+/// A result that is made from the user's files, which may change at any time.
+pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, cache_scope: CacheScope::Private };
+
+const SERVER_INFO: Implementation = Implementation { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
+
+/// What a model is told of this server. Codex shows its first line, up to 250 characters, and no more; it stands alone.
+const INSTRUCTIONS: &str = include_str!("instructions.md");
+
+/// Which rules a request follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// 2024-11-05 to 2025-11-25.
+    Legacy,
+    /// 2026-07-28.
+    Modern,
+}
+
+/// A revision that `initialize` can settle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Legacy {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+}
+
+impl Legacy {
+    const ALL: [Legacy; 4] = [Legacy::V2024_11_05, Legacy::V2025_03_26, Legacy::V2025_06_18, Legacy::V2025_11_25];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Legacy::V2024_11_05 => "2024-11-05",
+            Legacy::V2025_03_26 => "2025-03-26",
+            Legacy::V2025_06_18 => "2025-06-18",
+            Legacy::V2025_11_25 => "2025-11-25",
+        }
+    }
+}
+
+/// Whether a request claims to be modern: by its `_meta`, or by a method that only the modern era has.
+pub(super) fn is_modern(request: &Request) -> bool {
+    claims_modern(&request.method, &request.params)
+}
+
+fn claims_modern(method: &str, params: &Map<String, Value>) -> bool {
+    let has_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
+    has_version || matches!(method, "server/discover" | "subscriptions/listen")
+}
+
+/// The era of a request.
+///
+/// # Errors
+/// A modern request whose envelope is incomplete (`-32602`), or names a revision that is not served (`-32022`).
+pub(super) fn era(method: &str, params: &Map<String, Value>) -> Result<Era, Error> {
+    if !claims_modern(method, params) {
+        return Ok(Era::Legacy);
+    }
+    let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
+    let invalid =
+        |key: &str, what: &str| Err(Error::invalid_params(format!("invalid params: `_meta` lacks {key}, {what}")));
+    let Some(version) = meta(VERSION).and_then(Value::as_str) else {
+        return invalid(VERSION, "a string");
+    };
+    if !meta(CLIENT_CAPABILITIES).is_some_and(Value::is_object) {
+        return invalid(CLIENT_CAPABILITIES, "an object");
+    }
+    if !MODERN.contains(&version) {
+        let data = json!({ "supported": MODERN, "requested": version });
+        return Err(Error::new(-32022, "unsupported protocol version").with_data(data));
+    }
+    if let Some(level) = meta(LOG_LEVEL)
+        && !level.as_str().is_some_and(|level| LOG_LEVELS.contains(&level))
+    {
+        return Err(Error::invalid_params(format!("invalid params: {LOG_LEVEL} is one of {}", LOG_LEVELS.join(", "))));
+    }
+    Ok(Era::Modern)
+}
+
+impl Era {
+    /// A result as this era writes it: the modern one adds `resultType`, `_meta` with our name, and, to a result that
+    /// a client may keep, for how long and for whom.
+    pub(super) fn result(self, result: &impl Serialize, cacheable: Option<Cacheable>) -> Result<Box<RawValue>, Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Modern<'r, R> {
+            result_type: &'static str,
+            #[serde(flatten)]
+            result: &'r R,
+            #[serde(flatten)]
+            cacheable: Option<Cacheable>,
+            #[serde(rename = "_meta")]
+            meta: Meta,
+        }
+        #[derive(Serialize)]
+        struct Meta {
+            #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+            server_info: Implementation,
+        }
+        match self {
+            Era::Legacy => to_raw_value(result),
+            Era::Modern => {
+                let meta = Meta { server_info: SERVER_INFO };
+                to_raw_value(&Modern { result_type: "complete", result, cacheable, meta })
+            }
+        }
+        .map_err(|error| Error::internal(format!("internal error: {error}")))
+    }
+}
+
+/// `initialize`: the client's revision if it is a legacy one, else the newest of those. It may be repeated.
+pub(super) fn initialize(
+    negotiated: &mut Option<Legacy>,
+    mut params: Map<String, Value>,
+) -> Result<InitializeResult, Error> {
+    let Some(Value::String(requested)) = params.get("protocolVersion") else {
+        return Err(Error::invalid_params("invalid params: `protocolVersion` is a string"));
+    };
+    let version = Legacy::ALL.into_iter().find(|version| version.as_str() == requested).unwrap_or(Legacy::V2025_11_25);
+    *negotiated = Some(version);
+    Ok(InitializeResult {
+        protocol_version: version.as_str(),
+        capabilities: ServerCapabilities::default(),
+        server_info: SERVER_INFO,
+        instructions: INSTRUCTIONS.trim_ascii_end(),
+        client_info: params.remove("clientInfo").filter(|info| !info.is_null()),
+    })
+}
+
+/// `server/discover` (2026-07-28).
+pub(super) fn discover() -> DiscoverResult {
+    DiscoverResult {
+        supported_versions: MODERN,
+        capabilities: ServerCapabilities::default(),
+        instructions: INSTRUCTIONS.trim_ascii_end(),
+    }
+}

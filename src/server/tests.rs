@@ -1,0 +1,40 @@
+//! What only a server without a process can show; the rest is tested over real pipes in `tests/it`.
+
+use super::*;
+use crate::server::tools::ToolError;
+use serde_json::json;
+
+const PANICKING: &[ServerTool] = &[ServerTool {
+    name: "panic",
+    title: "Panic",
+    description: |_| String::new(),
+    input_schema: || json!({}),
+    output_schema: || json!({}),
+    call: |_, arguments| match arguments.is_empty() {
+        true => panic!("on purpose, in a test"),
+        false => Err(ToolError::Internal("told, not thrown".to_owned())),
+    },
+}];
+
+fn handle(server: &mut Server, line: &str) -> Value {
+    let response = server.handle(Message::parse(line.as_bytes()).unwrap());
+    serde_json::to_value(response.unwrap()).unwrap()
+}
+
+#[test]
+fn a_panic_in_one_request_is_an_internal_error_and_the_next_is_served() {
+    let mut server = Server { library: Library::default(), tools: PANICKING, negotiated: None };
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic"}}"#;
+    let answer = handle(&mut server, call);
+    assert_eq!(answer["id"], 1);
+    assert_eq!(answer["error"]["code"], -32603);
+    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+    assert_eq!(handle(&mut server, ping), json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+}
+
+#[test]
+fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
+    let mut server = Server { library: Library::default(), tools: PANICKING, negotiated: None };
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic","arguments":{"x":1}}}"#;
+    assert_eq!(handle(&mut server, call)["error"], json!({"code": -32603, "message": "told, not thrown"}));
+}

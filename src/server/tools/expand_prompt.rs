@@ -1,0 +1,152 @@
+//! The tool `expand_prompt`: the whole prompt for a command and an input.
+
+use super::{Called, ServerTool, ToolError};
+use crate::library::{Library, Lookup, Names, Unknown};
+use crate::wording::quoted;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
+
+/// How many bytes of the description the names of the commands may take.
+const NAMES_BUDGET: usize = 2048;
+
+pub(super) const TOOL: ServerTool = ServerTool {
+    name: "expand_prompt",
+    title: "Expand a prompt",
+    description: |library| format!("{}{}", include_str!("expand_prompt.md"), commands(&library.names())),
+    input_schema,
+    output_schema,
+    call,
+};
+
+#[derive(Serialize)]
+struct Output {
+    prompt: String,
+}
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "command": {
+                "type": "string",
+                "description": "Name of the prompt command, without the colon: `research` for `:research solar cells`"
+            },
+            "input": {
+                "type": "string",
+                "description": "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty \
+                                string if there is none"
+            }
+        },
+        "required": ["command", "input"]
+    })
+}
+
+fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "prompt": { "type": "string", "description": "What the user asks you to do now" } },
+        "required": ["prompt"]
+    })
+}
+
+fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
+    let mut text = |key: &str, what: &str| match arguments.remove(key) {
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(ToolError::Arguments(format!("`{key}` must be a string: {what}"))),
+        None => Err(ToolError::Arguments(format!("`{key}` is missing: {what}"))),
+    };
+    let command = text("command", "the name of the prompt, without its colon")?;
+    let input = text("input", "the text that follows the name, or an empty string if there is none")?;
+    let prompt = match library.find(&command) {
+        Lookup::Found(prompt) => prompt,
+        Lookup::Broken(problem) => {
+            return Err(ToolError::Execution(format!(
+                "{} cannot be expanded. {problem}. Tell the user this; the prompt works as soon as the file is saved.",
+                quoted(&command)
+            )));
+        }
+        Lookup::Unknown(unknown) => {
+            let next = what_next(&unknown);
+            return Err(ToolError::Execution(format!("{}{next}", capitalized(&unknown.to_string()))));
+        }
+    };
+    let prompt = prompt.expand(&input).map_err(|error| {
+        ToolError::Execution(format!("{} cannot be expanded: {error}. Tell the user this.", quoted(&prompt.name)))
+    })?;
+    Ok(to_raw_value(&Output { prompt })?)
+}
+
+/// What a model should do about a command that is none.
+fn what_next(unknown: &Unknown) -> &'static str {
+    match unknown {
+        Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => {
+            ". If it was meant as a command, call list_prompts and tell the user which commands there are; if not, answer \
+             the message as it stands."
+        }
+        Unknown::NoSuchPrompt { .. } => {
+            " If one of these is clearly meant, call expand_prompt again with that name and the same input; else ask the \
+             user. list_prompts lists all names. If it was not meant as a command, answer the message as it stands."
+        }
+        Unknown::Ambiguous { .. } => {
+            " Call expand_prompt again with the exact name; ask the user if it is not clear which one is meant."
+        }
+        Unknown::WithText { .. } => ". Call expand_prompt again with the two apart.",
+        Unknown::NotACommand { .. } => ". There is nothing to expand: answer the message as it stands.",
+    }
+}
+
+fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The sentence that names the commands: the user's own before the shipped ones, as many as the budget allows.
+fn commands(names: &Names) -> String {
+    let total = names.own.len() + names.builtin.len();
+    if total == 0 {
+        return "There are no commands now; list_prompts tells when there are.".to_owned();
+    }
+    let mut sentence = String::from("The commands now are ");
+    let more = |left: usize| format!(" and {left} more, which list_prompts names.");
+    for (index, name) in names.own.iter().chain(&names.builtin).enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        let left = total - index;
+        if sentence.len() + separator.len() + 1 + name.len() + more(left).len() > NAMES_BUDGET {
+            sentence.push_str(&more(left));
+            return sentence;
+        }
+        sentence.push_str(separator);
+        sentence.push(':');
+        sentence.push_str(name);
+    }
+    sentence.push('.');
+    sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_names_own_commands_before_shipped_ones_within_2_kib() {
+        let names = |own: usize| Names {
+            own: (0..own).map(|n| format!("own-{n:04}")).collect(),
+            builtin: vec!["research".into(), "test".into()],
+        };
+        assert_eq!(commands(&names(1)), "The commands now are :own-0000, :research, :test.");
+        let many = commands(&names(5000));
+        assert!(many.starts_with("The commands now are :own-0000, :own-0001, "), "{many}");
+        assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
+        let shown = many.matches(':').count();
+        assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
+        let long = Names { own: vec!["x".repeat(1000); 3], builtin: vec![] };
+        assert!(commands(&long).len() <= NAMES_BUDGET);
+        assert_eq!(commands(&Names::default()), "There are no commands now; list_prompts tells when there are.");
+    }
+
+    #[test]
+    fn the_description_stays_below_what_claude_code_cuts() {
+        assert!(include_str!("expand_prompt.md").len() + NAMES_BUDGET < 4096);
+    }
+}

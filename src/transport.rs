@@ -1,0 +1,3 @@
+//! Ways for messages to travel. A transport moves them and never looks inside.
+
+pub mod stdio;

@@ -1,0 +1,84 @@
+//! Words for errors: how a text that somebody sent is shown, and which known word they may have meant.
+//!
+//! It never decides whether a word is right; it only helps to say that it is not.
+
+/// The longest text that an error repeats, in characters; what is longer ends in `…`.
+const SHOWN: usize = 60;
+
+/// Shows a text in backticks: control characters escaped, cut at 60 characters.
+pub(crate) fn quoted(text: &str) -> String {
+    let cut = text.char_indices().nth(SHOWN).map(|(at, _)| &text[..at]);
+    format!("`{}{}`", printable(cut.unwrap_or(text)).replace('`', "'"), if cut.is_some() { "…" } else { "" })
+}
+
+/// A text that can be printed in one line: control characters escaped.
+pub(crate) fn printable(text: &str) -> String {
+    let escape = |character: char| {
+        if character.is_control() { character.escape_default().collect() } else { character.to_string() }
+    };
+    text.chars().map(escape).collect()
+}
+
+/// `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
+pub(crate) fn alternatives(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}
+
+/// One `thing`, two `thing`s.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// How far `word` is from `known`, or `None` where nobody would take one for a slip of the other.
+///
+/// The measure is the optimal string alignment distance (an edit is one character added, dropped, changed, or two
+/// neighbors swapped), letter case ignored; a third of the longer word may differ, as Cargo and rustc allow.
+pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
+    let length = known.chars().count();
+    // Four bytes are the most that a character takes: this keeps a huge word from being measured, or copied.
+    if word.len() > 4 * (length + length / 2 + 1) {
+        return None;
+    }
+    let allowed = (word.chars().count().max(length) / 3).max(1);
+    let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
+    (distance <= allowed && distance < length).then_some(distance)
+}
+
+/// The known word that `word` is most likely a slip of; the first of several that are equally near.
+pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known.into_iter().filter_map(|known| Some((distance(word, known)?, known)));
+    near.min_by_key(|&(distance, _)| distance).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_the_word_that_was_meant() {
+        let known = ["research", "summarize", "git/commit", "test"];
+        for (word, meant) in [
+            ("reserch", Some("research")),
+            ("RESEARCH", Some("research")),
+            ("summarise", Some("summarize")),
+            ("tset", Some("test")),
+            ("xyzzy", None),
+            ("", None),
+        ] {
+            assert_eq!(closest(word, known), meant, "{word}");
+        }
+        assert_eq!(closest(&"r".repeat(100_000), known), None);
+    }
+
+    #[test]
+    fn a_shown_text_is_short_and_holds_no_control_characters() {
+        assert_eq!(quoted("git:commit"), "`git:commit`");
+        assert_eq!(quoted("a\nb\0`"), "`a\\nb\\u{0}'`");
+        assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
+    }
+}

@@ -1,0 +1,372 @@
+//! The harness: a prompts directory of its own, and the real program on it.
+//!
+//! A test makes a [`Client`], puts files in place, and asks. The server starts with the first question. When the
+//! client is dropped it closes the server's input, and the test fails if the server said anything that the test did
+//! not read, on standard output or on standard error, or did not end with status 0.
+//!
+//! ```ignore
+//! let mut client = Client::new().prompt("review.md", "Review this.");
+//! client.expand("review", "x = 1").text("Review this.\n\nx = 1");
+//! ```
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The revision that a conversation of a test settles, unless it says another.
+pub(crate) const LEGACY: &str = "2025-11-25";
+
+/// No answer for this long is a hang; on a machine however slow it is never reached otherwise.
+const HANG: Duration = Duration::from_secs(120);
+
+pub(crate) struct Client {
+    dir: TempDir,
+    arguments: Option<Vec<String>>,
+    variables: Vec<(String, String)>,
+    server: Option<Running>,
+    next_id: u64,
+    stderr: Option<String>,
+}
+
+struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Vec<u8>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// The params of a modern request: with the envelope that 2026-07-28 demands.
+pub(crate) fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}
+
+impl Client {
+    /// An empty prompts directory, and no shipped prompts.
+    pub(crate) fn new() -> Client {
+        let client = Client {
+            dir: TempDir::new().unwrap(),
+            arguments: None,
+            variables: Vec::new(),
+            server: None,
+            next_id: 1,
+            stderr: Some(String::new()),
+        };
+        fs::create_dir(client.prompts()).unwrap();
+        client
+    }
+
+    /// The prompts directory.
+    pub(crate) fn prompts(&self) -> PathBuf {
+        self.root().join("prompts")
+    }
+
+    /// The directory that holds it, and is also home and working directory of the program.
+    pub(crate) fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Puts a file into the prompts directory, at any time.
+    pub(crate) fn prompt(self, file: &str, text: impl AsRef<[u8]>) -> Client {
+        self.write(file, text);
+        self
+    }
+
+    /// The same, while the server runs.
+    pub(crate) fn write(&self, file: &str, text: impl AsRef<[u8]>) {
+        let path = self.prompts().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// These arguments instead of `--no-builtin --prompts prompts`.
+    pub(crate) fn arguments<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Client {
+        self.arguments = Some(arguments.into_iter().map(str::to_owned).collect());
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Client {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// What the server must have said on standard error when it ends; `None` does not look.
+    pub(crate) fn stderr(mut self, want: Option<&str>) -> Client {
+        self.stderr = want.map(str::to_owned);
+        self
+    }
+
+    /// The program in this client's surroundings, without arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prompt-expander"));
+        command.current_dir(self.root()).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
+        command.env_remove("PROMPT_EXPANDER_PROMPTS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// The arguments that name the library.
+    pub(crate) fn library_arguments(&self) -> Vec<String> {
+        self.arguments.clone().unwrap_or_else(|| ["--no-builtin", "--prompts", "prompts"].map(str::to_owned).to_vec())
+    }
+
+    /// Runs a command on this client's library, with this standard input.
+    pub(crate) fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, stdin: impl AsRef<[u8]>) -> Ran {
+        let mut command = self.command();
+        command.args(self.library_arguments()).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let stdin = stdin.as_ref().to_vec();
+        // It may end without reading all of it, which is its right.
+        let writer = std::thread::spawn(move || _ = input.write_all(&stdin));
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Ran { status, stdout: String::from_utf8(stdout).unwrap(), stderr: String::from_utf8(stderr).unwrap() }
+    }
+
+    fn server(&mut self) -> &mut Running {
+        if self.server.is_none() {
+            let mut command = self.command();
+            command.args(self.library_arguments());
+            self.server = Some(Running::start(command));
+        }
+        self.server.as_mut().unwrap()
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let stdin = self.server().stdin.as_mut().expect("the input is open");
+        stdin.write_all(bytes.as_ref()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// Reads one line and holds it to the rules for every line: it ends in `\n`, it is one JSON object (or, in a
+    /// batch, an array of such) without a `null` member but the id of an error.
+    pub(crate) fn read(&mut self) -> Value {
+        let text = &self.read_raw();
+        let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        for message in value.as_array().unwrap_or(&vec![value.clone()]) {
+            assert_eq!(message["jsonrpc"], "2.0", "{text}");
+            assert!(message.get("result").is_some() != message.get("error").is_some(), "{text}");
+            let mut rest = message.clone();
+            rest.as_object_mut().unwrap().remove("id");
+            assert!(!has_null(&rest), "a null member: {text}");
+        }
+        value
+    }
+
+    /// Reads one line as it is, `\n` included.
+    pub(crate) fn read_raw(&mut self) -> String {
+        let line = self.server().lines.recv_timeout(HANG).expect("an answer");
+        let text = String::from_utf8(line).expect("UTF-8");
+        assert!(text.ends_with('\n'), "the end of the output: {text:?}");
+        text
+    }
+
+    /// Writes a line, reads the answer.
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) -> Value {
+        self.send(format!("{}\n", line.as_ref()));
+        self.read()
+    }
+
+    /// Sends a request, gives the answer without its envelope: `{"result": …}` or `{"error": …}`.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut answer = self.line(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        let object = answer.as_object_mut().unwrap();
+        assert_eq!(object.remove("id"), Some(id.into()));
+        object.remove("jsonrpc");
+        answer
+    }
+
+    /// Opens the conversation with a legacy revision.
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
+        let answer = self.request(
+            "initialize",
+            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}}),
+        );
+        self.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+        answer["result"].clone()
+    }
+
+    /// Calls a tool that must not fail as a request.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Called {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        Called(answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone())
+    }
+
+    pub(crate) fn expand(&mut self, command: &str, input: &str) -> Called {
+        self.call("expand_prompt", json!({"command": command, "input": input}))
+    }
+
+    /// What `list_prompts` gives: the structured content.
+    pub(crate) fn list(&mut self) -> Value {
+        self.call("list_prompts", json!({})).structured()
+    }
+
+    /// The names that `list_prompts` gives, separated by blanks.
+    pub(crate) fn names(&mut self) -> String {
+        let list = self.list();
+        let names = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap());
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The server must say nothing to these lines: the next answer is that to a ping.
+    #[track_caller]
+    pub(crate) fn silent(&mut self, lines: &str) {
+        self.send(format!("{lines}\n{{\"jsonrpc\":\"2.0\",\"id\":\"silence\",\"method\":\"ping\"}}\n"));
+        assert_eq!(self.read()["id"], "silence", "an answer to {lines}");
+    }
+
+    /// The most memory that the server has had so far.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn peak_memory_kib(&mut self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.server().child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Closes the input and waits for the end: what else was said, the status, and the standard error.
+    pub(crate) fn finish(&mut self) -> (String, ExitStatus, String) {
+        self.server().finish()
+    }
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut stderr = child.stderr.take().unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let mut line = Vec::new();
+            while stdout.read_until(b'\n', &mut line).unwrap_or(0) > 0 && sender.send(std::mem::take(&mut line)).is_ok()
+            {
+            }
+        });
+        let stderr = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        Running { stdin: child.stdin.take(), child, lines, stderr: Some(stderr) }
+    }
+
+    fn finish(&mut self) -> (String, ExitStatus, String) {
+        drop(self.stdin.take());
+        let mut rest = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(HANG) {
+            rest.extend(line);
+        }
+        let status = self.child.wait().unwrap();
+        let stderr = self.stderr.take().map_or_else(String::new, |thread| thread.join().unwrap());
+        (String::from_utf8_lossy(&rest).into_owned(), status, stderr)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let Some(mut server) = self.server.take() else { return };
+        if std::thread::panicking() {
+            _ = server.child.kill();
+            return;
+        }
+        if server.stderr.is_none() {
+            return; // the test itself has finished it
+        }
+        let (rest, status, stderr) = server.finish();
+        assert_eq!(rest, "", "the server said what the test did not read");
+        assert!(status.success(), "{status}: {stderr}");
+        if let Some(want) = &self.stderr {
+            assert_eq!(&stderr, want, "standard error");
+        }
+    }
+}
+
+/// The result of `tools/call`.
+#[derive(Debug)]
+pub(crate) struct Called(pub(crate) Value);
+
+impl Called {
+    /// A success: both copies of the content agree, and nothing else is there.
+    #[track_caller]
+    pub(crate) fn structured(self) -> Value {
+        let keys: Vec<&String> = self.0.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["content", "structuredContent"], "{}", self.0);
+        let content = self.0["content"].as_array().unwrap();
+        assert_eq!((content.len(), &content[0]["type"]), (1, &"text".into()), "{}", self.0);
+        let text: Value = serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text, self.0["structuredContent"]);
+        text
+    }
+
+    /// An expansion to this text.
+    #[track_caller]
+    pub(crate) fn text(self, want: &str) {
+        assert_eq!(self.structured(), json!({ "prompt": want }));
+    }
+
+    /// A tool execution error: one text, no structured content. Gives the text.
+    #[track_caller]
+    pub(crate) fn error(self) -> String {
+        let message = self.0["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(self.0, json!({"content": [{"type": "text", "text": message}], "isError": true}));
+        message
+    }
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// It went well, printed this, and said nothing else.
+    #[track_caller]
+    pub(crate) fn printed(self, want: &str) {
+        assert_eq!((self.status.code(), self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
+        assert_eq!(self.stdout, want);
+    }
+
+    /// It failed with this status, printed nothing, and said this on standard error.
+    #[track_caller]
+    pub(crate) fn failed(self, status: i32, want: &str) {
+        assert_eq!((self.status.code(), self.stdout.as_str()), (Some(status), ""), "{}", self.stderr);
+        assert_eq!(self.stderr, want);
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(values) => values.iter().any(has_null),
+        Value::Object(values) => values.values().any(has_null),
+        _ => false,
+    }
+}
+
+/// Compares with a file below `tests/`, or rewrites it if `UPDATE` is set.
+#[track_caller]
+pub(crate) fn golden(file: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+    }
+    let want =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}; run with UPDATE=1", path.display()));
+    assert_eq!(text, want, "{} differs; run with UPDATE=1 and look at the difference", path.display());
+}

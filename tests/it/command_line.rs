@@ -1,0 +1,212 @@
+//! `list`, `expand`, and the program without a command.
+
+use crate::client::{Client, golden};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+#[test]
+fn list_is_one_line_a_prompt_with_a_tab_for_scripts() {
+    let client = Client::new()
+        .prompt("b.md", "---\ndescription: |\n  two\n  lines\n---\nB")
+        .prompt("git/commit.md", "Commit *this*.")
+        .prompt("c.md", "");
+    client.run(["list"], "").printed("b\ttwo lines\nc\t\ngit/commit\tCommit this.\n");
+}
+
+#[test]
+fn list_says_problems_on_standard_error() {
+    let client = Client::new().prompt("a.md", "A").prompt("broken.md", "---\n");
+    let ran = client.run(["list"], "");
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "a\tA\n"));
+    assert!(
+        ran.stderr.starts_with("warning: ") && ran.stderr.contains("broken.md:1:1: the frontmatter"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn list_json_is_one_object_with_title_and_source() {
+    let client = Client::new().prompt("a.md", "# A title\n\nText.").prompt("broken.md", "---\n");
+    let ran = client.run(["list", "--json"], "");
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
+    let prompts = std::path::absolute(client.prompts()).unwrap();
+    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        list["prompts"],
+        json!([{"name": "a", "title": "A title", "description": "Text.", "source": prompts.join("a.md")}])
+    );
+    assert_eq!(list["problems"][0]["file"], json!(prompts.join("broken.md")));
+    assert_eq!((&list["problems"][0]["line"], &list["problems"][0]["severity"]), (&json!(1), &json!("error")));
+
+    let shipped = Client::new().arguments([]).run(["list", "--json"], "");
+    let list: Value = serde_json::from_str(&shipped.stdout).unwrap();
+    assert!(list.get("problems").is_none());
+    assert_eq!(list["prompts"][0]["source"], "built-in");
+}
+
+#[test]
+fn expand_joins_words_by_one_blank() {
+    let client = Client::new().prompt("p.md", "[{{input}}]");
+    client.run(["expand", "p", "two  blanks", "and", "", "more"], "unread").printed("[two  blanks and  more]\n");
+    client.run(["expand", ":P", "x"], "").printed("[x]\n");
+    client.run(["expand", "p", "--", "--flag", "-"], "").printed("[--flag -]\n");
+}
+
+#[test]
+fn expand_reads_standard_input_for_a_dash_or_for_no_words() {
+    let client = Client::new().prompt("p.md", "[{{input}}]").prompt("end.md", "{{input}}");
+    client.run(["expand", "p", "-"], "two\nlines\n").printed("[two\nlines\n]\n");
+    client.run(["expand", "p"], "piped").printed("[piped]\n");
+    client.run(["expand", "p"], "").printed("[]\n");
+    client.run(["expand", "end"], "with newline\n").printed("with newline\n");
+    client
+        .run(["expand", "p"], b"a\xff")
+        .failed(1, "error: standard input is not UTF-8 at byte 1; convert it first, for example with `iconv`\n");
+}
+
+#[test]
+fn expand_leaves_standard_input_alone_when_words_are_given() {
+    let client = Client::new().prompt("p.md", "[{{input}}]");
+    for words in [["x"].as_slice(), &[""], &["-", "x"]] {
+        let mut command = client.command();
+        command.args(client.library_arguments()).args(["expand", "p"]).args(words);
+        // The pipe stays open and empty: whoever reads it waits for ever.
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("[{}]\n", words.join(" ")));
+    }
+}
+
+#[test]
+fn expand_says_why_it_cannot() {
+    let client = Client::new().prompt("research.md", "R").prompt("broken.md", "---\n").prompt("git/x.md", "X");
+    for (name, want) in [
+        (
+            "reserch",
+            "error: no prompt named `reserch`; did you mean `research`?; `prompt-expander list` shows all prompts\n",
+        ),
+        ("zzz", "error: no prompt named `zzz`; `prompt-expander list` shows all prompts\n"),
+        (
+            "10:30",
+            "error: `10:30` looks like a time or a number, not like a command; `prompt-expander list` shows all prompts\n",
+        ),
+    ] {
+        client.run(["expand", name, "x"], "").failed(1, want);
+    }
+    let broken = std::path::absolute(client.prompts()).unwrap().join("broken.md");
+    let ran = client.run(["expand", "broken", "x"], "");
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(ran.stderr.starts_with(&format!("error: {}:1:1: the frontmatter", broken.display())), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_arguments_are_status_2_with_a_hint() {
+    let client = Client::new();
+    for arguments in [vec!["nope"], vec!["list", "--nope"], vec!["expand"], vec!["expand", "p", "--flag"]] {
+        let ran = client.run(arguments.clone(), "");
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(ran.stderr.contains("For more information, try '--help'"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn options_may_stand_anywhere() {
+    let client = Client::new().prompt("p.md", "[{{input}}]").arguments([]);
+    client.run(["expand", "p", "x", "--prompts", "prompts"], "").printed("[x]\n");
+    client.run(["list", "--no-builtin", "--prompts", "prompts"], "").printed("p\t[{{input}}]\n");
+}
+
+#[test]
+fn help_is_written_for_a_newcomer() {
+    let client = Client::new().arguments([]);
+    for (file, arguments) in [
+        ("help", vec!["--help"]),
+        ("help-list", vec!["list", "--help"]),
+        ("help-expand", vec!["expand", "--help"]),
+        ("help-check", vec!["check", "--help"]),
+    ] {
+        let ran = client.run(arguments, "");
+        assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
+        golden(&format!("help/{file}.txt"), &ran.stdout);
+    }
+    client.run(["--version"], "").printed(concat!("prompt-expander ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_nobody_reads_is_an_ordinary_end() {
+    let client = Client::new().prompt("p.md", "x".repeat(1_000_000));
+    for arguments in [["expand", "p", "x"].as_slice(), &["list"], &["check"]] {
+        let mut command = client.command();
+        command.args(client.library_arguments()).args(arguments);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.code() == Some(0) && output.stderr.is_empty(), "{arguments:?}: {output:?}");
+    }
+}
+
+/// On a terminal, which `script` of util-linux gives.
+#[cfg(target_os = "linux")]
+mod terminal {
+    use super::*;
+
+    /// What the program prints to a terminal of 60 columns; `None` where there is no `script`.
+    fn on_terminal(client: &Client, arguments: &str, variables: &[(&str, &str)], stdin: &[u8]) -> Option<String> {
+        use std::io::Write;
+        let program = client.command();
+        let line = format!(
+            "stty cols 60 rows 20; {} {} {arguments}",
+            program.get_program().to_str().unwrap(),
+            client.library_arguments().join(" ")
+        );
+        let mut command = std::process::Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(client.root()).env("TERM", "xterm").envs(variables.iter().copied());
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
+            Err(_) => return None,
+        };
+        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        let output = child.wait_with_output().unwrap();
+        Some(String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n"))
+    }
+
+    #[test]
+    fn list_is_aligned_colored_and_cut_to_the_width_on_a_terminal_only() {
+        let client = Client::new()
+            .prompt("git/commit.md", "A description that is a good deal longer than sixty columns.")
+            .prompt("a.md", "Short.");
+        let plain = ":a           Short.\n:git/commit  A description that is a good deal longer than…\n";
+        let Some(colored) = on_terminal(&client, "list", &[], b"") else { return };
+        assert!(colored.contains("\u{1b}["), "{colored:?}");
+        assert_eq!(anstream::adapter::strip_str(&colored).to_string(), plain);
+        assert_eq!(on_terminal(&client, "list", &[("NO_COLOR", "1")], b"").unwrap(), plain);
+    }
+
+    #[test]
+    fn the_program_alone_says_on_a_terminal_what_it_is_and_what_to_type() {
+        let client = Client::new();
+        let Some(said) = on_terminal(&client, "", &[], b"\x04") else { return };
+        assert!(said.contains("prompt-expander is an MCP server and waits for a client"), "{said}");
+        assert!(said.contains("`prompt-expander list`"), "{said}");
+    }
+
+    #[test]
+    fn expand_without_words_on_a_terminal_does_not_wait() {
+        let client = Client::new().prompt("p.md", "[{{input}}]");
+        let Some(said) = on_terminal(&client, "expand p", &[], b"") else { return };
+        assert_eq!(said, "[]\n");
+    }
+}

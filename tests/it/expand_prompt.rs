@@ -1,0 +1,287 @@
+//! The tool `expand_prompt`: the contract, names that fit, and errors that help.
+
+use crate::client::{Client, LEGACY, modern};
+use serde_json::{Value, json};
+
+#[test]
+fn the_contract_s_example_is_one_line_in_the_contract_s_order() {
+    let mut client = Client::new().prompt("research.md", "Topic:\n{{input}}\n");
+    client.send(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"expand_prompt\",\
+         \"arguments\":{\"command\":\"research\",\"input\":\"Example topic\"}}}\n",
+    );
+    assert_eq!(
+        client.read_raw(),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\
+         \"{\\\"prompt\\\":\\\"Topic:\\\\nExample topic\\\"}\"}],\"structuredContent\":{\"prompt\":\"Topic:\\nExample topic\"}}}\n"
+    );
+    client.send(
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"expand_prompt\",\
+         \"arguments\":{\"command\":\"10:30\",\"input\":\"\"}}}\n",
+    );
+    let raw = client.read_raw();
+    assert!(
+        raw.starts_with("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":"),
+        "{raw}"
+    );
+    assert!(raw.ends_with("\"}],\"isError\":true}}\n"), "{raw}");
+}
+
+#[test]
+fn every_shipped_prompt_expands() {
+    let mut client = Client::new().arguments([]);
+    client.initialize(LEGACY);
+    let names = client.names();
+    assert_eq!(names, "commit critique debug decide explain plan refactor research review rewrite summarize test");
+    for name in names.split(' ') {
+        let text =
+            client.expand(name, "\"quoted\" text\nwith {{input}}").structured()["prompt"].as_str().unwrap().to_owned();
+        assert!(text.ends_with("\n\"quoted\" text\nwith {{input}}"), "{name}: {text}");
+    }
+    let text = client.expand("research", "Example topic").structured();
+    assert!(text["prompt"].as_str().unwrap().ends_with("\nTopic:\nExample topic"));
+}
+
+#[test]
+fn missing_or_mistyped_arguments_are_invalid_params_in_the_legacy_era() {
+    let mut client = Client::new().prompt("p.md", "P");
+    for arguments in [
+        json!({}),
+        json!({"command": "p"}),
+        json!({"input": "x"}),
+        json!({"command": 5, "input": "x"}),
+        json!({"command": "p", "input": null}),
+        json!({"command": "p", "input": ["x"]}),
+    ] {
+        let answer = client.request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
+        assert_eq!(answer["error"]["code"], -32602, "{arguments}: {answer}");
+        let answer = client.request("tools/call", modern(json!({"name": "expand_prompt", "arguments": arguments})));
+        assert_eq!(answer["result"]["isError"], true, "{arguments}: {answer}");
+        assert!(answer["result"].get("structuredContent").is_none());
+    }
+}
+
+#[test]
+fn unknown_arguments_are_ignored() {
+    let mut client = Client::new().prompt("p.md", "P {{input}}");
+    client.call("expand_prompt", json!({"command": "p", "input": "x", "wait_for_previous": false})).text("P x");
+}
+
+#[test]
+fn an_unknown_tool_is_a_protocol_error() {
+    let mut client = Client::new();
+    for (params, legacy, modern_code) in [
+        (json!({"name": "expnd", "arguments": {}}), -32601, -32602),
+        (json!({"arguments": {}}), -32602, -32602),
+        (json!({"name": 5}), -32602, -32602),
+        (json!({"name": "list_prompts", "arguments": "x"}), -32602, -32602),
+    ] {
+        assert_eq!(client.request("tools/call", params.clone())["error"]["code"], legacy, "{params}");
+        assert_eq!(client.request("tools/call", modern(params.clone()))["error"]["code"], modern_code, "{params}");
+    }
+}
+
+#[test]
+fn colon_blanks_letter_case_and_colon_for_slash_find_the_prompt() {
+    let mut client = Client::new().prompt("git/commit.md", "C").prompt("Über Äpfel.md", "Ü");
+    for command in
+        ["git/commit", ":git/commit", " git/commit\n", ": GIT/Commit ", "git:commit", ":Git:Commit", "GIT:commit"]
+    {
+        client.expand(command, "").text("C");
+    }
+    client.expand("ÜBER ÄPFEL", "").text("Ü");
+}
+
+#[test]
+fn an_exact_name_goes_before_one_that_only_fits() {
+    let mut client =
+        Client::new().prompt("review.md", "lower").prompt("Review.md", "capital").prompt("a/b.md", "slash");
+    #[cfg(unix)]
+    client.write("a:b.md", "colon");
+    client.expand("review", "").text("lower");
+    client.expand("Review", "").text("capital");
+    #[cfg(unix)]
+    client.expand("a:b", "").text("colon");
+    client.expand("a/b", "").text("slash");
+    let error = client.expand("REVIEW", "").error();
+    assert_eq!(
+        error,
+        "No prompt is named exactly `REVIEW`; did you mean `Review` or `review`? Call expand_prompt again with the exact \
+         name; ask the user if it is not clear which one is meant."
+    );
+}
+
+#[test]
+fn an_unknown_prompt_offers_the_closest_names_and_says_how_to_go_on() {
+    let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C").prompt("summarize.md", "S");
+    assert_eq!(
+        client.expand("reserch", "x").error(),
+        "No prompt named `reserch`; did you mean `research`? If one of these is clearly meant, call expand_prompt again \
+         with that name and the same input; else ask the user. list_prompts lists all names. If it was not meant as a \
+         command, answer the message as it stands."
+    );
+    assert!(client.expand("commit", "").error().contains("did you mean `git/commit`?"));
+    assert!(client.expand(":Sumarise", "").error().contains("did you mean `summarize`?"));
+    assert_eq!(
+        client.expand("xyzzy", "").error(),
+        "No prompt named `xyzzy`. If it was meant as a command, call list_prompts and tell the user which commands there \
+         are; if not, answer the message as it stands."
+    );
+    assert_eq!(
+        client.expand("research solar cells", "").error(),
+        "The command is `research` alone; what follows it (`solar cells`) is its input. Call expand_prompt again with the \
+         two apart."
+    );
+}
+
+#[test]
+fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
+    let mut client = Client::new().arguments([]);
+    for (text, kind) in [
+        ("10:30", "a time or a number"),
+        ("std::vec", "a path in code"),
+        (":smile:", "an emoji"),
+        ("C:\\temp", "a Windows path"),
+        ("http://localhost", "an address"),
+        (":-)", "an emoticon"),
+    ] {
+        assert_eq!(
+            client.expand(text, "").error(),
+            format!(
+                "`{text}` looks like {kind}, not like a command. There is nothing to expand: answer the message as it stands."
+            )
+        );
+    }
+    // But a prompt that has such a name is one.
+    client = Client::new().prompt("10.md", "Ten.");
+    client.expand(":10:", "").error();
+    client.expand("10", "").text("Ten.");
+}
+
+#[test]
+fn a_name_never_becomes_a_path() {
+    let mut client = Client::new().prompt("inside.md", "I").prompt("folder/inside.md", "FI");
+    std::fs::write(client.root().join("secret.md"), "SECRET").unwrap();
+    client.write(".hidden.md", "SECRET");
+    client.write(".hidden/x.md", "SECRET");
+    let absolute = client.root().join("secret").display().to_string();
+    let long = "x".repeat(100_000);
+    for name in [
+        "../secret",
+        "folder/../../secret",
+        "folder/../inside",
+        "./inside",
+        "/secret",
+        "//secret",
+        "folder//inside",
+        "folder/",
+        "/",
+        ".",
+        "..",
+        "",
+        absolute.as_str(),
+        absolute.trim_start_matches('/'),
+        "..\\secret",
+        "folder\\inside",
+        "%2e%2e/secret",
+        "%2e%2e%2fsecret",
+        "inside\0",
+        "inside.md\0",
+        "inside.md",
+        ".hidden",
+        ".hidden/x",
+        "inside\n",
+        "in*",
+        "~",
+        long.as_str(),
+    ] {
+        let error = client.expand(name, "").0;
+        if name.trim() == "inside" {
+            continue; // blanks around a name are overlooked
+        }
+        assert_eq!(error["isError"], true, "{name:?}: {error}");
+        assert!(!error.to_string().contains("SECRET"), "{name:?}");
+        assert!(error.to_string().len() < 600, "{name:.50?} is repeated at length");
+    }
+    let deep = vec!["folder"; 20_000].join("/");
+    client.expand(&deep, "").error();
+}
+
+#[test]
+fn a_broken_file_says_file_line_column_and_repair() {
+    let mut client = Client::new().prompt("git/broken.md", "---\ndescription: D\n").prompt("bytes.md", b"ok\nab\xff");
+    let path = client.prompts().join("git").join("broken.md");
+    assert_eq!(
+        client.expand("git/broken", "x").error(),
+        format!(
+            "`git/broken` cannot be expanded. {}:1:1: the frontmatter that line 1 opens with `---` is never closed; add a \
+             line `---` after line 2, or write the rule in line 1 as `***` if no frontmatter is meant. Tell the user this; \
+             the prompt works as soon as the file is saved.",
+            path.display()
+        )
+    );
+    assert!(client.expand("bytes", "").error().contains("bytes.md:2:3: the file is not UTF-8 from here on; save it"));
+    assert!(client.expand(":GIT:broken", "").error().contains(":1:1: "));
+    client.write("git/broken.md", "Mended {{input}}");
+    client.expand("git/broken", "x").text("Mended x");
+}
+
+#[test]
+fn a_saved_edit_is_in_the_very_next_answer() {
+    let mut client = Client::new().prompt("p.md", "one {{input}}");
+    client.expand("p", "x").text("one x");
+    for round in 0..200 {
+        client.write("p.md", format!("{round:03} {{{{input}}}}")); // the same length, at full speed
+        client.expand("p", "x").text(&format!("{round:03} x"));
+    }
+    let other = client.root().join("other.md");
+    std::fs::write(&other, "two {{input}}").unwrap();
+    std::fs::rename(&other, client.prompts().join("p.md")).unwrap();
+    client.expand("p", "x").text("two x");
+    std::fs::remove_file(client.prompts().join("p.md")).unwrap();
+    client.expand("p", "x").error();
+    std::fs::rename(client.prompts(), client.root().join("away")).unwrap();
+    std::fs::create_dir(client.prompts()).unwrap();
+    client.write("p.md", "three {{input}}");
+    client.expand("p", "x").text("three x");
+}
+
+#[test]
+fn an_input_is_never_changed() {
+    let mut client = Client::new().prompt("p.md", "[{{input}}]");
+    for input in [
+        "",
+        " ",
+        "\n a \n",
+        "\"quoted\" 'text'",
+        "{{input}} <<input>> \\",
+        "\u{2028}\0\r\n\t",
+        "<b>&amp;</b>",
+        "$1 \\1 %s 😀",
+    ] {
+        client.expand("p", input).text(&format!("[{input}]"));
+    }
+}
+
+#[test]
+fn an_expansion_beyond_64_mib_is_an_error_that_says_so() {
+    let mut client = Client::new().prompt("p.md", "{{input}}".repeat(100));
+    let error = client.expand("p", &"x".repeat(1024 * 1024)).error();
+    assert!(error.contains("the expansion would be 104857600 bytes long, the limit is 67108864"), "{error}");
+}
+
+#[test]
+fn several_declared_arguments_are_an_error_that_says_so() {
+    let mut client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n{{a}} {{b}}");
+    let error = client.expand("p", "x y").error();
+    assert!(error.starts_with("`p` cannot be expanded: it declares 2 arguments (a, b)"), "{error}");
+}
+
+#[test]
+fn a_modern_error_is_complete_too() {
+    let mut client = Client::new();
+    let params = modern(json!({"name": "expand_prompt", "arguments": {"command": "nope", "input": ""}}));
+    let result = client.request("tools/call", params)["result"].clone();
+    assert_eq!((&result["resultType"], &result["isError"]), (&json!("complete"), &json!(true)));
+    assert_eq!(result.get("structuredContent"), None::<&Value>);
+}

@@ -1,0 +1,222 @@
+//! Both eras on one pipe: `initialize` and negotiation, `server/discover`, the envelope of 2026-07-28.
+
+use crate::client::{Client, LEGACY, modern};
+use serde_json::{Value, json};
+
+const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+#[test]
+fn initialize_answers_the_same_legacy_revision() {
+    for version in LEGACY_VERSIONS {
+        assert_eq!(Client::new().initialize(version)["protocolVersion"], version);
+    }
+}
+
+#[test]
+fn initialize_answers_2025_11_25_to_every_other_string() {
+    for version in ["2026-07-28", "2099-01-01", "2024-10-07", "1.0.0", "x", ""] {
+        assert_eq!(Client::new().initialize(version)["protocolVersion"], "2025-11-25", "{version}");
+    }
+}
+
+#[test]
+fn initialize_without_a_version_is_invalid_params() {
+    let mut client = Client::new();
+    for params in [json!({}), json!({"protocolVersion": null}), json!({"protocolVersion": 20241105})] {
+        assert_eq!(client.request("initialize", params)["error"]["code"], -32602);
+    }
+}
+
+#[test]
+fn initialize_answers_the_contract_and_echoes_client_info() {
+    let mut client = Client::new();
+    let info = json!({"name": "example", "version": "dev", "more": [1, {"x": "y"}]});
+    let mut answer = client.request("initialize", json!({"protocolVersion": "2024-11-05", "clientInfo": info}));
+    let instructions = answer["result"].as_object_mut().unwrap().remove("instructions").unwrap();
+    assert!(instructions.is_string());
+    assert_eq!(
+        answer["result"],
+        json!({
+            "protocolVersion": "2024-11-05",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "prompt-expander", "version": env!("CARGO_PKG_VERSION")},
+            "clientInfo": info
+        })
+    );
+    for params in [json!({"protocolVersion": LEGACY}), json!({"protocolVersion": LEGACY, "clientInfo": null})] {
+        let answer = client.request("initialize", params);
+        assert!(answer["result"].get("clientInfo").is_none(), "{answer}");
+    }
+}
+
+#[test]
+fn the_first_line_of_the_instructions_stands_alone_in_250_characters() {
+    let instructions = Client::new().initialize(LEGACY)["instructions"].as_str().unwrap().to_owned();
+    let first = instructions.lines().next().unwrap();
+    assert!(first.chars().count() <= 250, "{}", first.chars().count());
+    for needed in
+        ["':research solar cells'", "expand_prompt {command: 'research', input: 'solar cells'}", "do what the prompt"]
+    {
+        assert!(first.contains(needed), "{needed}: {first}");
+    }
+}
+
+#[test]
+fn initialize_reads_nothing_from_disk() {
+    // The directory is a FIFO: whoever opened it would wait for ever.
+    #[cfg(unix)]
+    {
+        let mut client = Client::new().arguments(["--prompts", "fifo"]).stderr(None);
+        make_fifo(&client.root().join("fifo"));
+        client.initialize(LEGACY);
+        assert_eq!(client.request("server/discover", modern(json!({})))["result"]["resultType"], "complete");
+    }
+}
+
+#[cfg(unix)]
+pub(crate) fn make_fifo(path: &std::path::Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_second_initialize_negotiates_again() {
+    let mut client = Client::new();
+    client.initialize("2025-03-26");
+    assert!(client.line(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#).is_array());
+    client.initialize("2025-06-18");
+    assert_eq!(client.line(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#)["error"]["code"], -32600);
+}
+
+#[test]
+fn a_bare_request_before_initialize_is_served_as_legacy() {
+    let mut client = Client::new().prompt("p.md", "P {{input}}");
+    assert_eq!(client.request("ping", json!({})), json!({"result": {}}));
+    assert_eq!(client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
+    client.expand("p", "x").text("P x");
+    assert_eq!(client.initialize(LEGACY)["protocolVersion"], LEGACY);
+}
+
+#[test]
+fn discover_answers_the_modern_revision_and_initialize_still_works() {
+    let mut client = Client::new();
+    let mut answer = client.request("server/discover", modern(json!({})));
+    let instructions = answer["result"].as_object_mut().unwrap().remove("instructions").unwrap();
+    assert_eq!(
+        answer["result"],
+        json!({
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "ttlMs": 3_600_000,
+            "cacheScope": "public",
+            "_meta": {"io.modelcontextprotocol/serverInfo":
+                {"name": "prompt-expander", "version": env!("CARGO_PKG_VERSION")}}
+        })
+    );
+    assert_eq!(client.initialize(LEGACY)["instructions"], instructions);
+}
+
+#[test]
+fn an_incomplete_envelope_is_invalid_params() {
+    let version = "io.modelcontextprotocol/protocolVersion";
+    let capabilities = "io.modelcontextprotocol/clientCapabilities";
+    for_fresh_and_initialized(|client| {
+        for method in ["server/discover", "subscriptions/listen"] {
+            for params in [json!({}), json!({"_meta": {}}), json!({"_meta": {capabilities: {}}}), json!({"_meta": 5})] {
+                assert_eq!(client.request(method, params)["error"]["code"], -32602, "{method}");
+            }
+        }
+        for meta in [
+            json!({version: "2026-07-28"}),
+            json!({version: "2026-07-28", capabilities: []}),
+            json!({version: 20260728, capabilities: {}}),
+            json!({version: null, capabilities: {}}),
+            json!({version: "2031-01-01"}),
+            json!({version: "2026-07-28", capabilities: {}, "io.modelcontextprotocol/logLevel": "loud"}),
+        ] {
+            let answer = client.request("tools/list", json!({"_meta": meta}));
+            assert_eq!(answer["error"]["code"], -32602, "{meta}");
+        }
+    });
+}
+
+#[test]
+fn an_envelope_with_another_revision_is_unsupported() {
+    for_fresh_and_initialized(|client| {
+        for version in ["2031-01-01", "2025-11-25", ""] {
+            for method in ["tools/list", "initialize", "nope"] {
+                let mut params = modern(json!({"protocolVersion": LEGACY}));
+                params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
+                let error = client.request(method, params)["error"].clone();
+                assert_eq!(error["code"], -32022);
+                assert_eq!(error["data"], json!({"supported": ["2026-07-28"], "requested": version}));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_removed_method_with_an_envelope_is_not_found() {
+    for_fresh_and_initialized(|client| {
+        for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "subscriptions/listen", "nope"]
+        {
+            let params = modern(json!({"protocolVersion": LEGACY}));
+            assert_eq!(client.request(method, params)["error"]["code"], -32601, "{method}");
+        }
+    });
+}
+
+#[test]
+fn the_era_is_settled_by_each_request_alone() {
+    for_fresh_and_initialized(|client| {
+        let modern_result = client.request("tools/list", modern(json!({})))["result"].clone();
+        assert_eq!(
+            (&modern_result["resultType"], &modern_result["ttlMs"], &modern_result["cacheScope"]),
+            (&json!("complete"), &json!(0), &json!("private"))
+        );
+        let server_info = &modern_result["_meta"]["io.modelcontextprotocol/serverInfo"];
+        assert_eq!(server_info, &json!({"name": "prompt-expander", "version": env!("CARGO_PKG_VERSION")}));
+        for params in [json!({}), json!({"_meta": {"progressToken": 1, "traceparent": "x"}})] {
+            let legacy = client.request("tools/list", params)["result"].clone();
+            assert_eq!(legacy.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"]);
+            assert_eq!(legacy["tools"], modern_result["tools"]);
+        }
+    });
+}
+
+#[test]
+fn the_lists_of_features_that_are_not_there_are_empty_and_no_errors() {
+    for_fresh_and_initialized(|client| {
+        for (method, key) in [
+            ("prompts/list", "prompts"),
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+        ] {
+            assert_eq!(client.request(method, json!({}))["result"], json!({key: []}));
+            let modern = client.request(method, modern(json!({})))["result"].clone();
+            assert_eq!(
+                (&modern[key], &modern["ttlMs"], &modern["cacheScope"]),
+                (&json!([]), &json!(0), &json!("private"))
+            );
+        }
+    });
+}
+
+#[test]
+fn a_cursor_is_refused_because_every_list_has_one_page() {
+    let mut client = Client::new();
+    for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+        for cursor in [json!("!!"), json!(5), json!("")] {
+            assert_eq!(client.request(method, json!({"cursor": cursor}))["error"]["code"], -32602, "{method}");
+        }
+        let answer = client.request(method, json!({"cursor": Value::Null}));
+        assert!(answer["result"].get("nextCursor").is_none() && answer.get("error").is_none());
+    }
+}
+
+fn for_fresh_and_initialized(check: impl Fn(&mut Client)) {
+    check(&mut Client::new());
+    let mut client = Client::new();
+    client.initialize(LEGACY);
+    check(&mut client);
+}

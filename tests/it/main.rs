@@ -1,0 +1,20 @@
+//! The real program over real pipes: one test binary, one module for each capability.
+//!
+//! [`client`] is the harness, and says how a test is written. `UPDATE=1 cargo test` rewrites the golden files; look at
+//! the difference before you commit it.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on has failed
+
+mod cases;
+mod check;
+mod client;
+mod command_line;
+mod expand_prompt;
+mod interop;
+mod lifecycle;
+mod list_prompts;
+mod prompts_dir;
+mod readme;
+mod tidy;
+mod tool_definitions;
+mod wire;

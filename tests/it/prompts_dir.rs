@@ -1,0 +1,333 @@
+//! Where prompts come from: layers, folders, hidden files, links, loops, special files, limits.
+
+use crate::client::Client;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+/// A client without `--prompts`, whose working directory is its home.
+fn bare() -> Client {
+    Client::new().arguments(["--no-builtin"])
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn the_first_of_several_directories_that_has_a_name_wins() {
+    let mut client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
+    for (file, text) in [("one/a.md", "one a"), ("two/a.md", "two a"), ("two/b.md", "two b"), ("two/review.md", "mine")]
+    {
+        write(&client.root().join(file), text);
+    }
+    client.expand("a", "").text("one a");
+    client.expand("b", "").text("two b");
+    client.expand("review", "").text("mine");
+    assert!(client.names().starts_with("a b commit critique "));
+    let list = client.list();
+    let review = list["prompts"].as_array().unwrap().iter().find(|prompt| prompt["name"] == "review").unwrap();
+    assert_eq!(review["description"], "mine");
+}
+
+#[test]
+fn a_broken_file_hides_what_later_layers_have() {
+    let mut client = Client::new().prompt("review.md", b"\xff").arguments(["--prompts", "prompts"]);
+    assert!(client.expand("review", "").error().contains("not UTF-8"));
+    assert!(!client.names().contains("review"));
+    assert_eq!(client.list()["problems"][0]["file"], "review.md");
+}
+
+#[test]
+fn no_builtin_leaves_the_shipped_prompts_out() {
+    let mut client = bare();
+    assert_eq!(client.list(), json!({"prompts": []}));
+    client.expand("research", "").error();
+}
+
+#[test]
+fn the_environment_names_a_path_list_and_the_option_goes_before_it() {
+    let join = |paths: &[&str]| std::env::join_paths(paths).unwrap().into_string().unwrap();
+    let mut client = bare().variable("PROMPT_EXPANDER_PROMPTS", &join(&["one", "", "two"]));
+    write(&client.root().join("one/a.md"), "one a");
+    write(&client.root().join("two/a.md"), "two a");
+    write(&client.root().join("two/b.md"), "two b");
+    write(&client.root().join("three/c.md"), "c");
+    assert_eq!(client.names(), "a b");
+    client.expand("a", "").text("one a");
+
+    let mut option = Client::new()
+        .arguments(["--no-builtin", "--prompts", "three"])
+        .variable("PROMPT_EXPANDER_PROMPTS", "prompts")
+        .prompt("x.md", "X");
+    write(&option.root().join("three/c.md"), "c");
+    assert_eq!(option.names(), "c");
+
+    let mut empty = bare().variable("PROMPT_EXPANDER_PROMPTS", "");
+    assert_eq!(empty.list(), json!({"prompts": []}));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_either_the_user_s_own_directory_is_served_and_need_not_be_there() {
+    let mut client = bare();
+    assert_eq!(client.list(), json!({"prompts": []}));
+    write(&client.root().join(".config/prompt-expander/prompts/own.md"), "Own.");
+    client.expand("own", "").text("Own.");
+
+    let mut elsewhere = bare().variable("XDG_CONFIG_HOME", "/nowhere/at/all");
+    assert_eq!(elsewhere.list(), json!({"prompts": []}));
+    let client = bare();
+    let config = client.root().join("config").display().to_string();
+    let mut client = client.variable("XDG_CONFIG_HOME", &config);
+    write(&client.root().join("config/prompt-expander/prompts/own.md"), "Own.");
+    assert_eq!(client.names(), "own");
+}
+
+#[test]
+fn a_named_directory_that_is_not_there_is_said_once_and_served_when_it_appears() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "later"]);
+    let path = fs::canonicalize(client.root()).unwrap().join("later").display().to_string();
+    let message =
+        format!("{path}: the prompts directory does not exist; create it; it is served as soon as it is there");
+    client = client.stderr(Some(&format!("warning: {message}\n")));
+    let missing = json!({"prompts": [], "problems": [{"file": path, "message": message}]});
+    assert_eq!(client.list(), missing);
+    assert_eq!(client.list(), missing);
+    client.expand("a", "").error();
+    write(&client.root().join("later/a.md"), "A");
+    assert_eq!(client.list(), json!({"prompts": [{"name": "a", "description": "A"}]}));
+    client.expand("a", "").text("A");
+}
+
+#[test]
+fn a_named_directory_that_is_a_file_is_a_problem() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "file"]).stderr(None);
+    write(&client.root().join("file"), "x");
+    let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with("file: the prompts directory is a file; name the folder that holds the prompt files"));
+}
+
+#[test]
+fn a_tilde_in_a_client_s_settings_is_the_home_directory() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "~/prompts"]).prompt("a.md", "A");
+    assert_eq!(client.names(), "a");
+}
+
+#[test]
+fn folders_are_namespaces_and_any_case_of_the_ending_counts() {
+    let mut client = Client::new()
+        .prompt("a/b/c/d.md", "D")
+        .prompt("x.Md", "X")
+        .prompt("y.MD", "Y")
+        .prompt("folder.md/z.md", "Z")
+        .prompt("dots.in.name.md", "N")
+        .prompt("no.txt", "T")
+        .prompt("md", "T")
+        .prompt("x.md~", "T")
+        .prompt("x.markdown", "T");
+    assert_eq!(client.names(), "a/b/c/d dots.in.name folder.md/z x y");
+    for (name, text) in [("a/b/c/d", "D"), ("x", "X"), ("y", "Y"), ("folder.md/z", "Z"), ("dots.in.name", "N")] {
+        client.expand(name, "").text(text);
+    }
+    client.expand("folder", "").error();
+    assert!(client.list().get("problems").is_none());
+}
+
+#[test]
+fn hidden_files_and_folders_are_no_prompts() {
+    let mut client =
+        Client::new().prompt(".a.md", "A").prompt(".git/b.md", "B").prompt("x/.c.md", "C").prompt(".md", "D");
+    assert_eq!(client.list(), json!({"prompts": []}));
+    for name in [".a", ".git/b", "x/.c", "", "."] {
+        client.expand(name, "").error();
+    }
+}
+
+#[test]
+fn the_prompts_directory_itself_may_be_hidden() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", ".prompts"]);
+    write(&client.root().join(".prompts/a.md"), "A");
+    assert_eq!(client.names(), "a");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn of_two_files_of_one_name_the_first_in_byte_order_wins_and_the_other_is_a_problem() {
+    let mut client = Client::new().prompt("x.md", "lower").prompt("x.MD", "upper").prompt("x.mD", "mixed");
+    client.expand("x", "").text("upper");
+    let list = client.list();
+    assert_eq!(list["prompts"], json!([{"name": "x", "description": "upper"}]));
+    let files: Vec<_> = list["problems"].as_array().unwrap().iter().map(|p| p["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["x.mD", "x.md"]);
+    assert!(
+        list["problems"][0]["message"].as_str().unwrap().contains("x.MD has the same name, and comes first; rename")
+    );
+}
+
+#[cfg(unix)]
+mod links {
+    use super::*;
+    use crate::lifecycle::make_fifo;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn links_to_files_and_folders_are_followed() {
+        let mut client = Client::new();
+        write(&client.root().join("elsewhere/target.txt"), "T {{input}}");
+        write(&client.root().join("elsewhere/folder/inner.md"), "I");
+        symlink("../elsewhere/target.txt", client.prompts().join("link.md")).unwrap();
+        symlink("../elsewhere/folder", client.prompts().join("linked")).unwrap();
+        assert_eq!(client.names(), "link linked/inner");
+        client.expand("link", "x").text("T x");
+        client.expand("linked/inner", "").text("I");
+        write(&client.root().join("elsewhere/target.txt"), "U {{input}}");
+        client.expand("link", "x").text("U x");
+    }
+
+    #[test]
+    fn the_prompts_directory_may_be_a_link() {
+        let mut client = Client::new().arguments(["--no-builtin", "--prompts", "link"]).prompt("a/b.md", "B");
+        symlink("prompts", client.root().join("link")).unwrap();
+        assert_eq!(client.names(), "a/b");
+        client.expand("a/b", "").text("B");
+    }
+
+    #[test]
+    fn loops_end_and_no_name_leads_through_them() {
+        let mut client = Client::new().prompt("a/x.md", "X");
+        symlink(".", client.prompts().join("self")).unwrap();
+        symlink("..", client.prompts().join("a/up")).unwrap();
+        symlink("loop2", client.prompts().join("loop1")).unwrap();
+        symlink("loop1", client.prompts().join("loop2")).unwrap();
+        symlink("me.md", client.prompts().join("me.md")).unwrap();
+        assert_eq!(client.names(), "a/x");
+        client.expand("a/x", "").text("X");
+        for name in ["self/a/x", "a/up/a/x", "self/self/a/x", "loop1/a/x"] {
+            client.expand(name, "").error();
+        }
+        assert!(client.expand("me", "").error().contains("me.md: the file cannot be read: "));
+    }
+
+    #[test]
+    fn two_folders_that_link_to_each_other_end_too() {
+        let mut client = Client::new().prompt("a/x.md", "X").prompt("b/y.md", "Y");
+        symlink("../b", client.prompts().join("a/b")).unwrap();
+        symlink("../a", client.prompts().join("b/a")).unwrap();
+        let names = client.names();
+        assert_eq!(names, "a/b/y a/x b/a/x b/y");
+        for name in names.split(' ') {
+            client.expand(name, "").structured();
+        }
+        client.expand("a/b/a/x", "").error();
+    }
+
+    #[test]
+    fn a_link_to_nowhere_is_a_problem_unless_it_is_hidden() {
+        let mut client = Client::new();
+        symlink("nowhere", client.prompts().join("lost.md")).unwrap();
+        symlink("user@host.123", client.prompts().join(".#lost.md")).unwrap(); // a lock of Emacs
+        let list = client.list();
+        assert_eq!(list["problems"].as_array().unwrap().len(), 1);
+        assert_eq!(list["problems"][0]["file"], "lost.md");
+        let error = client.expand("lost", "").error();
+        assert!(error.contains("lost.md: the link leads nowhere; create what it names, or delete the link"), "{error}");
+    }
+
+    #[test]
+    fn nothing_but_a_regular_file_is_ever_opened() {
+        let mut client = Client::new().prompt("good.md", "G");
+        make_fifo(&client.prompts().join("fifo.md"));
+        symlink("/dev/zero", client.prompts().join("device.md")).unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(client.prompts().join("socket.md"));
+        let list = client.list();
+        assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
+        let problems = list["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), 2 + usize::from(socket.is_ok()));
+        for (problem, file) in problems.iter().zip(["device.md", "fifo.md", "socket.md"]) {
+            assert_eq!(problem["file"], file);
+            assert!(problem["message"].as_str().unwrap().contains("is not a regular file"), "{problem}");
+        }
+        assert!(client.expand("fifo", "").error().contains("is not a regular file"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_whose_name_cannot_be_typed_is_a_problem() {
+        let mut client = Client::new();
+        for name in [&b"caf\xe9.md"[..], b"back\\slash.md", b"line\nbreak.md"] {
+            fs::write(client.prompts().join(std::ffi::OsStr::from_bytes(name)), "X").unwrap();
+        }
+        let list = client.list();
+        assert_eq!(list["prompts"], json!([]));
+        assert_eq!(list["problems"].as_array().unwrap().len(), 3);
+        assert!(list.to_string().contains("the file's name cannot be typed"));
+        client.expand("back\\slash", "").error();
+        client.expand("line\nbreak", "").error();
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_a_problem() {
+        let mut client = Client::new().prompt("secret.md", "S").prompt("locked/x.md", "X").prompt("good.md", "G");
+        let set = |file: &str, mode: u32| {
+            fs::set_permissions(client.prompts().join(file), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set("secret.md", 0o000);
+        set("locked", 0o000);
+        let is_root = fs::read(client.prompts().join("secret.md")).is_ok();
+        set("locked", if is_root { 0o755 } else { 0o000 });
+        if !is_root {
+            let list = client.list();
+            assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
+            assert_eq!(list["problems"].as_array().unwrap().len(), 2, "{list}");
+        }
+        fs::set_permissions(client.prompts().join("locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_4_mib_is_a_prompt_and_a_larger_one_is_a_problem_without_being_read() {
+    let mut client = Client::new().prompt("most.md", vec![b'x'; 4 * 1024 * 1024]);
+    let huge = fs::File::create(client.prompts().join("huge.md")).unwrap();
+    huge.set_len(64 * 1024 * 1024 * 1024).unwrap(); // a hole: to read it would take long, and all memory
+    assert_eq!(client.names(), "most");
+    let error = client.expand("huge", "").error();
+    assert!(
+        error.contains("huge.md: the file is 68719476736 bytes long, the limit for a prompt is 4194304; keep"),
+        "{error}"
+    );
+    let text = client.expand("most", "").structured();
+    assert_eq!(text["prompt"].as_str().unwrap().len(), 4 * 1024 * 1024);
+}
+
+#[test]
+fn hostile_yaml_takes_nothing_else_down() {
+    let mut bomb = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..=9 {
+        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(", ")));
+    }
+    bomb.push_str("---\nBody\n");
+    let header = |text: String| format!("---\ndescription: {text}\n---\nBody {{{{input}}}}\n");
+    let mut client = Client::new()
+        .prompt("aliases.md", bomb)
+        .prompt("brackets.md", header("[".repeat(20_000)))
+        .prompt("dashes.md", header(format!("\n  {}", "- ".repeat(20_000))))
+        .prompt("keys.md", header(format!("\n  {}", "? ".repeat(20_000))))
+        .prompt("good.md", "Good.");
+    fs::File::create(client.prompts().join("large.md")).unwrap().set_len(64 * 1024 * 1024).unwrap();
+    assert_eq!(client.names(), "brackets dashes good keys");
+    let list = client.list();
+    let files: Vec<_> = list["problems"].as_array().unwrap().iter().map(|p| p["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["aliases.md", "large.md"]);
+    for name in ["brackets", "dashes", "keys"] {
+        client.expand(name, "x").text("Body x");
+    }
+    assert!(client.expand("aliases", "").error().contains("YAML aliases"));
+    #[cfg(target_os = "linux")]
+    {
+        let peak = client.peak_memory_kib();
+        assert!(peak < 32 * 1024, "{peak} KiB");
+    }
+}

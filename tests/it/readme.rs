@@ -1,0 +1,196 @@
+//! The README is true: its commands are run, its tables are held against the program.
+//!
+//! A `console` block is run line by line in one home directory: what follows `$ ` is a command, the lines below it are
+//! what it must print. `…` as a line stands for any lines, within a line for any text. `cargo run -q --` is the program
+//! under test. Commands that would build, test or change another program are looked at, not run ([`left_alone`]);
+//! `.ci/run` runs the installation and the tests.
+
+use crate::client::Client;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn readme() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+}
+
+/// The fenced blocks of a language, each with the line before it.
+fn blocks(language: &str) -> Vec<(String, String)> {
+    let text = readme();
+    let mut blocks = Vec::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once(&format!("\n```{language}\n")) {
+        let (block, tail) = after.split_once("\n```\n").unwrap();
+        blocks.push((before.trim_end().lines().last().unwrap().to_owned(), format!("{block}\n")));
+        rest = tail;
+    }
+    blocks
+}
+
+/// Commands that this test does not run, and what it holds them to instead.
+fn left_alone(command: &str) -> bool {
+    match command {
+        "cargo install --locked --path ." | "cargo test --locked" | "bash .ci/run" => true,
+        _ => command.starts_with("codex mcp add "),
+    }
+}
+
+/// Whether a printed text is what the README shows.
+fn matches(shown: &str, printed: &str) -> bool {
+    match shown.split_once('…') {
+        None => shown == printed,
+        Some((before, after)) => {
+            let Some(rest) = printed.strip_prefix(before) else { return false };
+            // `…` alone in its line stands for whole lines.
+            let after = if before.is_empty() || before.ends_with('\n') {
+                after.strip_prefix('\n').unwrap_or(after)
+            } else {
+                after
+            };
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| matches(after, &rest[at..]))
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn every_command_prints_what_the_readme_shows() {
+    let home = Client::new();
+    for (before, file) in blocks("markdown") {
+        let path = before.split('`').nth(1).unwrap().strip_prefix("~/").unwrap();
+        let path = home.root().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, file).unwrap();
+    }
+    // A repository with a change, for `git diff`.
+    let work = home.root().join("work");
+    fs::create_dir(&work).unwrap();
+    let prepare = "git init -q . && git config user.email a@b.c && git config user.name n && echo old > f && git add f \
+                   && git commit -q -m m && echo a new line >> f";
+    assert!(
+        Command::new("sh")
+            .args(["-c", prepare])
+            .current_dir(&work)
+            .env("HOME", home.root())
+            .status()
+            .unwrap()
+            .success()
+    );
+
+    let program = Path::new(env!("CARGO_BIN_EXE_prompt-expander"));
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", program.parent().unwrap().display());
+    let mut count = 0;
+    for (_, block) in blocks("console") {
+        for step in format!("\n{block}").split("\n$ ").skip(1) {
+            let (command, shown) = step.split_once('\n').unwrap_or((step, ""));
+            if left_alone(command) {
+                assert_eq!(shown.trim(), "", "{command}");
+                continue;
+            }
+            let shell = command.replace("cargo run -q --", "prompt-expander");
+            let mut run = home.command();
+            let output = Command::new("sh")
+                .args(["-c", &shell])
+                .envs(run.env_clear().get_envs().filter_map(|(name, value)| Some((name, value?))))
+                .env("HOME", home.root())
+                .env("PATH", &path)
+                .env_remove("XDG_CONFIG_HOME")
+                .env_remove("PROMPT_EXPANDER_PROMPTS")
+                .current_dir(&work)
+                .output()
+                .unwrap();
+            let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert!(matches(shown.trim_end(), printed.trim_end()), "$ {command}\nshown:\n{shown}\nprinted:\n{printed}");
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "{count}");
+}
+
+/// The rows of the table whose first header cell is this, as cells.
+fn table(header: &str) -> Vec<Vec<String>> {
+    let text = readme();
+    let rows = text.lines().skip_while(|line| !line.starts_with(&format!("| {header} |"))).skip(2);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+#[test]
+fn the_table_of_shipped_prompts_is_what_list_says() {
+    let list: Value = serde_json::from_str(&Client::new().arguments([]).run(["list", "--json"], "").stdout).unwrap();
+    let shipped: Vec<Vec<String>> = list["prompts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|prompt| {
+            vec![format!("`:{}`", prompt["name"].as_str().unwrap()), prompt["description"].as_str().unwrap().to_owned()]
+        })
+        .collect();
+    let text = readme();
+    let section = text.split("### The prompts that ship").nth(1).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `:"));
+    let rows: Vec<Vec<String>> =
+        rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()).collect();
+    assert_eq!(rows, shipped);
+}
+
+#[test]
+fn every_option_is_in_the_readme_and_none_that_is_not_there() {
+    let client = Client::new().arguments([]);
+    let options = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
+        words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect()
+    };
+    let mut known = BTreeSet::new();
+    for command in [vec!["--help"], vec!["list", "--help"], vec!["expand", "--help"], vec!["check", "--help"]] {
+        known.extend(options(&client.run(command, "").stdout));
+    }
+    let shown = [table("command"), table("option or variable")].concat().into_iter().map(|row| row[0].clone());
+    let shown: BTreeSet<String> = shown.flat_map(|cell| options(&cell)).collect();
+    assert_eq!(shown, known);
+}
+
+#[test]
+fn the_line_for_every_agent_starts_a_server() {
+    let lines: Vec<String> = table("agent").into_iter().map(|row| row[1].trim_matches('`').to_owned()).collect();
+    assert_eq!(lines.len(), 4);
+    for line in &lines[..3] {
+        assert!(
+            line.ends_with(" prompt-expander") && line.contains(" mcp add ") && line.contains(" prompts "),
+            "{line}"
+        );
+    }
+    let mut server = Client::new().arguments([]);
+    server.initialize("2025-06-18");
+    assert!(server.names().contains("research"));
+}
+
+#[test]
+fn the_limits_are_those_of_the_program() {
+    use prompt_expander::prompt::{MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
+    use prompt_expander::transport::stdio::MAX_LINE;
+    let mib = 1024 * 1024;
+    let said = format!(
+        "a prompt file {} MiB, its frontmatter {} KiB, an expansion {} MiB, a line of input {} MiB.",
+        MAX_FILE / mib,
+        MAX_FRONTMATTER / 1024,
+        MAX_EXPANSION / mib,
+        MAX_LINE / mib
+    );
+    assert!(readme().replace('\n', " ").contains(&said), "{said}");
+}
+
+#[test]
+fn every_file_that_the_readme_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for cell in table("step").concat().iter().flat_map(|cell| cell.split('`')).filter(|cell| cell.starts_with("src/")) {
+        assert!(root.join(cell).exists(), "{cell}");
+    }
+    for file in ["src/lib.rs", "tests/it/client.rs", "tests/cases", "prompts", ".ci/run"] {
+        assert!(readme().contains(file) && root.join(file).exists(), "{file}");
+    }
+}

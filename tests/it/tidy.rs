@@ -1,0 +1,93 @@
+//! The house as `src/lib.rs` draws it: who may name whom, and which crate is named where.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module, and the modules of this crate that it may name besides itself. All may name `wording`.
+const MAY_NAME: [(&str, &[&str]); 8] = [
+    ("wording", &[]),
+    ("prompt", &[]),
+    ("jsonrpc", &[]),
+    ("mcp", &[]),
+    ("library", &["prompt"]),
+    ("server", &["library", "prompt", "jsonrpc", "mcp"]),
+    ("transport", &["server", "jsonrpc"]),
+    ("cli", &["library", "prompt", "server", "transport"]),
+];
+
+/// A crate, and the only place below `src` that names it.
+const NAMED_IN: [(&str, &str); 7] = [
+    ("gray_matter", "prompt/frontmatter"),
+    ("yaml_rust2", "prompt/frontmatter/yaml.rs"),
+    ("pulldown_cmark", "prompt/markdown.rs"),
+    ("walkdir", "library/dir.rs"),
+    ("strsim", "wording.rs"),
+    ("clap", "cli"),
+    ("anstream", "cli/output.rs"),
+];
+
+fn sources() -> Vec<(String, String)> {
+    fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { walk(&path, files) } else { files.push(path) }
+        }
+    }
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    walk(&src, &mut files);
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    files.sort();
+    files
+        .iter()
+        .map(|file| {
+            let name = file.strip_prefix(&src).unwrap().to_str().unwrap().replace('\\', "/");
+            (name, fs::read_to_string(file).unwrap())
+        })
+        .collect()
+}
+
+/// The code of a file: no comments, and not its unit tests.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    for (file, text) in sources() {
+        let module = file.split(['/', '.']).next().unwrap();
+        if matches!(module, "lib" | "main") {
+            continue;
+        }
+        let (_, may_name) =
+            MAY_NAME.iter().find(|(name, _)| *name == module).unwrap_or_else(|| panic!("{file} is new"));
+        for named in code(&text).split("crate::").skip(1) {
+            let named = named.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap();
+            let allowed = named == module || named == "wording" || may_name.contains(&named);
+            assert!(allowed, "{file} names crate::{named}");
+        }
+    }
+}
+
+#[test]
+fn each_of_these_crates_is_named_in_one_place() {
+    for (krate, place) in NAMED_IN {
+        let files: Vec<String> = sources()
+            .into_iter()
+            .filter(|(_, text)| code(text).contains(&format!("{krate}::")))
+            .map(|(file, _)| file)
+            .collect();
+        assert!(!files.is_empty(), "{krate} is not used");
+        for file in files {
+            assert!(file.starts_with(place), "{file} names {krate}, whose place is {place}");
+        }
+    }
+}
+
+#[test]
+fn every_module_opens_with_what_it_is() {
+    for (file, text) in sources() {
+        assert!(text.starts_with("//! "), "{file}");
+    }
+}

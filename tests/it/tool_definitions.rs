@@ -1,0 +1,93 @@
+//! `tools/list`: the two definitions as golden files, and the names in a description that is made anew each time.
+
+use crate::client::{Client, LEGACY, golden};
+use serde_json::{Value, json};
+
+fn tools(client: &mut Client) -> Vec<Value> {
+    client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().clone()
+}
+
+fn description(client: &mut Client) -> String {
+    tools(client)[1]["description"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn each_definition_has_its_golden_file() {
+    let mut client =
+        Client::new().prompt("git/commit.md", "Commit.").prompt("ask.md", "Ask.").arguments(["--prompts", "prompts"]);
+    client.initialize(LEGACY);
+    let tools = tools(&mut client);
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["list_prompts", "expand_prompt"]);
+    for (tool, name) in tools.iter().zip(names) {
+        golden(&format!("tools/{name}.json"), &format!("{tool:#}\n"));
+    }
+}
+
+#[test]
+fn every_tool_says_that_it_only_reads_and_what_it_gives() {
+    for tool in tools(&mut Client::new()) {
+        assert_eq!(
+            tool["annotations"],
+            json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
+        );
+        assert_eq!(tool["_meta"], json!({"anthropic/alwaysLoad": true}));
+        assert!(!tool["title"].as_str().unwrap().is_empty());
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object");
+            let text = tool[schema].to_string();
+            for unwanted in ["$ref", "oneOf", "anyOf", "allOf", "additionalProperties"] {
+                assert!(!text.contains(unwanted), "{unwanted} in {text}");
+            }
+        }
+    }
+    let expand = &tools(&mut Client::new())[1];
+    assert_eq!(expand["inputSchema"]["required"], json!(["command", "input"]));
+    assert_eq!(expand["inputSchema"]["properties"]["command"]["type"], "string");
+    assert_eq!(expand["inputSchema"]["properties"]["input"]["type"], "string");
+}
+
+#[test]
+fn the_description_of_expand_prompt_names_own_commands_before_shipped_ones() {
+    let mut client =
+        Client::new().prompt("zebra.md", "Z").prompt("test.md", "Mine.").arguments(["--prompts", "prompts"]);
+    let description = description(&mut client);
+    let names = description.split("The commands now are ").nth(1).unwrap();
+    assert_eq!(
+        names,
+        ":test, :zebra, :commit, :critique, :debug, :decide, :explain, :plan, :refactor, :research, :review, :rewrite, \
+         :summarize."
+    );
+}
+
+#[test]
+fn a_new_file_is_in_the_very_next_description() {
+    let mut client = Client::new();
+    assert!(description(&mut client).ends_with("There are no commands now; list_prompts tells when there are."));
+    client.write("new.md", "N");
+    assert!(description(&mut client).ends_with("The commands now are :new."));
+}
+
+#[test]
+fn the_listing_of_tools_reads_directories_and_no_files() {
+    let client = Client::new().prompt("broken.md", b"\xff").prompt("unclosed.md", "---\nx: y\n");
+    #[cfg(unix)]
+    crate::lifecycle::make_fifo(&client.prompts().join("fifo.md"));
+    let mut client = client;
+    let description = description(&mut client);
+    assert!(description.contains(":broken, "), "{description}");
+    assert!(description.contains(":unclosed"), "{description}");
+}
+
+#[test]
+fn many_names_stay_within_2_kib() {
+    let mut client = Client::new();
+    for number in 0..1000 {
+        client.write(&format!("prompt-{number:04}.md"), "P");
+    }
+    let description = description(&mut client);
+    assert!(description.chars().count() < 4096);
+    let names = description.split("The commands now are ").nth(1).unwrap();
+    assert!(names.len() <= 2048 && names.starts_with(":prompt-0000, :prompt-0001, "), "{names}");
+    assert!(names.ends_with(" more, which list_prompts names."), "{names}");
+}

@@ -1,0 +1,217 @@
+//! JSON-RPC on the stdio transport: framing, ids, notifications, garbage, batches, limits, the end.
+
+use crate::client::{Client, LEGACY, modern};
+use serde_json::{Value, json};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+#[track_caller]
+fn refused(client: &mut Client, line: &str, code: i64, id: Value) {
+    let answer = client.line(line);
+    assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{line}: {answer}");
+}
+
+/// What must be true in any state.
+fn for_each_state(check: impl Fn(&mut Client)) {
+    check(&mut Client::new());
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Client::new();
+        client.initialize(version);
+        check(&mut client);
+    }
+}
+
+#[test]
+fn a_notification_is_never_answered() {
+    for_each_state(|client| {
+        client.silent(r#"{"jsonrpc":"2.0","method":"nope"}"#);
+        client.silent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client.silent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}"#);
+        client.silent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#);
+        client.silent(r#"{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#);
+        client.silent(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"nope"}}"#);
+        client.silent(r#"{"method":"x"}"#);
+    });
+}
+
+#[test]
+fn a_response_from_the_client_is_ignored() {
+    for_each_state(|client| {
+        client.silent(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        client.silent(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"x"}}"#);
+    });
+}
+
+#[test]
+fn an_id_is_echoed_exactly() {
+    let mut client = Client::new();
+    for id in ["0", "\"\"", "\"7\"", "-1", "9007199254740993", "18446744073709551615"] {
+        client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"));
+        let answer = client.read();
+        assert_eq!(answer["id"].to_string(), id);
+        assert_eq!(answer["result"], json!({}));
+    }
+}
+
+#[test]
+fn a_null_or_odd_id_is_an_invalid_request_with_null_id() {
+    let mut client = Client::new();
+    for id in ["null", "1.5", "true", "{}", "[]", "99999999999999999999"] {
+        refused(&mut client, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), -32600, Value::Null);
+    }
+}
+
+#[test]
+fn what_is_no_json_is_a_parse_error_and_the_next_line_is_served() {
+    let mut client = Client::new();
+    for garbage in [&b"{oops"[..], &[0xff, 0xfe], "[".repeat(200).as_bytes(), b"\"\\ud800\"", b"\0"] {
+        client.send([garbage, b"\n"].concat());
+        let answer = client.read();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32700), &Value::Null));
+        assert_eq!(client.line(PING)["result"], json!({}));
+    }
+}
+
+#[test]
+fn json_that_is_no_request_is_an_invalid_request() {
+    let mut client = Client::new();
+    for line in ["42", "\"x\"", "null", "{}"] {
+        refused(&mut client, line, -32600, Value::Null);
+    }
+    refused(&mut client, r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
+    refused(&mut client, r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
+    refused(&mut client, r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, -32602, 7.into());
+}
+
+#[test]
+fn an_unknown_method_is_not_found() {
+    for_each_state(|client| {
+        for method in ["nope", "prompts/get", "resources/read", "completion/complete", "logging/setLevel", "tasks/list"]
+        {
+            assert_eq!(client.request(method, json!({}))["error"]["code"], -32601, "{method}");
+        }
+    });
+}
+
+#[test]
+fn blank_lines_crlf_bom_and_a_last_line_without_newline_are_ordinary() {
+    let mut client = Client::new();
+    client.send(format!("\u{feff}{PING}\r\n"));
+    assert_eq!(client.read()["result"], json!({}));
+    client.silent("\n\r\n   \n\t");
+    client.send(PING);
+    let (rest, status, stderr) = client.finish();
+    assert_eq!(rest, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    assert!(status.success());
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn the_end_of_input_is_the_end_with_status_0() {
+    let mut client = Client::new();
+    client.initialize(LEGACY);
+    let (rest, status, stderr) = client.finish();
+    assert_eq!((rest.as_str(), status.code(), stderr.as_str()), ("", Some(0), ""));
+    let mut unasked = Client::new();
+    assert_eq!(unasked.finish().1.code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_that_closes_our_output_is_an_ordinary_end() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let client = Client::new();
+    let mut child =
+        client.command().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    child.stdin.take().unwrap().write_all(format!("{PING}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_batch_is_served_in_2025_03_26_only() {
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":2,"method":"nope"},{"jsonrpc":"2.0","id":9,"result":{}},5]"#;
+    let mut client = Client::new();
+    client.initialize("2025-03-26");
+    let answer = client.line(batch);
+    let codes: Vec<(&Value, &Value)> =
+        answer.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+    assert_eq!(codes, [(&json!(1), &Value::Null), (&json!(2), &json!(-32601)), (&Value::Null, &json!(-32600))]);
+    client.silent(r#"[{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":9,"result":{}}]"#);
+    refused(&mut client, "[]", -32600, Value::Null);
+    for element in [
+        json!({"jsonrpc": "2.0", "id": 3, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": modern(json!({}))}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": "server/discover"}),
+    ] {
+        let answer = client.line(json!([element]).to_string());
+        assert_eq!((&answer[0]["id"], &answer[0]["error"]["code"]), (&json!(3), &json!(-32600)), "{element}");
+    }
+    assert_eq!(
+        client.line(format!("[{PING}]")).as_array().unwrap().len(),
+        1,
+        "initialize in a batch changed the version"
+    );
+
+    for version in [None, Some("2024-11-05"), Some("2025-06-18"), Some("2025-11-25")] {
+        let mut client = Client::new();
+        version.map(|version| client.initialize(version));
+        for line in [batch, "[]"] {
+            refused(&mut client, line, -32600, Value::Null);
+        }
+    }
+}
+
+#[test]
+fn a_line_may_be_32_mib_long_and_a_longer_one_is_skipped() {
+    const LIMIT: usize = 32 * 1024 * 1024;
+    let mut client = Client::new().prompt("echo.md", "{{input}}");
+    let request = |input: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"expand_prompt","arguments":{{"command":"echo","input":"{input}"}}}}}}"#
+        )
+    };
+    let room = LIMIT - request("").len();
+    let longest = "x".repeat(room);
+    client.send(format!("{}\n", request(&longest)));
+    let answer = client.read();
+    assert_eq!(answer["result"]["structuredContent"]["prompt"].as_str().map(str::len), Some(room));
+    client.send(format!("{}\n", request(&format!("{longest}x"))));
+    let answer = client.read();
+    assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("longer than 33554432 bytes"));
+    assert_eq!(client.line(PING)["result"], json!({}));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_rest_of_a_line_that_is_too_long_is_not_kept_in_memory() {
+    let mut client = Client::new();
+    let piece = vec![b'x'; 16 * 1024 * 1024];
+    for _ in 0..16 {
+        client.send(&piece);
+    }
+    client.send("\n");
+    assert_eq!(client.read()["error"]["code"], -32600);
+    let peak = client.peak_memory_kib();
+    assert!(peak < 64 * 1024, "{peak} KiB for a line of 256 MiB");
+}
+
+#[test]
+fn the_messages_of_one_write_are_answered_in_order() {
+    let mut client = Client::new().prompt("echo.md", "{{input}}");
+    let lines: String = (0..500)
+        .map(|id| {
+            let params = json!({"name": "expand_prompt", "arguments": {"command": "echo", "input": format!("n{id}")}});
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string() + "\n"
+        })
+        .collect();
+    client.send(lines);
+    for id in 0..500 {
+        let answer = client.read();
+        assert_eq!(answer["id"], id);
+        assert_eq!(answer["result"]["structuredContent"]["prompt"], format!("n{id}"));
+    }
+}
