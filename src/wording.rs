@@ -44,7 +44,11 @@ pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
     if word.len() > 4 * (length + length / 2 + 1) {
         return None;
     }
-    let allowed = (word.chars().count().max(length) / 3).max(1);
+    let word_length = word.chars().count();
+    let allowed = (word_length.max(length) / 3).max(1);
+    if word_length.abs_diff(length) > allowed {
+        return None;
+    }
     let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
     (distance <= allowed && distance < length).then_some(distance)
 }

@@ -1,5 +1,6 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
+use super::output;
 use crate::library::{Library, Lookup, Unknown};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -18,6 +19,9 @@ pub(super) struct Expand {
 
 impl Expand {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+        for problem in library.missing() {
+            output::warning(&problem.to_string());
+        }
         let prompt = match library.find(&self.name) {
             Lookup::Found(prompt) => prompt,
             Lookup::Broken(problem) => bail!("{problem}"),
@@ -43,7 +47,7 @@ impl Expand {
 fn refusal(unknown: &Unknown) -> anyhow::Error {
     match unknown {
         Unknown::NoSuchPrompt { .. } | Unknown::NotACommand { .. } => {
-            anyhow!("{unknown}; `prompt-expander list` shows all prompts")
+            anyhow!("{unknown} (`prompt-expander list` shows all prompts)")
         }
         Unknown::Ambiguous { .. } => anyhow!("{unknown}"),
         Unknown::WithText { name, .. } => anyhow!("{unknown}: `prompt-expander expand {name} INPUT…`"),

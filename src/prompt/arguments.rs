@@ -6,6 +6,9 @@
 use super::template::Values;
 use std::fmt;
 
+/// How many arguments a prompt may declare.
+pub const MAX_ARGUMENTS: usize = 100;
+
 /// An input that a prompt declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Argument {

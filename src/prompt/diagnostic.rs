@@ -37,12 +37,35 @@ impl Position {
 
     /// The place of the byte `offset` in `text`, whose first line counts as `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
-        let before = &text[..offset];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Position {
-            line: first_line + before.bytes().filter(|&byte| byte == b'\n').count(),
-            column: before[line_start..].chars().count() + 1,
+        Positions::new(text, first_line).at(offset)
+    }
+}
+
+/// The places of several bytes of one text, in one walk over it.
+pub(crate) struct Positions<'t> {
+    rest: &'t str,
+    offset: usize,
+    position: Position,
+}
+
+impl<'t> Positions<'t> {
+    /// The first line of `text` counts as `first_line`.
+    pub(crate) fn new(text: &'t str, first_line: usize) -> Positions<'t> {
+        Positions { rest: text, offset: 0, position: Position { line: first_line, column: 1 } }
+    }
+
+    /// The place of the byte `offset`, which is not before the one that was asked for last.
+    pub(crate) fn at(&mut self, offset: usize) -> Position {
+        let (before, rest) = self.rest.split_at(offset - self.offset);
+        match before.rfind('\n') {
+            Some(newline) => {
+                self.position.line += before.bytes().filter(|&byte| byte == b'\n').count();
+                self.position.column = before[newline + 1..].chars().count() + 1;
+            }
+            None => self.position.column += before.chars().count(),
         }
+        (self.rest, self.offset) = (rest, offset);
+        self.position
     }
 }
 

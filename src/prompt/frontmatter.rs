@@ -10,11 +10,12 @@
 mod entries;
 mod yaml;
 
-use super::arguments::Argument;
+use super::arguments::{Argument, MAX_ARGUMENTS};
 use super::diagnostic::{Diagnostic, Position};
 use crate::wording::{closest, quoted};
 use entries::{Entry, Item};
 use gray_matter::Pod;
+use std::collections::BTreeMap;
 
 /// The longest frontmatter, in bytes.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
@@ -84,16 +85,14 @@ pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<F
     const FIRST_LINE: usize = 2;
     let lines = entries::of(header, FIRST_LINE);
     let fields = match yaml::load(header, FIRST_LINE) {
-        Ok(Pod::Hash(map)) => {
+        Ok(Pod::Hash(mut map)) => {
             found.extend(lines.entries.iter().filter_map(misspelled_key));
-            let mut fields: Vec<Field<'_>> = map
-                .into_iter()
-                .map(|(key, value)| Field { entry: lines.entries.iter().rfind(|entry| entry.key == key), key, value })
-                .collect();
-            // The map has no order of its own.
-            fields.sort_by(|a, b| a.line().cmp(&b.line()).then_with(|| a.key.cmp(&b.key)));
             found.extend(lines.entries.iter().filter_map(dropped_by_yaml));
-            fields
+            let field = |key| {
+                let entry = lines.entries.iter().find(|entry| entry.key == key);
+                Some(Field { key, value: map.remove(key)?, entry })
+            };
+            entries::KNOWN.into_iter().filter_map(field).collect()
         }
         Ok(Pod::Null) => Vec::new(),
         Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
@@ -104,7 +103,7 @@ pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<F
     };
     let mut frontmatter = Frontmatter::default();
     for field in fields {
-        match field.key.as_str() {
+        match field.key {
             "title" => frontmatter.title = text(&field, found),
             "description" => frontmatter.description = text(&field, found),
             "arguments" => frontmatter.arguments = arguments(&field, found),
@@ -116,16 +115,12 @@ pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<F
 
 /// One key of the frontmatter with its value, and the lines that it was read from where they are known.
 struct Field<'e> {
-    key: String,
+    key: &'e str,
     value: Pod,
     entry: Option<&'e Entry<'e>>,
 }
 
 impl Field<'_> {
-    fn line(&self) -> usize {
-        self.entry.map_or(0, |entry| entry.line)
-    }
-
     fn position(&self) -> Option<Position> {
         self.entry.map(Entry::value_position)
     }
@@ -139,7 +134,7 @@ fn lenient<'e>(
 ) -> Result<Vec<Field<'e>>, Diagnostic> {
     let before = found.len();
     found.extend(lines.entries.iter().filter_map(misspelled_key));
-    let mut fields: Vec<Field<'_>> = Vec::new();
+    let mut fields: BTreeMap<&str, Field<'_>> = BTreeMap::new();
     for entry in &lines.entries {
         let value = match yaml::load(entry.block, entry.line) {
             Ok(Pod::Hash(mut map)) if map.len() == 1 && map.contains_key(entry.key) => {
@@ -156,19 +151,12 @@ fn lenient<'e>(
                 entry.lenient_value()
             }
         };
-        if let Some(earlier) = fields.iter().position(|field| field.key == entry.key) {
-            found.push(Diagnostic::warning(
-                Some(entry.key_position()),
-                format!(
-                    "{} stands twice, first in line {}; this one is used",
-                    quoted(entry.key),
-                    fields[earlier].line()
-                ),
-                "keep one of the two",
-            ));
-            fields.remove(earlier);
+        let earlier = fields.insert(entry.key, Field { key: entry.key, value, entry: Some(entry) });
+        if let Some(earlier) = earlier.and_then(|earlier| earlier.entry) {
+            let message =
+                format!("{} stands twice, first in line {}; this one is used", quoted(entry.key), earlier.line);
+            found.push(Diagnostic::warning(Some(entry.key_position()), message, "keep one of the two"));
         }
-        fields.push(Field { key: entry.key.to_owned(), value, entry: Some(entry) });
     }
     found.extend(lines.strays.iter().map(|stray| {
         Diagnostic::warning(
@@ -180,7 +168,7 @@ fn lenient<'e>(
     if let Some(whole) = whole.filter(|_| found.len() == before) {
         found.push(whole);
     }
-    Ok(fields)
+    Ok(fields.into_values().collect())
 }
 
 /// A key that means nothing here, but is one slip away from one that does.
@@ -218,15 +206,12 @@ fn text(field: &Field<'_>, found: &mut Vec<Diagnostic>) -> Option<String> {
         Pod::Array(_) | Pod::Hash(_) => {
             let text = field.entry.map_or("", |entry| entry.raw.trim());
             let (message, repair) = if text.is_empty() {
-                (
-                    format!("{} is not a text, and is left out", quoted(&field.key)),
-                    "write it as one line of text".into(),
-                )
+                (format!("{} is not a text, and is left out", quoted(field.key)), "write it as one line of text".into())
             } else {
                 (
                     format!(
                         "{} is a list or a map to YAML; it is read as the text {}",
-                        quoted(&field.key),
+                        quoted(field.key),
                         quoted(text)
                     ),
                     field.entry.map(Entry::quote_it).unwrap_or_default(),
@@ -294,6 +279,11 @@ fn arguments(field: &Field<'_>, found: &mut Vec<Diagnostic>) -> Vec<Argument> {
                 "give one of the two another name, or drop it",
             ));
             continue;
+        }
+        if arguments.len() == MAX_ARGUMENTS {
+            let message = format!("more than {MAX_ARGUMENTS} arguments are declared; the rest is left out");
+            found.push(Diagnostic::warning(position, message, "declare fewer, or take them all as `{{input}}`"));
+            break;
         }
         arguments.push(argument);
     }

@@ -1,6 +1,6 @@
 //! What works, but looks like a slip of the pen: for `check`, never for a listing or an expansion.
 
-use super::diagnostic::{Diagnostic, Position};
+use super::diagnostic::{Diagnostic, Positions};
 use super::{INPUT, Prompt};
 use crate::wording::{alternatives, closest, quoted};
 
@@ -55,45 +55,44 @@ fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
 fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let body = prompt.template.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
-    let mut warn = |at: usize, written: &str, name: &str| {
-        warnings.push(Diagnostic::warning(
-            Some(Position::in_text(body, at, prompt.body_line)),
-            format!("{} is no placeholder, and stays as written", quoted(written)),
-            format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
-        ));
-    };
-    for (at, _) in body.match_indices("{{").chain(body.match_indices("<<")) {
-        let close = if body[at..].starts_with('{') { "}}" } else { ">>" };
-        let inside = &body[at + 2..];
-        let word = inside.trim_start_matches([' ', '\t']);
-        let length = word.find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
-        let (word, after) = word.split_at(length.unwrap_or(word.len()));
+    let mut found: Vec<(usize, String, &str)> = Vec::new(); // where, as written, the name that is meant
+    for (at, opening) in body.match_indices("{{").chain(body.match_indices("<<")) {
+        let close = if opening == "{{" { "}}" } else { ">>" };
+        let inside = body[at + 2..].trim_start_matches([' ', '\t']);
+        let length = inside.find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
+        let (word, after) = inside.split_at(length.unwrap_or(inside.len()));
         let after = after.trim_start_matches([' ', '\t']);
         let written = &body[at..body.len() - after.len()];
-        if after.starts_with(close) {
-            if !names.contains(&word)
-                && let Some(meant) = closest(word, names.iter().copied())
-            {
-                warn(at, &body[at..body.len() - after.len() + close.len()], meant);
-            }
-        } else if close == "}}" && names.contains(&word) && after.starts_with('}') {
-            warn(at, &format!("{written}}}"), word);
+        if after.starts_with(close) && !names.contains(&word) {
+            let meant = closest(word, names.iter().copied());
+            found.extend(meant.map(|meant| (at, format!("{written}{close}"), meant)));
+        } else if opening == "{{"
+            && after.starts_with('}')
+            && !after.starts_with("}}")
+            && let Some(meant) = names.iter().find(|name| **name == word)
+        {
+            found.push((at, format!("{written}}}"), meant));
         }
     }
     for name in &names {
-        for (at, written) in body.match_indices(&format!("{{{name}}}}}")) {
-            if !body[..at].ends_with('{') {
-                warn(at, written, name);
-            }
-        }
+        let written = format!("{{{name}}}}}");
+        let places = body.match_indices(&written).map(|(at, _)| at).filter(|&at| !body[..at].ends_with('{'));
+        found.extend(places.map(|at| (at, written.clone(), *name)));
     }
     if prompt.template.placeholders().next().is_none() {
-        for foreign in FOREIGN {
-            if let Some(at) = body.find(foreign).filter(|&at| !body[..at].ends_with(['{', '$', '\\'])) {
-                warn(at, foreign, INPUT);
-            }
-        }
+        let foreign = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
+        let foreign = foreign.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
+        found.extend(foreign.map(|(at, foreign)| (at, foreign.to_owned(), INPUT)));
     }
+    found.sort();
+    let mut positions = Positions::new(body, prompt.body_line);
+    warnings.extend(found.into_iter().map(|(at, written, name)| {
+        Diagnostic::warning(
+            Some(positions.at(at)),
+            format!("{} is no placeholder, and stays as written", quoted(&written)),
+            format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
+        )
+    }));
 }
 
 fn unused_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

@@ -3,6 +3,7 @@
 //! It never trims, escapes or executes anything, and never looks at a value: the rules are 1 to 4 of the product's
 //! "Expansion".
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -63,11 +64,11 @@ impl std::error::Error for TooLong {}
 impl Template {
     /// Splits `body` at `{{input}}`, `<<input>>` and, in the same two forms, each of the `arguments`' names.
     ///
-    /// Blanks (spaces and tabs) may stand inside the braces. A backslash before a placeholder makes it text, and is
+    /// A name has no blanks, braces or angle brackets. Blanks (spaces and tabs) may stand inside the braces. A backslash before a placeholder makes it text, and is
     /// dropped. All else in braces stays as written.
     pub fn parse<'n>(body: impl Into<String>, arguments: impl IntoIterator<Item = &'n str>) -> Template {
         let body = body.into();
-        let names: Vec<&str> = std::iter::once(INPUT).chain(arguments).collect();
+        let names: BTreeSet<&str> = std::iter::once(INPUT).chain(arguments).collect();
         let mut parts = Vec::new();
         let mut text_start = 0; // of the text that is not in `parts` yet
         let mut from = 0; // where to look for the next opening
@@ -154,19 +155,15 @@ fn next_opening(body: &str, from: usize) -> Option<usize> {
     memchr::memchr2_iter(b'{', b'<', &bytes[from..]).map(|at| from + at).find(opens)
 }
 
-/// The name and the length of the placeholder that `text` begins with.
-fn placeholder_at<'n>(text: &str, names: &[&'n str]) -> Option<(&'n str, usize)> {
-    let close = match text.as_bytes() {
-        [b'{', b'{', ..] => "}}",
-        [b'<', b'<', ..] => ">>",
-        _ => return None,
-    };
+/// The name and the length of the placeholder that `text` begins with. No byte is looked at twice for two openings.
+fn placeholder_at<'t>(text: &'t str, names: &BTreeSet<&str>) -> Option<(&'t str, usize)> {
     const BLANKS: [char; 2] = [' ', '\t'];
+    let close = if text.starts_with("{{") { "}}" } else { ">>" };
     let inside = text[2..].trim_start_matches(BLANKS);
-    names.iter().find_map(|&name| {
-        let rest = inside.strip_prefix(name)?.trim_start_matches(BLANKS).strip_prefix(close)?;
-        Some((name, text.len() - rest.len()))
-    })
+    let length = inside.find(|letter: char| letter.is_whitespace() || "{}<>".contains(letter))?;
+    let (name, rest) = inside.split_at(length);
+    let rest = rest.trim_start_matches(BLANKS).strip_prefix(close)?;
+    names.contains(name).then(|| (name, text.len() - rest.len()))
 }
 
 #[cfg(test)]

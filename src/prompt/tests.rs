@@ -401,6 +401,27 @@ fn other_slips_of_the_pen_are_warned_of() {
 }
 
 #[test]
+fn hostile_bodies_and_headers_cost_no_more_than_their_length() {
+    // Each of these once cost the square of its length; a regression here is a test that takes minutes.
+    let many = |piece: &str| piece.repeat(512 * 1024 / piece.len());
+    for piece in ["{{inptu}}", "{{", "{{ ", "<<", "{{a", "\\{{input}}", "{input}}", "{{input} ", "é\n{{Input}}"] {
+        let prompt = parse(&many(piece));
+        prompt.warnings();
+        prompt.expand("x").unwrap();
+    }
+    let keys: String = (0..8000).map(|key| format!("a{key}:\n")).collect();
+    parse(&format!("---\n{keys}---\n")).warnings();
+    parse(&format!("---\n{keys}b: c: d\n---\n")).warnings();
+    let arguments: String = (0..8000).map(|argument| format!("- x{argument}\n")).collect();
+    let declared = parse(&format!("---\narguments:\n{arguments}---\n{}", many("{{x99}} {{x98}")));
+    assert_eq!(declared.arguments.len(), MAX_ARGUMENTS);
+    let warned =
+        declared.warnings().iter().any(|w| shown(w).starts_with("103:1: more than 100 arguments are declared"));
+    assert!(warned);
+    declared.expand("").unwrap();
+}
+
+#[test]
 fn one_declared_argument_takes_the_whole_input_or_its_default() {
     let prompt = parse("---\narguments:\n  - name: topic\n    default: all\n---\nOn {{topic}}.");
     assert_eq!(prompt.expand("a b=c \"d\"").unwrap(), "On a b=c \"d\".");

@@ -86,12 +86,12 @@ fn expand_says_why_it_cannot() {
     for (name, want) in [
         (
             "reserch",
-            "error: no prompt named `reserch`; did you mean `research`?; `prompt-expander list` shows all prompts\n",
+            "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander list` shows all prompts)\n",
         ),
-        ("zzz", "error: no prompt named `zzz`; `prompt-expander list` shows all prompts\n"),
+        ("zzz", "error: no prompt named `zzz` (`prompt-expander list` shows all prompts)\n"),
         (
             "10:30",
-            "error: `10:30` looks like a time or a number, not like a command; `prompt-expander list` shows all prompts\n",
+            "error: `10:30` looks like a time or a number, not like a command (`prompt-expander list` shows all prompts)\n",
         ),
     ] {
         client.run(["expand", name, "x"], "").failed(1, want);
@@ -100,6 +100,21 @@ fn expand_says_why_it_cannot() {
     let ran = client.run(["expand", "broken", "x"], "");
     assert_eq!(ran.status.code(), Some(1));
     assert!(ran.stderr.starts_with(&format!("error: {}:1:1: the frontmatter", broken.display())), "{}", ran.stderr);
+}
+
+#[test]
+fn a_named_directory_that_is_not_there_is_said_on_standard_error() {
+    let client = Client::new().arguments(["--prompts", "nowhere"]);
+    for arguments in [["expand", "research", "x"].as_slice(), &["list"]] {
+        let ran = client.run(arguments.iter().copied(), "");
+        assert_eq!(ran.status.code(), Some(0));
+        assert_eq!(
+            ran.stderr.matches("nowhere: the prompts directory does not exist; create it").count(),
+            1,
+            "{ran:?}"
+        );
+        assert!(!ran.stdout.is_empty());
+    }
 }
 
 #[test]

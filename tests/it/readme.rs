@@ -171,11 +171,11 @@ fn the_line_for_every_agent_starts_a_server() {
 
 #[test]
 fn the_limits_are_those_of_the_program() {
-    use prompt_expander::prompt::{MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
+    use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
     use prompt_expander::transport::stdio::MAX_LINE;
     let mib = 1024 * 1024;
     let said = format!(
-        "a prompt file {} MiB, its frontmatter {} KiB, an expansion {} MiB, a line of input {} MiB.",
+        "a prompt file {} MiB, its frontmatter {} KiB, its arguments {MAX_ARGUMENTS}, an expansion {} MiB, a line of input {} MiB.",
         MAX_FILE / mib,
         MAX_FRONTMATTER / 1024,
         MAX_EXPANSION / mib,
