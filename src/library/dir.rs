@@ -82,8 +82,11 @@ impl Dir {
         }
         ENDINGS.iter().map(|ending| folder.join(format!("{stem}{ending}"))).find(|path| {
             // A folder `x.md` holds prompts, it is none.
-            fs::symlink_metadata(path).is_ok_and(|link| !link.is_dir())
-                && !fs::metadata(path).is_ok_and(|target| target.is_dir())
+            match fs::symlink_metadata(path) {
+                Ok(link) if link.is_symlink() => !fs::metadata(path).is_ok_and(|target| target.is_dir()),
+                Ok(file) => !file.is_dir(),
+                Err(_) => false,
+            }
         })
     }
 

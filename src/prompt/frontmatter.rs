@@ -84,7 +84,7 @@ fn is_fence(line: &str) -> bool {
 pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
     const FIRST_LINE: usize = 2;
     let lines = entries::of(header, FIRST_LINE);
-    let fields = match yaml::load(header, FIRST_LINE) {
+    let fields = match if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(header, FIRST_LINE) } {
         Ok(Pod::Hash(mut map)) => {
             found.extend(lines.entries.iter().filter_map(misspelled_key));
             found.extend(lines.entries.iter().filter_map(dropped_by_yaml));
@@ -111,6 +111,15 @@ pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<F
         }
     }
     Ok(Some(frontmatter))
+}
+
+/// What YAML makes of lines that are plain.
+fn plain(lines: &entries::Entries<'_>) -> Pod {
+    if lines.entries.is_empty() {
+        return Pod::Null;
+    }
+    let value = |raw: &str| if raw.is_empty() { Pod::Null } else { Pod::String(raw.to_owned()) };
+    Pod::Hash(lines.entries.iter().map(|entry| (entry.key.to_owned(), value(entry.raw))).collect())
 }
 
 /// One key of the frontmatter with its value, and the lines that it was read from where they are known.
@@ -331,4 +340,81 @@ fn argument(
         required,
         default: text("default"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A value as our fields see it: what YAML takes for a number or a truth value is text to them.
+    fn as_text(pod: &Pod) -> Pod {
+        scalar_text(pod).map_or_else(|| pod.clone(), Pod::String)
+    }
+
+    fn words() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            4 => "[a-zA-Z0-9 ]{0,6}",
+            2 => "[a-z][a-z ,.;()/_-]{0,9}",
+            1 => "[-:#&*!|>'\"%@`,?\\[\\]{}~. \t]{0,3}",
+            1 => Just(": ".to_owned()),
+            1 => Just(" #".to_owned()),
+            1 => Just("null".to_owned()),
+            1 => Just("true".to_owned()),
+            1 => Just("x".to_owned()),
+            1 => ".{0,2}",
+        ];
+        prop::collection::vec(piece, 0..5).prop_map(|pieces| pieces.concat())
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        let key = prop_oneof![
+            4 => "[a-z]{1,8}",
+            1 => Just("description".to_owned()),
+            1 => Just("title".to_owned()),
+            1 => words(),
+        ];
+        let separator = prop_oneof![8 => Just(": "), 1 => Just(":"), 1 => Just(" : "), 1 => Just(":  "), 1 => Just("")];
+        prop_oneof![
+            6 => (key, separator, words()).prop_map(|(key, separator, value)| format!("{key}{separator}{value}")),
+            1 => words().prop_map(|words| format!("# {words}")),
+            1 => Just(String::new()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn plain_lines_are_to_yaml_what_they_are_to_us(lines in prop::collection::vec(line(), 1..4)) {
+            let header = lines.join("\n") + "\n";
+            let entries = entries::of(&header, 2);
+            if !entries.are_plain() {
+                return Ok(());
+            }
+            match (plain(&entries), yaml::load(&header, 2)) {
+                (Pod::Hash(plain), Ok(Pod::Hash(yaml))) => {
+                    for (key, value) in &yaml {
+                        prop_assert_eq!(plain.get(key).map(as_text), Some(as_text(value)), "{} in {:?}", key, header);
+                    }
+                    prop_assert_eq!(plain.len(), yaml.len(), "{:?}", header);
+                }
+                (plain, yaml) => prop_assert_eq!(Ok(plain), yaml, "{:?}", header),
+            }
+        }
+    }
+
+    #[test]
+    fn the_usual_header_is_plain_and_a_slip_is_not() {
+        let is_plain = |header: &str| entries::of(header, 2).are_plain();
+        assert!(is_plain(
+            "title: Code review\ndescription: Review a change, and get its defects; ranked (worst first).\n"
+        ));
+        assert!(is_plain("# A note\n\nname: x\r\ntags:\n".replace('\r', "").as_str()));
+        for header in
+            ["a: b: c\n", "a: [b]\n", "a: b #c\n", "a: null\n", "a: 1.10\n", "a: b\na: c\n", "a:\n  - b\n", "a\n"]
+        {
+            assert!(!is_plain(header), "{header:?}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
 use gray_matter::Pod;
+use std::collections::BTreeSet;
 
 /// The keys that mean something to us.
 pub(super) const KNOWN: [&str; 3] = ["title", "description", "arguments"];
@@ -13,8 +14,9 @@ pub(super) const KNOWN: [&str; 3] = ["title", "description", "arguments"];
 const REPEATED: usize = 200;
 
 /// A header as entries, and the lines that belong to none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Entries<'h> {
+    header: &'h str,
     pub(super) entries: Vec<Entry<'h>>,
     pub(super) strays: Vec<Stray<'h>>,
 }
@@ -52,7 +54,7 @@ pub(super) struct Item<'h> {
 
 /// Splits a header, whose first line counts as `first_line`, into entries.
 pub(super) fn of(header: &str, first_line: usize) -> Entries<'_> {
-    let mut found = Entries::default();
+    let mut found = Entries { header, entries: Vec::new(), strays: Vec::new() };
     // A header that is indented as a whole is one.
     let indent = header.lines().find(|line| !is_blank_or_comment(line)).map_or(0, indent_of);
     let mut entry_start = 0;
@@ -127,7 +129,36 @@ fn scalar(value: &str) -> &str {
     comment_at(value).map_or(value, |at| value[..at].trim_end())
 }
 
+impl Entries<'_> {
+    /// Whether every line is so plain that YAML cannot but read it as we do: `key: words`, each key once. Most headers
+    /// are, and reading them as YAML is most of what a prompt costs.
+    pub(super) fn are_plain(&self) -> bool {
+        let mut keys = BTreeSet::new();
+        let returns = self.header.matches('\r').count() - self.header.matches("\r\n").count();
+        let control = |letter: char| letter.is_control() && letter != '\n' && letter != '\r';
+        self.strays.is_empty()
+            && returns == 0
+            && !self.header.contains(control)
+            && self.entries.iter().all(|entry| entry.is_plain() && keys.insert(entry.key))
+    }
+}
+
 impl<'h> Entry<'h> {
+    /// Whether it is `key: words` in one line, without anything that means something to YAML.
+    fn is_plain(&self) -> bool {
+        let begins_as_word = |text: &str| text.starts_with(|first: char| first.is_ascii_alphabetic());
+        let words = begins_as_word(self.raw)
+            && !self.raw.ends_with(':')
+            && !self.raw.contains(": ")
+            && !self.raw.contains(" #")
+            && !self.raw.eq_ignore_ascii_case("null");
+        let key = begins_as_word(self.key)
+            && self.before.trim_end_matches(' ').strip_suffix(':') == Some(self.key)
+            && self.key.len() < REPEATED;
+        let space = self.raw.is_empty() || self.before.ends_with(' ');
+        (words || self.raw.is_empty()) && key && space && self.block.lines().skip(1).all(is_blank_or_comment)
+    }
+
     /// Where the key stands.
     pub(super) fn key_position(&self) -> Position {
         Position { line: self.line, column: indent_of(self.before) + 1 }
