@@ -118,8 +118,11 @@ fn plain(lines: &entries::Entries<'_>) -> Pod {
     if lines.entries.is_empty() {
         return Pod::Null;
     }
-    let value = |raw: &str| if raw.is_empty() { Pod::Null } else { Pod::String(raw.to_owned()) };
-    Pod::Hash(lines.entries.iter().map(|entry| (entry.key.to_owned(), value(entry.raw))).collect())
+    let value = |entry: &Entry<'_>| match entry.raw {
+        "" => Pod::Null,
+        _ => Pod::String(entry.scalar().to_owned()),
+    };
+    Pod::Hash(lines.entries.iter().map(|entry| (entry.key.to_owned(), value(entry))).collect())
 }
 
 /// One key of the frontmatter with its value, and the lines that it was read from where they are known.
@@ -347,15 +350,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A value as our fields see it: what YAML takes for a number or a truth value is text to them.
-    fn as_text(pod: &Pod) -> Pod {
-        scalar_text(pod).map_or_else(|| pod.clone(), Pod::String)
+    /// A value as our fields see it: a number or a truth value is text to them, blanks around it and an empty text are
+    /// nothing.
+    fn as_text(pod: &Pod) -> Option<String> {
+        scalar_text(pod).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     fn words() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             4 => "[a-zA-Z0-9 ]{0,6}",
             2 => "[a-z][a-z ,.;()/_-]{0,9}",
+            1 => "\"[a-z :#'\\[\\]&*]{0,9}\"",
+            1 => "'[a-z :#\"\\[\\]&*]{0,9}'",
             1 => "[-:#&*!|>'\"%@`,?\\[\\]{}~. \t]{0,3}",
             1 => Just(": ".to_owned()),
             1 => Just(" #".to_owned()),
@@ -395,6 +401,7 @@ mod tests {
             match (plain(&entries), yaml::load(&header, 2)) {
                 (Pod::Hash(plain), Ok(Pod::Hash(yaml))) => {
                     for (key, value) in &yaml {
+                        prop_assert!(!matches!(value, Pod::Array(_) | Pod::Hash(_)), "{} in {:?}", key, header);
                         prop_assert_eq!(plain.get(key).map(as_text), Some(as_text(value)), "{} in {:?}", key, header);
                     }
                     prop_assert_eq!(plain.len(), yaml.len(), "{:?}", header);

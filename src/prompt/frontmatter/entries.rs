@@ -144,7 +144,7 @@ impl Entries<'_> {
 }
 
 impl<'h> Entry<'h> {
-    /// Whether it is `key: words` in one line, without anything that means something to YAML.
+    /// Whether it is `key: words` or `key: "words"` in one line, without anything else that means something to YAML.
     fn is_plain(&self) -> bool {
         let begins_as_word = |text: &str| text.starts_with(|first: char| first.is_ascii_alphabetic());
         let words = begins_as_word(self.raw)
@@ -152,11 +152,18 @@ impl<'h> Entry<'h> {
             && !self.raw.contains(": ")
             && !self.raw.contains(" #")
             && !self.raw.eq_ignore_ascii_case("null");
+        let in_quotes = |quote: char| {
+            let inside = self.raw.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+            inside.is_some_and(|inside| !inside.contains([quote, '\\']))
+        };
         let key = begins_as_word(self.key)
             && self.before.trim_end_matches(' ').strip_suffix(':') == Some(self.key)
             && self.key.len() < REPEATED;
         let space = self.raw.is_empty() || self.before.ends_with(' ');
-        (words || self.raw.is_empty()) && key && space && self.block.lines().skip(1).all(is_blank_or_comment)
+        (words || in_quotes('"') || in_quotes('\'') || self.raw.is_empty())
+            && key
+            && space
+            && self.block.lines().skip(1).all(is_blank_or_comment)
     }
 
     /// Where the key stands.
