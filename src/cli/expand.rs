@@ -46,7 +46,7 @@ impl Expand {
 
 fn refusal(unknown: &Unknown) -> anyhow::Error {
     match unknown {
-        Unknown::NoSuchPrompt { .. } | Unknown::NotACommand { .. } => {
+        Unknown::NoSuchPrompt { .. } | Unknown::Empty | Unknown::NotACommand { .. } => {
             anyhow!("{unknown} (`prompt-expander list` shows all prompts)")
         }
         Unknown::Ambiguous { .. } => anyhow!("{unknown}"),

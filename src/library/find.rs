@@ -44,6 +44,8 @@ pub enum Unknown {
         /// What follows it.
         text: String,
     },
+    /// No name at all.
+    Empty,
     /// The text was never meant as a command.
     NotACommand {
         /// What was asked for.
@@ -71,6 +73,7 @@ impl fmt::Display for Unknown {
             Unknown::WithText { name, text } => {
                 write!(f, "the command is {} alone; what follows it ({}) is its input", quoted(name), quoted(text))
             }
+            Unknown::Empty => f.write_str("the command is empty, where the name of a prompt should be"),
             Unknown::NotACommand { command, kind } => {
                 write!(f, "{} looks like {kind}, not like a command", quoted(command))
             }
@@ -95,6 +98,9 @@ impl Library {
     }
 
     fn look_further(&self, command: &str) -> Lookup {
+        if strip(command).is_empty() {
+            return Lookup::Unknown(Unknown::Empty);
+        }
         let names = self.names();
         let mut names: Vec<String> = names.own.into_iter().chain(names.builtin).collect();
         let folded = fold(command);
@@ -135,7 +141,7 @@ fn not_a_command(command: &str) -> Option<&'static str> {
     let text = command.trim();
     let bare = text.trim_matches(':');
     if !bare.chars().any(char::is_alphanumeric) {
-        return Some(if bare.is_empty() { "nothing" } else { "an emoticon" });
+        return Some("an emoticon");
     }
     if text.contains("//") {
         return Some("an address");
@@ -210,8 +216,6 @@ mod tests {
             ("C:\\temp", Some("a Windows path")),
             ("https://example.com", Some("an address")),
             ("//example.com", Some("an address")),
-            ("", Some("nothing")),
-            (":", Some("nothing")),
             ("reserch", None),
             (":git:comit", None),
             ("5whys", None),

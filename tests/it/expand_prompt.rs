@@ -124,9 +124,16 @@ fn an_unknown_prompt_offers_the_closest_names_and_says_how_to_go_on() {
     assert!(client.expand(":Sumarise", "").error().contains("did you mean `summarize`?"));
     assert_eq!(
         client.expand("xyzzy", "").error(),
-        "No prompt named `xyzzy`. If it was meant as a command, call list_prompts and tell the user which commands there \
-         are; if not, answer the message as it stands."
+        "No prompt named `xyzzy`. If it was meant as a command, tell the user which commands there are; if not, answer \
+         the message as it stands. The commands now are :git/commit, :research, :summarize."
     );
+    for empty in ["", " ", ":"] {
+        assert_eq!(
+            client.expand(empty, "x").error(),
+            "The command is empty, where the name of a prompt should be. The commands now are :git/commit, :research, \
+             :summarize."
+        );
+    }
     assert_eq!(
         client.expand("research solar cells", "").error(),
         "The command is `research` alone; what follows it (`solar cells`) is its input. Call expand_prompt again with the \

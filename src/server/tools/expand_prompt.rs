@@ -10,10 +10,13 @@ use serde_json::{Map, Value, json};
 /// How many bytes of the description the names of the commands may take.
 const NAMES_BUDGET: usize = 2048;
 
+/// How many of an error.
+const NAMES_IN_ERROR: usize = 512;
+
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "expand_prompt",
     title: "Expand a prompt",
-    description: |library| format!("{}{}", include_str!("expand_prompt.md"), commands(&library.names())),
+    description: |library| format!("{}{}", include_str!("expand_prompt.md"), commands(&library.names(), NAMES_BUDGET)),
     input_schema,
     output_schema,
     call,
@@ -67,7 +70,7 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
             )));
         }
         Lookup::Unknown(unknown) => {
-            let next = what_next(&unknown);
+            let next = what_next(&unknown, library);
             return Err(ToolError::Execution(format!("{}{next}", capitalized(&unknown.to_string()))));
         }
     };
@@ -78,21 +81,23 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
 }
 
 /// What a model should do about a command that is none.
-fn what_next(unknown: &Unknown) -> &'static str {
+fn what_next(unknown: &Unknown, library: &Library) -> String {
     match unknown {
-        Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => {
-            ". If it was meant as a command, call list_prompts and tell the user which commands there are; if not, answer \
-             the message as it stands."
-        }
-        Unknown::NoSuchPrompt { .. } => {
-            " If one of these is clearly meant, call expand_prompt again with that name and the same input; else ask the \
-             user. list_prompts lists all names. If it was not meant as a command, answer the message as it stands."
-        }
-        Unknown::Ambiguous { .. } => {
-            " Call expand_prompt again with the exact name; ask the user if it is not clear which one is meant."
-        }
-        Unknown::WithText { .. } => ". Call expand_prompt again with the two apart.",
-        Unknown::NotACommand { .. } => ". There is nothing to expand: answer the message as it stands.",
+        Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
+            ". If it was meant as a command, tell the user which commands there are; if not, answer the message as it \
+             stands. {}",
+            commands(&library.names(), NAMES_IN_ERROR)
+        ),
+        Unknown::NoSuchPrompt { .. } => " If one of these is clearly meant, call expand_prompt again with that name and \
+                                         the same input; else ask the user. list_prompts lists all names. If it was not \
+                                         meant as a command, answer the message as it stands."
+            .to_owned(),
+        Unknown::Ambiguous { .. } => " Call expand_prompt again with the exact name; ask the user if it is not clear which \
+                                      one is meant."
+            .to_owned(),
+        Unknown::WithText { .. } => ". Call expand_prompt again with the two apart.".to_owned(),
+        Unknown::Empty => format!(". {}", commands(&library.names(), NAMES_IN_ERROR)),
+        Unknown::NotACommand { .. } => ". There is nothing to expand: answer the message as it stands.".to_owned(),
     }
 }
 
@@ -101,8 +106,8 @@ fn capitalized(sentence: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The sentence that names the commands: the user's own before the shipped ones, as many as the budget allows.
-fn commands(names: &Names) -> String {
+/// The sentence that names the commands: the user's own before the shipped ones, as many as `budget` bytes allow.
+fn commands(names: &Names, budget: usize) -> String {
     let total = names.own.len() + names.builtin.len();
     if total == 0 {
         return "There are no commands now; list_prompts tells when there are.".to_owned();
@@ -112,7 +117,7 @@ fn commands(names: &Names) -> String {
     for (index, name) in names.own.iter().chain(&names.builtin).enumerate() {
         let separator = if index == 0 { "" } else { ", " };
         let left = total - index;
-        if sentence.len() + separator.len() + 1 + name.len() + more(left).len() > NAMES_BUDGET {
+        if sentence.len() + separator.len() + 1 + name.len() + more(left).len() > budget {
             sentence.push_str(&more(left));
             return sentence;
         }
@@ -134,15 +139,18 @@ mod tests {
             own: (0..own).map(|n| format!("own-{n:04}")).collect(),
             builtin: vec!["research".into(), "test".into()],
         };
-        assert_eq!(commands(&names(1)), "The commands now are :own-0000, :research, :test.");
-        let many = commands(&names(5000));
+        assert_eq!(commands(&names(1), NAMES_BUDGET), "The commands now are :own-0000, :research, :test.");
+        let many = commands(&names(5000), NAMES_BUDGET);
         assert!(many.starts_with("The commands now are :own-0000, :own-0001, "), "{many}");
         assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
         let shown = many.matches(':').count();
         assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
         let long = Names { own: vec!["x".repeat(1000); 3], builtin: vec![] };
-        assert!(commands(&long).len() <= NAMES_BUDGET);
-        assert_eq!(commands(&Names::default()), "There are no commands now; list_prompts tells when there are.");
+        assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
+        assert_eq!(
+            commands(&Names::default(), NAMES_BUDGET),
+            "There are no commands now; list_prompts tells when there are."
+        );
     }
 
     #[test]
