@@ -84,7 +84,12 @@ fn is_fence(line: &str) -> bool {
 pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
     const FIRST_LINE: usize = 2;
     let lines = entries::of(header, FIRST_LINE);
-    let fields = match if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(header, FIRST_LINE) } {
+    let loaded = if lines.are_plain() {
+        Ok(plain(&lines))
+    } else {
+        yaml::load(header, FIRST_LINE, &mut yaml::Budget::default())
+    };
+    let fields = match loaded {
         Ok(Pod::Hash(mut map)) => {
             found.extend(lines.entries.iter().filter_map(misspelled_key));
             found.extend(lines.entries.iter().filter_map(dropped_by_yaml));
@@ -147,8 +152,9 @@ fn lenient<'e>(
     let before = found.len();
     found.extend(lines.entries.iter().filter_map(misspelled_key));
     let mut fields: BTreeMap<&str, Field<'_>> = BTreeMap::new();
+    let mut budget = yaml::Budget::default();
     for entry in &lines.entries {
-        let value = match yaml::load(entry.block, entry.line) {
+        let value = match yaml::load(entry.block, entry.line, &mut budget) {
             Ok(Pod::Hash(mut map)) if map.len() == 1 && map.contains_key(entry.key) => {
                 found.extend(dropped_by_yaml(entry));
                 map.remove(entry.key).unwrap_or(Pod::Null)
@@ -398,7 +404,7 @@ mod tests {
             if !entries.are_plain() {
                 return Ok(());
             }
-            match (plain(&entries), yaml::load(&header, 2)) {
+            match (plain(&entries), yaml::load(&header, 2, &mut yaml::Budget::default())) {
                 (Pod::Hash(plain), Ok(Pod::Hash(yaml))) => {
                     for (key, value) in &yaml {
                         prop_assert!(!matches!(value, Pod::Array(_) | Pod::Hash(_)), "{} in {:?}", key, header);

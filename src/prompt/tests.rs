@@ -210,6 +210,14 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
 }
 
 #[test]
+fn a_stray_line_takes_nothing_from_the_entry_before_it() {
+    let prompt = parse("---\ndescription: D\nno key here\n  nor here\ntitle: T\n---\nB");
+    assert_eq!((prompt.description().as_deref(), prompt.title().as_deref()), (Some("D"), Some("T")));
+    let strays: Vec<_> = prompt.warnings().iter().map(|w| w.position.map(|p| p.line)).collect();
+    assert_eq!(strays, [Some(3), Some(4)]);
+}
+
+#[test]
 fn a_slip_in_one_key_costs_no_other() {
     let prompt = parse(
         "---\ndescription: Compare: options\narguments:\n  - name: options\n    description: What: to compare\n    \

@@ -57,21 +57,21 @@ pub(super) fn of(header: &str, first_line: usize) -> Entries<'_> {
     let mut found = Entries { header, entries: Vec::new(), strays: Vec::new() };
     // A header that is indented as a whole is one.
     let indent = header.lines().find(|line| !is_blank_or_comment(line)).map_or(0, indent_of);
-    let mut entry_start = 0;
+    let mut open = None; // where the entry begins that the next line may continue
     let mut end = 0;
     for (count, line) in header.split_inclusive('\n').enumerate() {
         let start = end;
         end += line.len();
         if let Some((key, raw)) = key_value(line).filter(|_| indent_of(line) <= indent) {
             let before = &line[..line.trim_end().len() - raw.len()];
-            entry_start = start;
+            open = Some(start);
             found.entries.push(Entry { key, raw, block: line, line: first_line + count, before });
-        } else if let Some(entry) = found.entries.last_mut().filter(|_| continues(line, indent)) {
-            entry.block = &header[entry_start..end];
+        } else if let (Some(entry), Some(start), true) = (found.entries.last_mut(), open, continues(line, indent)) {
+            entry.block = &header[start..end];
         } else if !is_blank_or_comment(line) {
             let position = Position { line: first_line + count, column: indent_of(line) + 1 };
             found.strays.push(Stray { text: line.trim(), position });
-            entry_start = end;
+            open = None;
         }
     }
     found

@@ -13,8 +13,17 @@ use yaml_rust2::parser::{Event, Parser};
 /// How deep lists and maps may nest. Ours need two.
 const MAX_DEPTH: usize = 32;
 
-/// What the text may become once its aliases are written out: nodes plus bytes of text.
+/// What the texts of one file may become once their aliases are written out: nodes plus bytes of text.
 const MAX_WEIGHT: usize = 1024 * 1024;
+
+/// What is left of [`MAX_WEIGHT`].
+pub(super) struct Budget(usize);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget(MAX_WEIGHT)
+    }
+}
 
 /// Why a text was not loaded.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,17 +34,18 @@ pub(super) enum Refusal {
     Bomb(Diagnostic),
 }
 
-/// Loads one YAML document, whose first line counts as `first_line`.
-pub(super) fn load(yaml: &str, first_line: usize) -> Result<Pod, Refusal> {
-    measure(yaml, first_line)?;
+/// Loads one YAML document, whose first line counts as `first_line`, and takes its weight from the budget.
+pub(super) fn load(yaml: &str, first_line: usize, budget: &mut Budget) -> Result<Pod, Refusal> {
+    budget.0 -= measure(yaml, first_line, budget.0)?;
     YAML::parse(yaml).map_err(|error| {
         let position = Some(Position { line: first_line, column: 1 });
         Refusal::Syntax(Diagnostic::warning(position, error.to_string(), "write each key once, as `key: value`"))
     })
 }
 
-/// Walks over the events of the parser, which uses neither stack nor memory for depth or aliases.
-fn measure(yaml: &str, first_line: usize) -> Result<(), Refusal> {
+/// The weight of a document that weighs at most `most`. Walks over the events of the parser, which uses neither stack
+/// nor memory for depth or aliases.
+fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal> {
     let refusal = |line: usize, column: usize, message: &str, repair: &str| {
         let position = Position { line: first_line + line, column: column + 1 };
         Refusal::Syntax(Diagnostic::warning(Some(position), message, repair))
@@ -62,7 +72,7 @@ fn measure(yaml: &str, first_line: usize) -> Result<(), Refusal> {
             }
         };
         match event {
-            Event::StreamEnd => return Ok(()),
+            Event::StreamEnd => return Ok(weight),
             Event::DocumentStart => {
                 documents += 1;
                 if documents > 1 {
@@ -91,7 +101,7 @@ fn measure(yaml: &str, first_line: usize) -> Result<(), Refusal> {
             Event::Alias(anchor) => weight += anchors.get(&anchor).copied().unwrap_or(1),
             Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
         }
-        if weight > MAX_WEIGHT {
+        if weight > most {
             let position = Position { line: first_line + at.line().saturating_sub(1), column: at.col() + 1 };
             return Err(Refusal::Bomb(Diagnostic::error(
                 Some(position),
