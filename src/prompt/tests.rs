@@ -119,7 +119,7 @@ fn gray_matter_edge_nested_aliases_do_not_exhaust_memory() {
     bomb.push_str("---\nBody\n");
     problem(
         bomb.as_bytes(),
-        "7:45: the YAML aliases (`*name`) of the frontmatter make it larger than 1048576 bytes; \
+        "6:50: the YAML aliases (`*name`) of the frontmatter make it larger than 131072 bytes; \
          write the values out instead of repeating them with aliases",
     );
     let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));

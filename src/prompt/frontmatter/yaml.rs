@@ -10,11 +10,11 @@ use gray_matter::engine::{Engine, YAML};
 use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
 
-/// How deep lists and maps may nest. Ours need two.
-const MAX_DEPTH: usize = 32;
+/// How deep lists and maps may nest; ours need two. gray_matter copies a value once for each level that it lies in.
+const MAX_DEPTH: usize = 8;
 
 /// What the texts of one file may become once their aliases are written out: nodes plus bytes of text.
-const MAX_WEIGHT: usize = 1024 * 1024;
+const MAX_WEIGHT: usize = 128 * 1024;
 
 /// What is left of [`MAX_WEIGHT`].
 pub(super) struct Budget(usize);
