@@ -15,6 +15,7 @@ pub use diagnostic::{Diagnostic, Position, Severity};
 pub use frontmatter::MAX_FRONTMATTER;
 pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, TooLong, Values};
 
+use crate::wording::quoted;
 use std::fmt;
 
 /// The longest prompt file, in bytes: 4 MiB.
@@ -76,7 +77,7 @@ impl Prompt {
         let split = frontmatter::split(text)?;
         let (frontmatter, body, body_line) = match split.header {
             None => {
-                slips.extend(late_frontmatter(text));
+                slips.extend(missed_frontmatter(text));
                 (Default::default(), text, 1)
             }
             Some(header) => match frontmatter::read(header, &mut slips)? {
@@ -159,16 +160,28 @@ fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     )
 }
 
-/// A frontmatter that does not begin in line 1 is none.
-fn late_frontmatter(text: &str) -> Option<Diagnostic> {
+/// A frontmatter that does not begin in line 1, or with another line than `---`, is none.
+fn missed_frontmatter(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
-    let header = frontmatter::split(late).ok()?.header?;
-    frontmatter::read(header, &mut Vec::new()).ok()??;
-    Some(Diagnostic::warning(
-        Some(Position::in_text(text, text.len() - late.len(), 1)),
-        "a frontmatter that does not begin in line 1 is part of the prompt's text",
-        "delete the blank lines before the first `---`",
-    ))
+    let position = Some(Position::in_text(text, text.len() - late.len(), 1));
+    if late.len() < text.len()
+        && let Some(header) = frontmatter::split(late).ok()?.header
+    {
+        frontmatter::read(header, &mut Vec::new()).ok()??;
+        return Some(Diagnostic::warning(
+            position,
+            "a frontmatter that does not begin with the file is part of the prompt's text",
+            "delete the blanks and blank lines before the first `---`",
+        ));
+    }
+    let first = late.lines().next()?;
+    (frontmatter::is_almost_fence(first) || first.starts_with("---") || first.trim() == "+++").then(|| {
+        Diagnostic::warning(
+            position,
+            format!("the line {} opens no frontmatter, and is part of the prompt's text", quoted(first)),
+            "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
+        )
+    })
 }
 
 /// The body without the blank lines at its two ends, and how many were dropped at the beginning.

@@ -4,10 +4,14 @@
 //! without arguments, and one with a single argument, which takes all of it.
 
 use super::template::Values;
+use crate::wording::quoted;
 use std::fmt;
 
 /// How many arguments a prompt may declare.
 pub const MAX_ARGUMENTS: usize = 100;
+
+/// How long the name of an argument may be, in characters.
+pub(super) const MAX_ARGUMENT_NAME: usize = 64;
 
 /// An input that a prompt declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +40,7 @@ impl fmt::Display for SeveralArguments {
             "it declares {} arguments ({}), and this version cannot divide one input among them; write `{{{{input}}}}` \
              in the file where the whole text belongs, or declare one argument only",
             self.names.len(),
-            self.names.join(", ")
+            self.names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
         )
     }
 }

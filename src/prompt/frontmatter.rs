@@ -10,12 +10,12 @@
 mod entries;
 mod yaml;
 
-use super::arguments::{Argument, MAX_ARGUMENTS};
+use super::arguments::{Argument, MAX_ARGUMENT_NAME, MAX_ARGUMENTS};
 use super::diagnostic::{Diagnostic, Position};
 use crate::wording::{closest, quoted};
-use entries::{Entry, Item};
+use entries::{Entries, Entry, Item};
 use gray_matter::Pod;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The longest frontmatter, in bytes.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
@@ -63,17 +63,34 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
         }
         end += line.len();
     }
-    let last = entries::last_line(&text[opening.len()..], 2).unwrap_or(1);
+    let rest = &text[opening.len()..];
+    let meant = rest.lines().position(is_almost_fence).map(|count| count + 2);
+    let last = entries::last_line(rest, 2).unwrap_or(1);
+    let close = match meant {
+        Some(line) => format!("write line {line} as `---`"),
+        None => format!("add a line `---` after line {last}"),
+    };
     Err(Diagnostic::error(
         Some(Position::START),
         "the frontmatter that line 1 opens with `---` is never closed",
-        format!("add a line `---` after line {last}, or write the rule in line 1 as `***` if no frontmatter is meant"),
+        format!("{close}, or write the rule in line 1 as `***` if no frontmatter is meant"),
     ))
 }
 
 fn is_fence(line: &str) -> bool {
     line.trim_end() == "---"
 }
+
+/// A line that is no fence, but was perhaps meant as one: indented, too long or too short, of other dashes or dots.
+pub(super) fn is_almost_fence(line: &str) -> bool {
+    let mark = line.trim();
+    let letters = mark.chars().count();
+    !is_fence(line) && (letters >= 2 || mark == "—") && (mark == "..." || mark.chars().all(|dash| "-–—".contains(dash)))
+}
+
+/// The keys of a header that mean something to us, and of one of its arguments.
+const KEYS: [&str; 3] = ["title", "description", "arguments"];
+const ARGUMENT_KEYS: [&str; 4] = ["name", "description", "required", "default"];
 
 /// Reads a header, whose first line is line 2 of the file. What was not as it should be is added to `found`.
 ///
@@ -83,163 +100,247 @@ fn is_fence(line: &str) -> bool {
 /// The YAML would grow beyond all measure through its aliases.
 pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
     const FIRST_LINE: usize = 2;
-    let lines = entries::of(header, FIRST_LINE);
-    let loaded = if lines.are_plain() {
-        Ok(plain(&lines))
-    } else {
-        yaml::load(header, FIRST_LINE, &mut yaml::Budget::default())
-    };
-    let fields = match loaded {
-        Ok(Pod::Hash(mut map)) => {
-            found.extend(lines.entries.iter().filter_map(misspelled_key));
-            found.extend(lines.entries.iter().filter_map(dropped_by_yaml));
-            let field = |key| {
-                let entry = lines.entries.iter().find(|entry| entry.key == key);
-                Some(Field { key, value: map.remove(key)?, entry })
-            };
-            entries::KNOWN.into_iter().filter_map(field).collect()
-        }
-        Ok(Pod::Null) => Vec::new(),
+    let mut reader = Reader { found, budget: yaml::Budget::default() };
+    let lines = entries::of(header, FIRST_LINE, &KEYS);
+    let loaded = if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(header, FIRST_LINE, &mut reader.budget) };
+    let values = match loaded {
+        Ok(Pod::Hash(map)) => map,
+        Ok(Pod::Null) => return Ok(Some(Frontmatter::default())),
         Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
-        Ok(_) if lines.entries.is_empty() => return Ok(None),
-        Err(yaml::Refusal::Syntax(_)) if lines.entries.is_empty() => return Ok(None),
-        Ok(_) => lenient(&lines, None, found)?,
-        Err(yaml::Refusal::Syntax(whole)) => lenient(&lines, Some(whole), found)?,
-    };
-    let mut frontmatter = Frontmatter::default();
-    for field in fields {
-        match field.key {
-            "title" => frontmatter.title = text(&field, found),
-            "description" => frontmatter.description = text(&field, found),
-            "arguments" => frontmatter.arguments = arguments(&field, found),
-            _ => {}
+        _ if lines.entries.is_empty() => return Ok(None),
+        Ok(_) => reader.lenient(&lines, None)?,
+        Err(yaml::Refusal::Syntax(whole)) => {
+            reader.budget = yaml::Budget::default();
+            reader.lenient(&lines, Some(whole))?
         }
-    }
-    Ok(Some(frontmatter))
+    };
+    let mut map = ReadMap { values, lines: &lines, position: None };
+    reader.lint(&lines, &KEYS);
+    Ok(Some(Frontmatter {
+        title: reader.text(&mut map, "title"),
+        description: reader.text(&mut map, "description"),
+        arguments: reader.arguments(&mut map),
+    }))
 }
 
 /// What YAML makes of lines that are plain.
-fn plain(lines: &entries::Entries<'_>) -> Pod {
+fn plain(lines: &Entries<'_>) -> Pod {
     if lines.entries.is_empty() {
         return Pod::Null;
     }
-    let value = |entry: &Entry<'_>| match entry.raw {
-        "" => Pod::Null,
-        _ => Pod::String(entry.scalar().to_owned()),
-    };
+    let value = |entry: &Entry<'_>| entry.scalar().map_or(Pod::Null, |text| Pod::String(text.to_owned()));
     Pod::Hash(lines.entries.iter().map(|entry| (entry.key.to_owned(), value(entry))).collect())
 }
 
-/// One key of the frontmatter with its value, and the lines that it was read from where they are known.
-struct Field<'e> {
-    key: &'e str,
-    value: Pod,
-    entry: Option<&'e Entry<'e>>,
+/// A map that was read, and the lines that it was read from.
+struct ReadMap<'m> {
+    values: HashMap<String, Pod>,
+    lines: &'m Entries<'m>,
+    /// Where it stands, for what is not in a line of its own.
+    position: Option<Position>,
 }
 
-impl Field<'_> {
-    fn position(&self) -> Option<Position> {
-        self.entry.map(Entry::value_position)
+impl ReadMap<'_> {
+    fn position(&self, key: &str) -> Option<Position> {
+        self.lines.get(key).map(Entry::value_position).or(self.position)
     }
 }
 
-/// Reads entry by entry what YAML refused as a whole; `whole` is why.
-fn lenient<'e>(
-    lines: &'e entries::Entries<'e>,
-    whole: Option<Diagnostic>,
-    found: &mut Vec<Diagnostic>,
-) -> Result<Vec<Field<'e>>, Diagnostic> {
-    let before = found.len();
-    found.extend(lines.entries.iter().filter_map(misspelled_key));
-    let mut fields: BTreeMap<&str, Field<'_>> = BTreeMap::new();
-    let mut budget = yaml::Budget::default();
-    for entry in &lines.entries {
-        let value = match yaml::load(entry.block, entry.line, &mut budget) {
-            Ok(Pod::Hash(mut map)) if map.len() == 1 && map.contains_key(entry.key) => {
-                found.extend(dropped_by_yaml(entry));
-                map.remove(entry.key).unwrap_or(Pod::Null)
+/// What the reading of one header has found so far, and what is left of the measure for its aliases.
+struct Reader<'f> {
+    found: &'f mut Vec<Diagnostic>,
+    budget: yaml::Budget,
+}
+
+impl Reader<'_> {
+    fn warn(&mut self, position: Option<Position>, message: impl Into<String>, repair: impl Into<String>) {
+        self.found.push(Diagnostic::warning(position, message, repair));
+    }
+
+    /// Reads entry by entry what YAML refused as a whole; `whole` is why.
+    fn lenient(&mut self, lines: &Entries<'_>, whole: Option<Diagnostic>) -> Result<HashMap<String, Pod>, Diagnostic> {
+        let before = self.found.len();
+        for stray in &lines.strays {
+            let message = format!("the line {} is no `key: value`, and is ignored", quoted(stray.text));
+            self.warn(Some(stray.position), message, "give it a key, or drop it");
+        }
+        let mut values = HashMap::new();
+        let mut first_lines = HashMap::new();
+        for entry in &lines.entries {
+            let value = match yaml::load(entry.block, entry.line, &mut self.budget) {
+                Ok(Pod::Hash(mut map)) if map.len() == 1 && map.contains_key(entry.key) => map.remove(entry.key),
+                Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
+                Ok(_) => Some(self.lenient_value(entry, None)?),
+                Err(yaml::Refusal::Syntax(at)) => Some(self.lenient_value(entry, Some(at))?),
+            };
+            values.insert(entry.key.to_owned(), value.unwrap_or(Pod::Null));
+            if let Some(first) = first_lines.insert(entry.key, entry.line) {
+                let message = format!("{} stands twice, first in line {first}; this one is used", quoted(entry.key));
+                self.warn(Some(entry.key_position()), message, "keep one of the two");
             }
-            Ok(_) => {
-                found.push(entry.slip(None));
-                entry.lenient_value()
+        }
+        if let Some(whole) = whole.filter(|_| self.found.len() == before) {
+            self.found.push(whole);
+        }
+        Ok(values)
+    }
+
+    /// Reads an entry that YAML refuses; `at` is why.
+    fn lenient_value(&mut self, entry: &Entry<'_>, at: Option<Diagnostic>) -> Result<Pod, Diagnostic> {
+        if entry.key != "arguments" {
+            self.found.push(entry.slip(at));
+            return Ok(Pod::String(entry.lenient_text()));
+        }
+        let items = entry.items();
+        if items.is_empty() {
+            return Ok(Pod::String(entry.lenient_text())); // `arguments` says that it is no list
+        }
+        let before = self.found.len();
+        let mut values = Vec::new();
+        for item in &items {
+            values.push(match yaml::load(&item.text, item.position.line, &mut self.budget) {
+                Ok(value) => value,
+                Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
+                Err(yaml::Refusal::Syntax(whole)) => {
+                    let lines = entries::of(&item.text, item.position.line, &ARGUMENT_KEYS);
+                    Pod::Hash(self.lenient(&lines, Some(whole))?)
+                }
+            });
+        }
+        self.found.extend(at.filter(|_| self.found.len() == before));
+        Ok(Pod::Array(values))
+    }
+
+    /// Keys that mean nothing but are one slip away from one that does, and what a strict reader drops from a text
+    /// without a word.
+    fn lint(&mut self, lines: &Entries<'_>, keys: &[&str]) {
+        for entry in &lines.entries {
+            if !keys.contains(&entry.key) {
+                if let Some(meant) = closest(entry.key, keys.iter().copied()) {
+                    let message = format!("the key {} means nothing here", quoted(entry.key));
+                    self.warn(Some(entry.key_position()), message, format!("write `{meant}:` if that is meant"));
+                }
+            } else if let Some((dropped, range)) = lines.dropped_by_yaml(entry) {
+                let position = Some(entry.position_in_value(range.start));
+                let part = quoted(&entry.raw[range]);
+                let message = format!("{part} is {dropped} to YAML, and no part of {}", quoted(entry.key));
+                self.warn(position, message, entry.quote_it());
             }
-            Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
-            Err(yaml::Refusal::Syntax(at)) => {
-                found.push(entry.slip(Some(at)));
-                entry.lenient_value()
+        }
+    }
+
+    /// A value that should be text. What YAML takes for a number or a truth value is the text as written.
+    fn text(&mut self, map: &mut ReadMap<'_>, key: &str) -> Option<String> {
+        let entry = map.lines.get(key);
+        let position = map.position(key);
+        let text = match map.values.remove(key)? {
+            Pod::Null => return None,
+            Pod::String(text) => text.trim().to_owned(),
+            scalar @ (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_)) => match entry.and_then(Entry::scalar) {
+                Some(text) => text.to_owned(),
+                None => {
+                    let text = scalar_text(&scalar).unwrap_or_default();
+                    let message =
+                        format!("{} is a number or a truth value to YAML, read as {}", quoted(key), quoted(&text));
+                    self.warn(position, message, "put the value in quotes");
+                    text
+                }
+            },
+            Pod::Array(_) | Pod::Hash(_) => match entry.and_then(Entry::scalar) {
+                Some(text) => {
+                    let message = format!("{} is a list or a map to YAML; it is read as text", quoted(key));
+                    self.warn(position, message, entry.map(Entry::quote_it).unwrap_or_default());
+                    text.to_owned()
+                }
+                None => {
+                    self.warn(position, format!("{} is not a text, and is left out", quoted(key)), "write it as text");
+                    return None;
+                }
+            },
+        };
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// `arguments` as a list of maps, or, more shortly, of names.
+    fn arguments(&mut self, map: &mut ReadMap<'_>) -> Vec<Argument> {
+        let position = map.position("arguments");
+        let items = map.lines.get("arguments").map(Entry::items).unwrap_or_default();
+        const AS_A_LIST: &str = "write one line `  - name: …` for each argument below `arguments:`";
+        let values = match map.values.remove("arguments").unwrap_or(Pod::Null) {
+            Pod::Null => return Vec::new(),
+            Pod::Array(values) => values,
+            Pod::String(text) => {
+                self.warn(position, "`arguments` is not a list; its words are read as names", AS_A_LIST);
+                let words = text.split([' ', '\n', ',', ':', '[', ']', '"', '\'']).filter(|word| !word.is_empty());
+                words.map(|word| Pod::String(word.to_owned())).collect()
+            }
+            Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Hash(_) => {
+                self.warn(position, "`arguments` is not a list, and is left out", AS_A_LIST);
+                return Vec::new();
             }
         };
-        let earlier = fields.insert(entry.key, Field { key: entry.key, value, entry: Some(entry) });
-        if let Some(earlier) = earlier.and_then(|earlier| earlier.entry) {
-            let message =
-                format!("{} stands twice, first in line {}; this one is used", quoted(entry.key), earlier.line);
-            found.push(Diagnostic::warning(Some(entry.key_position()), message, "keep one of the two"));
-        }
-    }
-    found.extend(lines.strays.iter().map(|stray| {
-        Diagnostic::warning(
-            Some(stray.position),
-            format!("the line {} is no `key: value`, and is ignored", quoted(stray.text)),
-            "give it a key, indent it below the key that it belongs to, or drop it",
-        )
-    }));
-    if let Some(whole) = whole.filter(|_| found.len() == before) {
-        found.push(whole);
-    }
-    Ok(fields.into_values().collect())
-}
-
-/// A key that means nothing here, but is one slip away from one that does.
-fn misspelled_key(entry: &Entry<'_>) -> Option<Diagnostic> {
-    if entries::KNOWN.contains(&entry.key) {
-        return None;
-    }
-    let meant = closest(entry.key, entries::KNOWN)?;
-    let message = format!("the key {} means nothing here", quoted(entry.key));
-    Some(Diagnostic::warning(Some(entry.key_position()), message, format!("write `{meant}:` if that is meant")))
-}
-
-/// What a strict reader drops from a value without a word: a comment, an anchor, a tag.
-fn dropped_by_yaml(entry: &Entry<'_>) -> Option<Diagnostic> {
-    if !matches!(entry.key, "title" | "description") {
-        return None;
-    }
-    let (dropped, range) = entry.dropped_by_yaml()?;
-    Some(Diagnostic::warning(
-        Some(entry.position_in_value(range.start)),
-        format!("{} is {dropped} to YAML, and no part of {}", quoted(&entry.raw[range]), quoted(entry.key)),
-        entry.quote_it(),
-    ))
-}
-
-/// A value that should be text. What YAML takes for a number or a truth value is the text as written.
-fn text(field: &Field<'_>, found: &mut Vec<Diagnostic>) -> Option<String> {
-    let text = match &field.value {
-        Pod::Null => return None,
-        Pod::String(text) => text.trim().to_owned(),
-        scalar @ (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_)) => match field.entry {
-            Some(entry) => entry.scalar().to_owned(),
-            None => scalar_text(scalar).unwrap_or_default(),
-        },
-        Pod::Array(_) | Pod::Hash(_) => {
-            let text = field.entry.map_or("", |entry| entry.raw.trim());
-            let (message, repair) = if text.is_empty() {
-                (format!("{} is not a text, and is left out", quoted(field.key)), "write it as one line of text".into())
+        let mut arguments: Vec<Argument> = Vec::new();
+        let aligned = items.len() == values.len();
+        for (index, value) in values.into_iter().enumerate() {
+            let item = items.get(index).filter(|_| aligned);
+            let position = item.map(|item| item.position).or(position);
+            let argument = self.argument(value, item, position);
+            if argument.name.is_empty() {
+                let message = format!("argument {} has no usable name, and is left out", index + 1);
+                self.warn(
+                    position,
+                    message,
+                    format!("write `- name: …`, without blanks, braces or more than {MAX_ARGUMENT_NAME} letters"),
+                );
+            } else if arguments.iter().any(|earlier| earlier.name == argument.name) {
+                let message = format!("the argument {} is declared twice; the first is used", quoted(&argument.name));
+                self.warn(position, message, "give one of the two another name, or drop it");
+            } else if arguments.len() == MAX_ARGUMENTS {
+                let message = format!("more than {MAX_ARGUMENTS} arguments are declared; the rest is left out");
+                self.warn(position, message, "declare fewer, or take them all as `{{input}}`");
+                break;
             } else {
-                (
-                    format!(
-                        "{} is a list or a map to YAML; it is read as the text {}",
-                        quoted(field.key),
-                        quoted(text)
-                    ),
-                    field.entry.map(Entry::quote_it).unwrap_or_default(),
-                )
-            };
-            found.push(Diagnostic::warning(field.position(), message, repair));
-            text.to_owned()
+                arguments.push(argument);
+            }
         }
-    };
-    (!text.is_empty()).then_some(text)
+        arguments
+    }
+
+    /// One argument; its name is empty where there is none that can be used.
+    fn argument(&mut self, value: Pod, item: Option<&Item>, position: Option<Position>) -> Argument {
+        let (text, line) = item.map_or(("", 1), |item| (&item.text, item.position.line));
+        let lines = entries::of(text, line, &ARGUMENT_KEYS);
+        self.lint(&lines, &ARGUMENT_KEYS);
+        let usable = |name: &String| {
+            let letters = |letter: char| !letter.is_whitespace() && !letter.is_control() && !"{}<>".contains(letter);
+            name.chars().count() <= MAX_ARGUMENT_NAME && name.chars().all(letters)
+        };
+        let Pod::Hash(values) = value else {
+            let name = scalar_text(&value).map(|name| name.trim().to_owned()).filter(usable).unwrap_or_default();
+            return Argument { name, ..Argument::default() };
+        };
+        let mut map = ReadMap { values, lines: &lines, position };
+        Argument {
+            name: self.text(&mut map, "name").filter(usable).unwrap_or_default(),
+            description: self.text(&mut map, "description"),
+            required: self.truth(&mut map, "required"),
+            default: self.text(&mut map, "default"),
+        }
+    }
+
+    /// A value that should be `true` or `false`; nothing is `false`.
+    fn truth(&mut self, map: &mut ReadMap<'_>, key: &str) -> bool {
+        let value = map.values.remove(key).and_then(|value| scalar_text(&value)).unwrap_or_default();
+        match value.to_lowercase().as_str() {
+            "true" | "yes" | "on" => true,
+            "" | "false" | "no" | "off" => false,
+            _ => {
+                let message = format!("{} is neither `true` nor `false`, and is read as `false`", quoted(key));
+                self.warn(map.position(key), message, format!("write `{key}: true` or `{key}: false`"));
+                false
+            }
+        }
+    }
 }
 
 fn scalar_text(value: &Pod) -> Option<String> {
@@ -250,105 +351,6 @@ fn scalar_text(value: &Pod) -> Option<String> {
         Pod::Boolean(truth) => Some(truth.to_string()),
         Pod::Null | Pod::Array(_) | Pod::Hash(_) => None,
     }
-}
-
-/// `arguments` as a list of maps, or, more shortly, of names.
-fn arguments(field: &Field<'_>, found: &mut Vec<Diagnostic>) -> Vec<Argument> {
-    let written = field.entry.map(Entry::items).unwrap_or_default();
-    let names: Vec<Pod>;
-    let values = match &field.value {
-        Pod::Null => return Vec::new(),
-        Pod::Array(values) => values,
-        Pod::String(text) => {
-            found.push(Diagnostic::warning(
-                field.position(),
-                "`arguments` is not a list; its words are read as names",
-                "write one line `  - name: …` for each argument below `arguments:`",
-            ));
-            let words = text.split([' ', ',', '[', ']']).filter(|word| !word.is_empty());
-            names = words.map(|word| Pod::String(word.to_owned())).collect();
-            &names
-        }
-        Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Hash(_) => {
-            found.push(Diagnostic::warning(
-                field.position(),
-                "`arguments` is not a list, and is left out",
-                "write one line `  - name: …` for each argument below `arguments:`",
-            ));
-            return Vec::new();
-        }
-    };
-    let mut arguments: Vec<Argument> = Vec::new();
-    for (index, value) in values.iter().enumerate() {
-        let item = written.get(index).filter(|_| written.len() == values.len());
-        let position = item.map(|item| item.position).or_else(|| field.position());
-        let Some(argument) = argument(value, item, position, found) else {
-            found.push(Diagnostic::warning(
-                position,
-                format!("argument {} has no name, and is left out", index + 1),
-                "write `- name: …`, with a name without blanks or braces",
-            ));
-            continue;
-        };
-        if arguments.iter().any(|earlier| earlier.name == argument.name) {
-            found.push(Diagnostic::warning(
-                position,
-                format!("the argument {} is declared twice; the first is used", quoted(&argument.name)),
-                "give one of the two another name, or drop it",
-            ));
-            continue;
-        }
-        if arguments.len() == MAX_ARGUMENTS {
-            let message = format!("more than {MAX_ARGUMENTS} arguments are declared; the rest is left out");
-            found.push(Diagnostic::warning(position, message, "declare fewer, or take them all as `{{input}}`"));
-            break;
-        }
-        arguments.push(argument);
-    }
-    arguments
-}
-
-fn argument(
-    value: &Pod,
-    item: Option<&Item<'_>>,
-    position: Option<Position>,
-    found: &mut Vec<Diagnostic>,
-) -> Option<Argument> {
-    let name_of = |value: &Pod| {
-        let name = scalar_text(value)?.trim().to_owned();
-        let usable = |character: char| !character.is_whitespace() && !"{}<>".contains(character);
-        (!name.is_empty() && name.chars().all(usable)).then_some(name)
-    };
-    let Pod::Hash(map) = value else {
-        return Some(Argument { name: name_of(value)?, ..Argument::default() });
-    };
-    // What YAML takes for a number or a truth value is the text as written: `1.10` stays `1.10`.
-    let text = |key: &str| match map.get(key)? {
-        Pod::String(text) => Some(text.clone()),
-        other => item.and_then(|item| item.scalar(key)).map(str::to_owned).or_else(|| scalar_text(other)),
-    };
-    let required = match map.get("required") {
-        None | Some(Pod::Null) => false,
-        Some(Pod::Boolean(required)) => *required,
-        Some(other) => match scalar_text(other).unwrap_or_default().to_lowercase().as_str() {
-            "yes" | "on" | "true" => true,
-            "no" | "off" | "false" => false,
-            _ => {
-                found.push(Diagnostic::warning(
-                    position,
-                    "`required` is neither `true` nor `false`, and is read as `false`",
-                    "write `required: true` or `required: false`",
-                ));
-                false
-            }
-        },
-    };
-    Some(Argument {
-        name: name_of(map.get("name")?)?,
-        description: text("description"),
-        required,
-        default: text("default"),
-    })
 }
 
 #[cfg(test)]
@@ -400,7 +402,7 @@ mod tests {
         #[test]
         fn plain_lines_are_to_yaml_what_they_are_to_us(lines in prop::collection::vec(line(), 1..4)) {
             let header = lines.join("\n") + "\n";
-            let entries = entries::of(&header, 2);
+            let entries = entries::of(&header, 2, &KEYS);
             if !entries.are_plain() {
                 return Ok(());
             }
@@ -419,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_usual_header_is_plain_and_a_slip_is_not() {
-        let is_plain = |header: &str| entries::of(header, 2).are_plain();
+        let is_plain = |header: &str| entries::of(header, 2, &KEYS).are_plain();
         assert!(is_plain(
             "title: Code review\ndescription: Review a change, and get its defects; ranked (worst first).\n"
         ));

@@ -281,7 +281,7 @@ fn an_expansion_beyond_64_mib_is_an_error_that_says_so() {
 fn several_declared_arguments_are_an_error_that_says_so() {
     let mut client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n{{a}} {{b}}");
     let error = client.expand("p", "x y").error();
-    assert!(error.starts_with("`p` cannot be expanded: it declares 2 arguments (a, b)"), "{error}");
+    assert!(error.starts_with("`p` cannot be expanded: it declares 2 arguments (`a`, `b`)"), "{error}");
 }
 
 #[test]

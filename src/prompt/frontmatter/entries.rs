@@ -4,24 +4,22 @@
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
-use gray_matter::Pod;
 use std::collections::BTreeSet;
-
-/// The keys that mean something to us.
-pub(super) const KNOWN: [&str; 3] = ["title", "description", "arguments"];
+use std::ops::Range;
 
 /// The longest line that a repair repeats, in bytes.
 const REPEATED: usize = 200;
 
-/// A header as entries, and the lines that belong to none.
+/// A map as its entries: a whole header, or one item of a list of maps.
 #[derive(Debug)]
 pub(super) struct Entries<'h> {
-    header: &'h str,
+    text: &'h str,
     pub(super) entries: Vec<Entry<'h>>,
+    /// The lines before the first entry that are neither blank nor a comment.
     pub(super) strays: Vec<Stray<'h>>,
 }
 
-/// A line that is neither `key: value` nor a continuation of one.
+/// A line that belongs to no entry.
 #[derive(Debug)]
 pub(super) struct Stray<'h> {
     pub(super) text: &'h str,
@@ -38,40 +36,42 @@ pub(super) struct Entry<'h> {
     pub(super) block: &'h str,
     /// The line of the key in the file, from 1.
     pub(super) line: usize,
+    /// How far the key is indented, in characters.
+    indent: usize,
     /// The first line up to `raw`.
     before: &'h str,
 }
 
-/// One `- …` of a list.
+/// One `- …` of a list: its lines as a text of their own, in which a blank stands for the dash, so that columns stay.
 #[derive(Debug)]
-pub(super) struct Item<'h> {
+pub(super) struct Item {
+    pub(super) text: String,
+    /// Where the dash stands.
     pub(super) position: Position,
-    /// `- word`
-    word: Option<&'h str>,
-    /// `- key: value`, and more such lines.
-    fields: Vec<(&'h str, String)>,
 }
 
-/// Splits a header, whose first line counts as `first_line`, into entries.
-pub(super) fn of(header: &str, first_line: usize) -> Entries<'_> {
-    let mut found = Entries { header, entries: Vec::new(), strays: Vec::new() };
-    // A header that is indented as a whole is one.
-    let indent = header.lines().find(|line| !is_blank_or_comment(line)).map_or(0, indent_of);
-    let mut open = None; // where the entry begins that the next line may continue
+/// Splits a map, whose first line counts as `first_line`, into entries. A line that begins none continues the one
+/// before it. Behind a `known` key the blank after the colon may be missing.
+pub(super) fn of<'h>(text: &'h str, first_line: usize, known: &[&str]) -> Entries<'h> {
+    let mut found = Entries { text, entries: Vec::new(), strays: Vec::new() };
+    // A map that is indented as a whole is one.
+    let indent = text.lines().find(|line| !is_blank_or_comment(line)).map_or(0, indent_of);
+    let mut entry_start = 0;
     let mut end = 0;
-    for (count, line) in header.split_inclusive('\n').enumerate() {
+    for (count, line) in text.split_inclusive('\n').enumerate() {
         let start = end;
         end += line.len();
-        if let Some((key, raw)) = key_value(line).filter(|_| indent_of(line) <= indent) {
+        let indented = indent_of(line);
+        if let Some((key, raw)) = key_value(line, known).filter(|_| indented <= indent) {
+            entry_start = start;
             let before = &line[..line.trim_end().len() - raw.len()];
-            open = Some(start);
-            found.entries.push(Entry { key, raw, block: line, line: first_line + count, before });
-        } else if let (Some(entry), Some(start), true) = (found.entries.last_mut(), open, continues(line, indent)) {
-            entry.block = &header[start..end];
+            let line_number = first_line + count;
+            found.entries.push(Entry { key, raw, block: line, line: line_number, indent: indented, before });
+        } else if let Some(entry) = found.entries.last_mut() {
+            entry.block = &text[entry_start..end];
         } else if !is_blank_or_comment(line) {
-            let position = Position { line: first_line + count, column: indent_of(line) + 1 };
+            let position = Position { line: first_line + count, column: indented + 1 };
             found.strays.push(Stray { text: line.trim(), position });
-            open = None;
         }
     }
     found
@@ -79,7 +79,8 @@ pub(super) fn of(header: &str, first_line: usize) -> Entries<'_> {
 
 /// The last line, of those that `text` begins with, that looks like a part of a frontmatter.
 pub(super) fn last_line(text: &str, first_line: usize) -> Option<usize> {
-    let looks = |line: &&str| key_value(line).is_some() || (!line.trim().is_empty() && continues(line, 0));
+    let continues = |line: &str| line.starts_with([' ', '\t', '#']) || line.starts_with("- ");
+    let looks = |line: &&str| key_value(line, &[]).is_some() || (!line.trim().is_empty() && continues(line));
     text.lines().take_while(looks).count().checked_sub(1).map(|count| first_line + count)
 }
 
@@ -92,23 +93,28 @@ fn is_blank_or_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-fn continues(line: &str, indent: usize) -> bool {
-    let text = line.trim();
-    is_blank_or_comment(line) || indent_of(line) > indent || text == "-" || text.starts_with("- ")
-}
-
-/// `key: value` of one line; a blank after the colon may be missing behind a key that we know.
-fn key_value(line: &str) -> Option<(&str, &str)> {
+/// `key: value` of one line.
+fn key_value<'h>(line: &'h str, known: &[&str]) -> Option<(&'h str, &'h str)> {
     let (key, value) = line.trim().split_once(':')?;
     let key = unquote(key.trim_end());
     let is_key = !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
     let blank = value.is_empty() || value.starts_with([' ', '\t']);
-    (is_key && !key.starts_with('-') && (blank || KNOWN.contains(&key))).then(|| (key, value.trim()))
+    (is_key && !key.starts_with('-') && (blank || known.contains(&key))).then(|| (key, value.trim()))
 }
 
-/// A text without the quotes around it, if there are two of a kind, and without a `"` that is never closed.
+/// A text without the quotes around it, and without a `"` that is never closed.
+///
+/// `'don't'` has quotes around it, `"yes" or "no"` has not: a quote inside stands between two letters.
 fn unquote(text: &str) -> &str {
-    let inside = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    let between_letters = |inside: &str, quote: char| {
+        let letter = |side: Option<char>| side.is_some_and(char::is_alphanumeric);
+        let mut quotes = inside.match_indices(quote).map(|(at, _)| at);
+        quotes.all(|at| letter(inside[..at].chars().next_back()) && letter(inside[at + 1..].chars().next()))
+    };
+    let inside = |quote: char| {
+        let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        between_letters(inside, quote).then_some(inside)
+    };
     let unclosed = || text.strip_prefix('"').filter(|rest| !rest.contains('"'));
     inside('"').or_else(|| inside('\'')).or_else(unclosed).unwrap_or(text)
 }
@@ -121,25 +127,41 @@ fn comment_at(value: &str) -> Option<usize> {
     value.match_indices('#').map(|(at, _)| at).find(|&at| value[..at].ends_with([' ', '\t']))
 }
 
-/// A scalar of one line: no comment, no quotes.
-fn scalar(value: &str) -> &str {
-    if value.starts_with(['"', '\'']) {
-        return unquote(value);
-    }
-    comment_at(value).map_or(value, |at| value[..at].trim_end())
+/// `|`, `>`, `|-`, `>2` …: the value is in the lines that follow.
+fn is_block_mark(value: &str) -> bool {
+    let Some(rest) = value.strip_prefix(['|', '>']) else { return false };
+    rest.len() <= 2 && rest.chars().all(|letter| letter == '+' || letter == '-' || letter.is_ascii_digit())
 }
 
-impl Entries<'_> {
+impl<'h> Entries<'h> {
+    /// The entry of a key; the last, if there are several.
+    pub(super) fn get(&self, key: &str) -> Option<&Entry<'h>> {
+        self.entries.iter().rfind(|entry| entry.key == key)
+    }
+
     /// Whether every line is so plain that YAML cannot but read it as we do: `key: words`, each key once. Most headers
     /// are, and reading them as YAML is most of what a prompt costs.
     pub(super) fn are_plain(&self) -> bool {
         let mut keys = BTreeSet::new();
-        let returns = self.header.matches('\r').count() - self.header.matches("\r\n").count();
+        let returns = self.text.matches('\r').count() - self.text.matches("\r\n").count();
         let control = |letter: char| letter.is_control() && letter != '\n' && letter != '\r';
         self.strays.is_empty()
             && returns == 0
-            && !self.header.contains(control)
+            && !self.text.contains(control)
             && self.entries.iter().all(|entry| entry.is_plain() && keys.insert(entry.key))
+    }
+
+    /// What a strict reader leaves out of the value of an entry: what it takes it for, and its bytes in `raw`.
+    pub(super) fn dropped_by_yaml(&self, entry: &Entry<'_>) -> Option<(&'static str, Range<usize>)> {
+        let raw = entry.raw;
+        let word = 0..raw.find([' ', '\t']).unwrap_or(raw.len());
+        match raw.chars().next()? {
+            '"' | '\'' | '|' | '>' | '[' | '{' | '*' => None,
+            '&' if self.text.contains(&format!("*{}", &raw[1..word.end])) => None, // it is meant
+            '&' => Some(("an anchor", word)),
+            '!' => Some(("a tag", word)),
+            _ => comment_at(raw).map(|at| ("a comment", at..raw.len())),
+        }
     }
 }
 
@@ -160,15 +182,16 @@ impl<'h> Entry<'h> {
             && self.before.trim_end_matches(' ').strip_suffix(':') == Some(self.key)
             && self.key.len() < REPEATED;
         let space = self.raw.is_empty() || self.before.ends_with(' ');
-        (words || in_quotes('"') || in_quotes('\'') || self.raw.is_empty())
-            && key
-            && space
-            && self.block.lines().skip(1).all(is_blank_or_comment)
+        (words || in_quotes('"') || in_quotes('\'') || self.raw.is_empty()) && key && space && self.is_one_line()
+    }
+
+    fn is_one_line(&self) -> bool {
+        self.block.lines().skip(1).all(is_blank_or_comment)
     }
 
     /// Where the key stands.
     pub(super) fn key_position(&self) -> Position {
-        Position { line: self.line, column: indent_of(self.before) + 1 }
+        Position { line: self.line, column: self.indent + 1 }
     }
 
     /// Where the value begins, or would.
@@ -181,116 +204,107 @@ impl<'h> Entry<'h> {
         Position { line: self.line, column: self.before.chars().count() + self.raw[..at].chars().count() + 1 }
     }
 
-    /// The value as written, where it is a scalar of one line.
-    pub(super) fn scalar(&self) -> &'h str {
-        scalar(self.raw)
-    }
-
-    /// The lines that continue the entry, trimmed, without blank lines and comments.
-    fn continuation(&self) -> impl Iterator<Item = (usize, &'h str)> {
-        self.block.lines().enumerate().skip(1).filter(|(_, line)| !is_blank_or_comment(line))
-    }
-
-    /// The value as whoever wrote it probably meant it.
-    pub(super) fn lenient_value(&self) -> Pod {
-        if self.key == "arguments" && self.raw.is_empty() {
-            return Pod::Array(self.items().into_iter().map(Item::into_pod).collect());
+    /// The value as written, where it is a scalar in the line of its key: no comment, no quotes.
+    pub(super) fn scalar(&self) -> Option<&'h str> {
+        if self.raw.starts_with(['"', '\'']) {
+            return Some(unquote(self.raw));
         }
-        let is_block = self.raw.starts_with(['|', '>']) && self.raw.len() <= 3;
-        let separator = if self.raw.starts_with('|') && is_block { "\n" } else { " " };
-        let first = (!is_block && !self.raw.is_empty()).then_some(self.raw);
-        let lines: Vec<&str> = first.into_iter().chain(self.continuation().map(|(_, line)| line.trim())).collect();
-        Pod::String(unquote(&lines.join(separator)).to_owned())
+        let scalar = comment_at(self.raw).map_or(self.raw, |at| self.raw[..at].trim_end());
+        (!scalar.is_empty()).then_some(scalar)
     }
 
-    /// The `- …` lines below the key, each with the `key: value` lines that follow it.
-    pub(super) fn items(&self) -> Vec<Item<'h>> {
-        let mut items: Vec<Item<'h>> = Vec::new();
-        for (count, line) in self.continuation() {
-            let text = line.trim();
-            let field =
-                if let Some(rest) = text.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
-                    let position = Position { line: self.line + count, column: indent_of(line) + 1 };
-                    items.push(Item { position, word: None, fields: Vec::new() });
-                    rest.trim()
-                } else {
-                    text
-                };
-            let Some(item) = items.last_mut() else { continue };
-            match (key_value(field), item.fields.last_mut()) {
-                (Some((key, value)), _) => item.fields.push((key, scalar(value).to_owned())),
-                (None, Some((_, value))) => {
-                    value.push(' ');
-                    value.push_str(field);
-                }
-                (None, None) if !field.is_empty() => item.word = Some(scalar(field)),
-                (None, None) => {}
+    /// The lines that continue the entry, each with its number in the file.
+    fn continuation(&self) -> impl Iterator<Item = (usize, &'h str)> {
+        self.block.lines().enumerate().skip(1).map(|(count, line)| (self.line + count, line))
+    }
+
+    /// The value as whoever wrote it probably meant it: the text of all its lines.
+    pub(super) fn lenient_text(&self) -> String {
+        let lines = self.continuation().map(|(_, line)| line.trim());
+        let text = if is_block_mark(self.raw) {
+            lines.collect::<Vec<_>>().join(if self.raw.starts_with('|') { "\n" } else { " " })
+        } else {
+            let lines = lines.filter(|line| !is_blank_or_comment(line));
+            std::iter::once(self.raw).chain(lines).collect::<Vec<_>>().join(" ")
+        };
+        unquote(text.trim()).to_owned()
+    }
+
+    /// The `- …` lines below the key, each with the lines that follow it. None, where the value begins otherwise.
+    pub(super) fn items(&self) -> Vec<Item> {
+        let dash = |line: &str| line.trim() == "-" || line.trim_start().starts_with("- ");
+        let first = self.continuation().find(|(_, line)| !is_blank_or_comment(line));
+        let Some((first, line)) = first.filter(|(_, line)| self.raw.is_empty() && dash(line)) else {
+            return Vec::new();
+        };
+        let list_indent = indent_of(line); // a deeper dash belongs to an item
+        let mut items: Vec<Item> = Vec::new();
+        for (number, line) in self.continuation().skip_while(|(number, _)| *number < first) {
+            let indent = indent_of(line);
+            if dash(line) && indent <= list_indent {
+                let position = Position { line: number, column: indent + 1 };
+                items.push(Item { text: line.replacen('-', " ", 1), position });
+            } else if let Some(item) = items.last_mut() {
+                item.text.push('\n');
+                item.text.push_str(line);
             }
         }
         items
     }
 
-    /// What a strict reader leaves out of the value: what it takes it for, and its bytes in `raw`.
-    pub(super) fn dropped_by_yaml(&self) -> Option<(&'static str, std::ops::Range<usize>)> {
-        let word = self.raw.find([' ', '\t']).unwrap_or(self.raw.len());
-        match self.raw.chars().next()? {
-            '"' | '\'' | '|' | '>' | '[' | '{' | '*' => None,
-            '&' => Some(("an anchor", 0..word)),
-            '!' => Some(("a tag", 0..word)),
-            _ => comment_at(self.raw).map(|at| ("a comment", at..self.raw.len())),
-        }
-    }
-
     /// The slip that made YAML refuse the entry; `at` is what YAML said.
     pub(super) fn slip(&self, at: Option<Diagnostic>) -> Diagnostic {
-        let value = Some(self.value_position());
+        let loose = |line: &str| !is_blank_or_comment(line) && indent_of(line) <= self.indent && !line.contains("- ");
+        let unindented = self.continuation().find(|(_, line)| loose(line));
         let first = self.raw.chars().next();
-        let (position, message) = match (at, first) {
-            (at, _) if self.block.lines().nth(1).is_some_and(|line| !is_blank_or_comment(line)) => {
-                // It has more than one line: YAML knows better where.
-                let at = at.and_then(|at| Some((at.position?, at.message)));
-                at.map_or((value, "not the YAML that was meant".to_owned()), |(at, message)| (Some(at), message))
+        let glued = self.before.ends_with(':') && first.is_some();
+        let (position, message, repair) = if let Some((line, text)) = unindented {
+            let position = Position { line, column: indent_of(text) + 1 };
+            let message = format!("the line {} is no `key: value`", quoted(text.trim()));
+            (Some(position), message, "give it a key, or indent it below the key that it belongs to".to_owned())
+        } else if !self.is_one_line() {
+            // It has more than one line: YAML knows better where.
+            let position = at.as_ref().and_then(|at| at.position).unwrap_or(self.value_position());
+            let (message, repair) = at.map(|at| (at.message, at.repair)).unwrap_or_default();
+            let there = self.continuation().find(|(line, _)| *line == position.line);
+            match there.and_then(|(_, line)| key_value(line, &[])) {
+                Some((key, _)) => (
+                    Some(position),
+                    message,
+                    format!(
+                        "write {} in the first column if it is a key; if not, put the value in quotes",
+                        quoted(key)
+                    ),
+                ),
+                None => (Some(position), message, repair),
             }
-            (_, _) if !self.before.ends_with([' ', '\t', ':']) || (self.before.ends_with(':') && first.is_some()) => {
-                (value, "no blank after the colon".to_owned())
-            }
-            (_, _) if self.before.ends_with('\t') => (value, "a tab after the colon".to_owned()),
-            (_, Some(mark)) if "[]{},&*!|>%@`?-#".contains(mark) => {
-                (value, format!("a value that begins with {} needs quotes", quoted(&mark.to_string())))
-            }
-            (Some(at), _) => (at.position, at.message),
-            (None, _) => (value, "not the YAML that was meant".to_owned()),
+        } else if glued || self.before.ends_with('\t') {
+            let found = if glued { "no blank" } else { "a tab" };
+            (Some(self.value_position()), format!("{found} after the colon"), self.quote_it())
+        } else if let Some(mark) = first.filter(|mark| "[]{},&*!|>%@`?-#".contains(*mark)) {
+            let mark = if mark == '`' { "a backquote".to_owned() } else { quoted(&mark.to_string()) };
+            let message = format!("a value that begins with {mark} needs quotes");
+            (Some(self.value_position()), message, self.quote_it())
+        } else {
+            let at = at.map(|at| (at.position, at.message));
+            let (position, message) = at.unwrap_or((Some(self.value_position()), "not what was meant".to_owned()));
+            (position, message, self.quote_it())
         };
-        let message = format!("{message}; {} is read line by line", quoted(self.key));
-        Diagnostic::warning(position, message, self.quote_it())
+        Diagnostic::warning(position, format!("{message}; {} is read line by line", quoted(self.key)), repair)
     }
 
     /// The line with its value in quotes, as a repair.
     pub(super) fn quote_it(&self) -> String {
-        let one_line = self.block.lines().skip(1).all(is_blank_or_comment);
-        if self.raw.contains(char::is_control) {
+        let control = |letter: char| letter.is_control() && letter != '\t';
+        if self.raw.contains(control) {
             return "delete the control characters, and put the value in quotes".to_owned();
         }
-        if !one_line || self.raw.is_empty() || self.raw.len() > REPEATED {
+        if !self.is_one_line() || self.raw.is_empty() || self.raw.len() > REPEATED {
             return "put the value in quotes".to_owned();
         }
         let text = unquote(self.raw);
         let value =
             if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") };
         format!("write `{}: {value}`", self.key)
-    }
-}
-
-impl Item<'_> {
-    /// The text of a key, as written.
-    pub(super) fn scalar(&self, key: &str) -> Option<&str> {
-        self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str())
-    }
-
-    fn into_pod(self) -> Pod {
-        match self.word {
-            Some(word) if self.fields.is_empty() => Pod::String(word.to_owned()),
-            _ => Pod::Hash(self.fields.into_iter().map(|(key, value)| (key.to_owned(), Pod::String(value))).collect()),
-        }
     }
 }

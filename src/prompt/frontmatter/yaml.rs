@@ -67,8 +67,8 @@ fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal>
             Ok(next) => next,
             Err(error) => {
                 let at = error.marker();
-                let message = in_plain_words(error.info());
-                return Err(refusal(at.line().saturating_sub(1), at.col(), message, "put the value in quotes"));
+                let (message, repair) = in_plain_words(error.info());
+                return Err(refusal(at.line().saturating_sub(1), at.col(), message, repair));
             }
         };
         match event {
@@ -112,17 +112,27 @@ fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal>
     }
 }
 
-/// The parser's reason for the usual slips in the words of whoever writes prompts; others as they are.
-fn in_plain_words(info: &str) -> &str {
+/// The parser's reason for the usual slips, in the words of whoever writes prompts, and the repair.
+fn in_plain_words(info: &str) -> (&str, &'static str) {
+    const QUOTES: &str = "put the value in quotes";
+    const INDENT: &str = "begin each key in the first column, and indent what belongs to it with blanks, all alike";
     match info {
-        "mapping values are not allowed in this context" => "`: ` inside a value that is not in quotes",
-        "':' must be followed by a valid YAML whitespace" => "a tab after the colon",
-        "invalid trailing content after double-quoted scalar" => "text after the closing quote",
+        "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
+        "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
+        "invalid trailing content after double-quoted scalar" => ("text after the closing quote", QUOTES),
         "invalid indentation in quoted scalar" | "while scanning a quoted scalar, found unexpected end of stream" => {
-            "a quote that is never closed"
+            ("a quote that is never closed", QUOTES)
         }
-        "recursion limit exceeded" => "lists or maps nested too deep",
-        _ if info.ends_with("found unknown anchor") => "a value that begins with `*` needs quotes",
-        _ => info,
+        "recursion limit exceeded" => ("lists or maps nested too deep", QUOTES),
+        "did not find expected <document start>" | "while parsing a block mapping, did not find expected key" => {
+            ("a line that is indented otherwise than its neighbors, or no `key: value`", INDENT)
+        }
+        _ if info.starts_with("while parsing a flow") => {
+            ("a `[` or `{` that is never closed", "close it, or put the value in quotes if it is text")
+        }
+        _ if info.ends_with("found unknown anchor") => ("a value that begins with `*` needs quotes", QUOTES),
+        _ if info.ends_with("found a tab") => ("a tab that indents a line", INDENT),
+        _ if info.contains("indent") || info.contains("tab") => (info, INDENT),
+        _ => (info, QUOTES),
     }
 }
