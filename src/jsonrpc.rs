@@ -4,10 +4,15 @@
 //! object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use serde::Serialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
+use std::fmt;
 use std::io::{self, Write};
+
+/// How many messages a batch may hold.
+pub const MAX_BATCH: usize = 1_000;
 
 /// The id of a request, echoed as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,8 +36,8 @@ pub enum Message {
     },
     /// An answer to us, who never ask.
     Response,
-    /// An array of messages; an element that is none is already an answer.
-    Batch(Vec<Result<Message, Response>>),
+    /// An array of messages, for [`Message::from_value`] one by one.
+    Batch(Vec<Value>),
 }
 
 /// A well-formed request.
@@ -136,16 +141,25 @@ impl Message {
     /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8 (or nests deeper than 128
     /// levels), `-32600` for what is no message, `-32602` for `params` that are no object.
     pub fn parse(line: &[u8]) -> Result<Message, Response> {
-        match serde_json::from_slice(line) {
-            Ok(Value::Array(elements)) if !elements.is_empty() => {
-                Ok(Message::Batch(elements.into_iter().map(Message::from_value).collect()))
-            }
-            Ok(value) => Message::from_value(value),
-            Err(error) => Err(Response::error(None, Error::parse_error(format!("parse error: {error}")))),
+        let no_json =
+            |error: serde_json::Error| Response::error(None, Error::parse_error(format!("parse error: {error}")));
+        if line.trim_ascii_start().first() != Some(&b'[') {
+            return Message::from_value(serde_json::from_slice(line).map_err(no_json)?);
+        }
+        let Elements(elements) = serde_json::from_slice(line).map_err(no_json)?;
+        let refuse = |message: String| Err(Response::error(None, Error::invalid_request(message)));
+        match elements.len() {
+            0 => refuse("invalid request: a batch holds at least one message".to_owned()),
+            1..=MAX_BATCH => Ok(Message::Batch(elements)),
+            _ => refuse(format!("invalid request: a batch holds at most {MAX_BATCH} messages")),
         }
     }
 
-    fn from_value(value: Value) -> Result<Message, Response> {
+    /// Reads a message that is no batch.
+    ///
+    /// # Errors
+    /// Those of [`Message::parse`].
+    pub fn from_value(value: Value) -> Result<Message, Response> {
         let Value::Object(mut object) = value else {
             let error = Error::invalid_request("invalid request: a message is a JSON object");
             return Err(Response::error(None, error));
@@ -176,6 +190,35 @@ impl Message {
             Some(_) => return refuse(Error::invalid_params("invalid params: `params` is an object")),
         };
         Ok(Message::Request(Request { id, method, params }))
+    }
+}
+
+/// The elements of an array; of more than [`MAX_BATCH`], one more than that, so that the rest takes no memory.
+struct Elements(Vec<Value>);
+
+impl<'de> Deserialize<'de> for Elements {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct UpToLimit;
+        impl<'de> Visitor<'de> for UpToLimit {
+            type Value = Elements;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Elements, A::Error> {
+                let mut elements = Vec::new();
+                while elements.len() <= MAX_BATCH {
+                    match array.next_element()? {
+                        Some(element) => elements.push(element),
+                        None => return Ok(Elements(elements)),
+                    }
+                }
+                while array.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Elements(elements))
+            }
+        }
+        deserializer.deserialize_seq(UpToLimit)
     }
 }
 
@@ -298,6 +341,15 @@ mod tests {
         for line in [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#] {
             assert!(matches!(parse(line), Message::Response), "{line}");
         }
+    }
+
+    #[test]
+    fn a_batch_is_neither_empty_nor_longer_than_its_limit() {
+        let batch = |elements: usize| format!("[{}]", vec!["5"; elements].join(","));
+        refused(batch(0), -32600, Value::Null);
+        assert!(matches!(parse(&batch(MAX_BATCH)), Message::Batch(elements) if elements.len() == MAX_BATCH));
+        refused(batch(MAX_BATCH + 1), -32600, Value::Null);
+        refused(batch(MAX_BATCH + 5).replace(']', ""), -32700, Value::Null);
     }
 
     #[test]

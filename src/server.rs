@@ -40,17 +40,17 @@ impl Server {
         match message {
             Message::Request(request) => Some(self.answer(request)),
             Message::Notification { .. } | Message::Response => None,
-            Message::Batch(messages) => self.batch(messages),
+            Message::Batch(elements) => self.batch(elements),
         }
     }
 
     /// A batch, which revision 2025-03-26 alone has ("Batching" in its base protocol).
-    fn batch(&mut self, messages: Vec<Result<Message, Response>>) -> Option<Response> {
+    fn batch(&mut self, elements: Vec<Value>) -> Option<Response> {
         if self.negotiated != Some(Legacy::V2025_03_26) {
             let message = "invalid request: only revision 2025-03-26, once negotiated, has batches";
             return Some(Response::error(None, Error::invalid_request(message)));
         }
-        let answers = messages.into_iter().filter_map(|message| match message {
+        let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
             Ok(Message::Request(request)) if request.method == "initialize" || lifecycle::is_modern(&request) => {
                 let message = format!("invalid request: {} cannot be part of a batch", quoted(&request.method));
                 Some(Response::error(Some(request.id), Error::invalid_request(message)))
