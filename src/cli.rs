@@ -10,6 +10,7 @@ mod output;
 use crate::library::Library;
 use crate::server::Server;
 use crate::transport::stdio;
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
@@ -55,11 +56,20 @@ struct PromptSource {
     ///
     /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
     /// that the folder `prompt-expander/prompts` of your configuration directory.
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR")]
     prompts: Vec<PathBuf>,
     /// Leave out the prompts that ship with the program
-    #[arg(long, global = true)]
+    #[arg(long)]
     no_builtin: bool,
+}
+
+/// A command, with the options that may as well stand before its name.
+#[derive(Debug, Args)]
+struct On<C: Args> {
+    #[command(flatten)]
+    command: C,
+    #[command(flatten)]
+    source: PromptSource,
 }
 
 #[derive(Debug, Subcommand)]
@@ -68,14 +78,14 @@ enum Command {
     ///
     /// On a terminal in columns; else one line a prompt, name and description separated by a tab. What should be a
     /// prompt but cannot be read goes to standard error.
-    List(list::List),
+    List(On<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
-    Expand(expand::Expand),
+    Expand(On<expand::Expand>),
     /// Tell what is wrong with prompt files: place, reason, repair
     ///
     /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
     /// status is 1 if there are errors.
-    Check(check::Check),
+    Check(On<check::Check>),
 }
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
@@ -90,12 +100,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let library = cli.source.library();
+    let before = cli.source;
     let result = match cli.command {
-        None => serve(library),
-        Some(Command::List(list)) => list.run(&library),
-        Some(Command::Expand(expand)) => expand.run(&library),
-        Some(Command::Check(check)) => check.run(&library),
+        None => serve(before.library()),
+        Some(Command::List(on)) => on.command.run(&before.and(on.source).library()),
+        Some(Command::Expand(on)) => on.command.run(&before.and(on.source).library()),
+        Some(Command::Check(on)) => on.command.run(&before.and(on.source).library()),
     };
     match result {
         Ok(code) => code,
@@ -123,11 +133,20 @@ fn serve(library: Library) -> anyhow::Result<ExitCode> {
         )?;
     }
     let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
-    stdio::serve(&mut Server::new(library), &mut input, &mut io::stdout().lock())?;
+    stdio::serve(&mut Server::new(library), &mut input, &mut io::stdout().lock())
+        .context("the conversation on standard input and output broke off")?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl PromptSource {
+    /// Both: the directories of `self` go before those of `later`.
+    fn and(self, later: PromptSource) -> PromptSource {
+        PromptSource {
+            prompts: [self.prompts, later.prompts].concat(),
+            no_builtin: self.no_builtin || later.no_builtin,
+        }
+    }
+
     /// The library that the options, or else the environment, name.
     fn library(&self) -> Library {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();

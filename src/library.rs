@@ -7,12 +7,13 @@ mod builtin;
 mod dir;
 mod find;
 
+pub use dir::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
 pub use find::{Lookup, Unknown};
 
 use crate::prompt::{Diagnostic, Position, Prompt};
 use crate::wording::printable;
 use dir::Dir;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -83,6 +84,8 @@ pub struct Names {
     pub own: Vec<String>,
     /// Those that ship inside the program and are not in `own`, sorted.
     pub builtin: Vec<String>,
+    /// What kept names from being seen: directories that are missing, folders that cannot be read.
+    pub unseen: Vec<Problem>,
 }
 
 /// What `check` says of all files of all layers.
@@ -126,6 +129,7 @@ impl Library {
             match layer {
                 Layer::Dir(dir) => {
                     let scan = dir.scan();
+                    problems.extend(scan.unseen);
                     problems.extend(scan.problems);
                     for (name, path) in scan.files {
                         // A name that is there already, even one of a broken file, hides this one.
@@ -150,10 +154,14 @@ impl Library {
 
     /// Every name: directories are read, files are not.
     pub fn names(&self) -> Names {
-        let own: BTreeMap<String, PathBuf> = self.dirs().flat_map(|dir| dir.scan().files).collect();
+        let (mut own, mut unseen) = (BTreeSet::new(), Vec::new());
+        for scan in self.dirs().map(Dir::scan) {
+            own.extend(scan.files.into_keys());
+            unseen.extend(scan.unseen);
+        }
         let has_builtin = self.layers.iter().any(|layer| matches!(layer, Layer::Builtin));
-        let builtin = builtin::names().filter(|name| has_builtin && !own.contains_key(*name));
-        Names { builtin: builtin.map(str::to_owned).collect(), own: own.into_keys().collect() }
+        let builtin = builtin::names().filter(|name| has_builtin && !own.contains(*name));
+        Names { builtin: builtin.map(str::to_owned).collect(), own: own.into_iter().collect(), unseen }
     }
 
     /// Reads every file of every layer, and tells everything that is or looks wrong.
@@ -161,7 +169,7 @@ impl Library {
         let mut report = Report::default();
         for dir in self.dirs() {
             let scan = dir.scan();
-            let mut problems = [scan.problems, scan.warnings].concat();
+            let mut problems = [scan.unseen, scan.problems, scan.warnings].concat();
             for (name, path) in scan.files {
                 report.files += 1;
                 match dir.read(&name, &path) {

@@ -10,7 +10,7 @@ mod lint;
 mod markdown;
 mod template;
 
-pub use arguments::{Argument, MAX_ARGUMENTS, SeveralArguments};
+pub use arguments::{Argument, MAX_ARGUMENT_NAME, MAX_ARGUMENTS, SeveralArguments};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use frontmatter::MAX_FRONTMATTER;
 pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, TooLong, Values};

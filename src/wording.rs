@@ -19,10 +19,15 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
-pub(crate) fn alternatives(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    match quoted.as_slice() {
+/// Shows one of our own names in backticks: whole, so that it can be copied.
+pub(crate) fn named(name: &str) -> String {
+    format!("`{}`", printable(name))
+}
+
+/// Names: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
+pub(crate) fn alternatives(names: &[&str]) -> String {
+    let named: Vec<String> = names.iter().map(|name| named(name)).collect();
+    match named.as_slice() {
         [] => String::new(),
         [only] => only.clone(),
         [most @ .., last] => format!("{} or {last}", most.join(", ")),
@@ -34,6 +39,9 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
+/// The longest known word that is compared, in characters. Nobody types a longer one, and the cost grows by the square.
+const COMPARED: usize = 64;
+
 /// How far `word` is from `known`, or `None` where nobody would take one for a slip of the other.
 ///
 /// The measure is the optimal string alignment distance (an edit is one character added, dropped, changed, or two
@@ -41,7 +49,7 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
 pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
     let length = known.chars().count();
     // Four bytes are the most that a character takes: this keeps a huge word from being measured, or copied.
-    if word.len() > 4 * (length + length / 2 + 1) {
+    if length > COMPARED || word.len() > 4 * (length + length / 2 + 1) {
         return None;
     }
     let word_length = word.chars().count();
@@ -84,5 +92,10 @@ mod tests {
         assert_eq!(quoted("git:commit"), "`git:commit`");
         assert_eq!(quoted("a\nb\0`"), "`a\\nb\\u{0}'`");
         assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
+    }
+
+    #[test]
+    fn a_name_to_be_copied_is_shown_whole() {
+        assert_eq!(alternatives(&["a", "it`s", &"x".repeat(200)]), format!("`a`, `it`s` or `{}`", "x".repeat(200)));
     }
 }

@@ -54,23 +54,22 @@ impl Check {
         let report = library.check();
         let errors = report.problems.iter().filter(|problem| problem.diagnostic.severity == Severity::Error).count();
         let warnings = report.problems.len() - errors;
-        let mut stdout = output::stdout();
+        let mut text = Vec::new();
         if self.json {
             let json = Json { files: report.files, problems: report.problems.into_iter().map(Into::into).collect() };
-            let mut line = serde_json::to_vec(&json)?;
-            line.push(b'\n');
-            stdout.write_all(&line)?;
+            serde_json::to_writer(&mut text, &json)?;
+            text.push(b'\n');
         } else {
             for problem in &report.problems {
                 let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
                 let style = if *severity == Severity::Error { ERROR } else { WARNING };
-                writeln!(stdout, "{}: {style}{severity}:{style:#} {message}", problem.place())?;
-                writeln!(stdout, "    {FAINT}repair:{FAINT:#} {repair}")?;
+                writeln!(text, "{}: {style}{severity}:{style:#} {message}", problem.place())?;
+                writeln!(text, "    {FAINT}repair:{FAINT:#} {repair}")?;
             }
             let files = count(report.files, "file");
-            writeln!(stdout, "{files} checked: {}, {}", count(errors, "error"), count(warnings, "warning"))?;
+            writeln!(text, "{files} checked: {}, {}", count(errors, "error"), count(warnings, "warning"))?;
         }
-        stdout.flush()?;
+        output::print(&text)?;
         Ok(if errors > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }

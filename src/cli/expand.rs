@@ -2,9 +2,10 @@
 
 use super::output;
 use crate::library::{Library, Lookup, Unknown};
+use crate::prompt::MAX_EXPANSION;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -19,13 +20,18 @@ pub(super) struct Expand {
 
 impl Expand {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        for problem in library.missing() {
+        let found = library.find(&self.name);
+        let unseen = match &found {
+            Lookup::Found(_) | Lookup::Broken(_) => &library.missing(),
+            Lookup::Unknown { unseen, .. } => unseen,
+        };
+        for problem in unseen {
             output::warning(&problem.to_string());
         }
-        let prompt = match library.find(&self.name) {
+        let prompt = match found {
             Lookup::Found(prompt) => prompt,
             Lookup::Broken(problem) => bail!("{problem}"),
-            Lookup::Unknown(unknown) => return Err(refusal(&unknown)),
+            Lookup::Unknown { why, .. } => return Err(refusal(&why)),
         };
         let input = match self.input.as_slice() {
             [dash] if dash == "-" => from_stdin()?,
@@ -37,9 +43,7 @@ impl Expand {
         if !text.ends_with('\n') {
             text.push('\n'); // for the terminal, or the next command; no other byte is ours
         }
-        let mut stdout = io::stdout().lock(); // not through output::stdout, which would drop escape sequences
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()?;
+        output::print_verbatim(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -56,7 +60,11 @@ fn refusal(unknown: &Unknown) -> anyhow::Error {
 
 fn from_stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).context("standard input cannot be read")?;
+    let mut stdin = io::stdin().lock().take(MAX_EXPANSION as u64 + 1);
+    stdin.read_to_end(&mut bytes).context("standard input cannot be read")?;
+    if bytes.len() > MAX_EXPANSION {
+        bail!("standard input is longer than {MAX_EXPANSION} bytes, the limit for an expansion");
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         anyhow!("standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`")

@@ -37,7 +37,7 @@ impl List {
         if self.json {
             let mut line = serde_json::to_vec(&json(listing))?;
             line.push(b'\n');
-            output::stdout().write_all(&line)?;
+            output::print(&line)?;
             return Ok(ExitCode::SUCCESS);
         }
         let rows: Vec<(String, String)> = listing
@@ -45,23 +45,26 @@ impl List {
             .iter()
             .map(|(prompt, _)| (prompt.name.clone(), output::one_line(&prompt.description().unwrap_or_default())))
             .collect();
-        let mut stdout = output::stdout();
+        let mut table = Vec::new();
         match output::terminal_width() {
             None => {
                 for (name, description) in &rows {
-                    writeln!(stdout, "{name}\t{description}")?;
+                    writeln!(table, "{name}\t{description}")?;
                 }
             }
             Some(columns) => {
-                let names = rows.iter().map(|(name, _)| output::width(name) + 1).max().unwrap_or(0);
+                // A name that would take half of the width has its description behind it, out of the column.
+                let widths = rows.iter().map(|(name, _)| output::width(name));
+                let column = widths.filter(|width| 2 * width < columns).max().unwrap_or(0);
                 for (name, description) in &rows {
-                    let gap = " ".repeat(names - output::width(name) + 1);
-                    let description = output::fit(description, columns.saturating_sub(names + 2));
-                    writeln!(stdout, "{FAINT}:{FAINT:#}{NAME}{name}{NAME:#}{gap}{description}")?;
+                    let width = output::width(name);
+                    let gap = " ".repeat(column.saturating_sub(width) + 2);
+                    let description = output::fit(description, columns.saturating_sub(1 + width + gap.len()));
+                    writeln!(table, "{FAINT}:{FAINT:#}{NAME}{name}{NAME:#}{gap}{description}")?;
                 }
             }
         }
-        stdout.flush()?;
+        output::print(&table)?;
         for problem in &listing.problems {
             output::warning(&problem.to_string());
         }

@@ -3,6 +3,7 @@
 //! The only place besides the transport that writes to standard output.
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Context;
 use std::io::{IsTerminal, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -11,9 +12,18 @@ pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
 pub(super) const FAINT: Style = Style::new().dimmed();
 
-/// Standard output; colors are dropped where it is no terminal, or `NO_COLOR` is set.
-pub(super) fn stdout() -> impl Write {
-    anstream::stdout()
+/// Writes what was made for people; its colors are dropped where there is no terminal, or `NO_COLOR` is set.
+pub(super) fn print(text: &[u8]) -> anyhow::Result<()> {
+    write(anstream::stdout(), text)
+}
+
+/// Writes what is no one's to change, escape sequences included.
+pub(super) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
+    write(std::io::stdout().lock(), text)
+}
+
+fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
+    stdout.write_all(text).and_then(|()| stdout.flush()).context("standard output cannot be written")
 }
 
 /// The width of the terminal that standard output is, in columns; `None` where it is none.

@@ -5,19 +5,25 @@
 
 use super::Problem;
 use crate::prompt::{Diagnostic, MAX_FILE, Prompt, too_large};
-use crate::wording::quoted;
+use crate::wording::{printable, quoted};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 /// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
-const MAX_NAME: usize = 1024;
+pub const MAX_NAME: usize = 1024;
 
-/// How many files and folders one scan looks at. Links between folders can make more paths than there are files.
-const MAX_ENTRIES: usize = 1_000_000;
+/// How many folders a prompt may lie in. Those that lie deeper are not looked at.
+pub const MAX_DEPTH: usize = 32;
+
+/// How many files and folders one scan looks at.
+pub const MAX_ENTRIES: usize = 100_000;
+
+/// How many links to folders one scan follows. Links between folders can make many more paths than there are files.
+pub const MAX_LINKED_FOLDERS: usize = 1_000;
 
 /// How the end of a file's name may be spelled, in byte order. Where file names are the same in any case, one
 /// spelling finds them all.
@@ -36,6 +42,8 @@ pub(super) struct Dir {
 pub(super) struct Scan {
     /// Name → file, unread.
     pub(super) files: BTreeMap<String, PathBuf>,
+    /// What kept a part of the directory, or all of it, from being seen.
+    pub(super) unseen: Vec<Problem>,
     /// What should be a prompt and is none, sorted by path.
     pub(super) problems: Vec<Problem>,
     /// What was passed over, perhaps against the intention, sorted by path.
@@ -45,19 +53,16 @@ pub(super) struct Scan {
 impl Dir {
     /// The problem with the directory itself, if there is one now.
     pub(super) fn missing(&self) -> Option<Problem> {
-        let (message, repair) = match fs::metadata(&self.path) {
-            Ok(metadata) if metadata.is_dir() => return None,
-            Ok(_) => ("the prompts directory is a file".to_owned(), "name the folder that holds the prompt files"),
-            Err(error) if error.kind() == ErrorKind::NotFound => match self.named {
-                true => (
-                    "the prompts directory does not exist".to_owned(),
-                    "create it; it is served as soon as it is there",
-                ),
-                false => return None,
-            },
-            Err(error) => {
-                (format!("the prompts directory cannot be read: {error}"), "correct the path, or its permissions")
+        let error = fs::read_dir(&self.path).err()?;
+        let (message, repair) = match error.kind() {
+            ErrorKind::NotFound if !self.named => return None,
+            ErrorKind::NotFound => {
+                ("the prompts directory does not exist".to_owned(), "create it; it is served as soon as it is there")
             }
+            ErrorKind::NotADirectory => {
+                ("the prompts directory is a file".to_owned(), "name the folder that holds the prompt files")
+            }
+            _ => (format!("the prompts directory cannot be read: {error}"), "correct the path, or its permissions"),
         };
         Some(self.problem(&self.path, Diagnostic::error(None, message, repair)))
     }
@@ -69,7 +74,7 @@ impl Dir {
 
     /// The file that has exactly this name: the one place where a name becomes a path.
     fn locate(&self, name: &str) -> Option<PathBuf> {
-        if name.len() > MAX_NAME || !name.split('/').all(is_segment) {
+        if name.len() > MAX_NAME || name.split('/').count() > MAX_DEPTH + 1 || !name.split('/').all(is_segment) {
             return None;
         }
         let mut folder = self.path.clone();
@@ -110,52 +115,72 @@ impl Dir {
     pub(super) fn scan(&self) -> Scan {
         let mut scan = Scan::default();
         if let Some(missing) = self.missing() {
-            scan.problems.push(missing);
+            scan.unseen.push(missing);
             return scan;
         }
-        let entries = WalkDir::new(&self.path).min_depth(1).follow_links(true).into_iter();
-        let mut left = MAX_ENTRIES;
-        for entry in entries.filter_entry(|entry| !is_hidden(entry.path())) {
-            if left == 0 {
-                let message = format!("more than {MAX_ENTRIES} files and folders; the rest is not looked at");
-                let diagnostic =
-                    Diagnostic::error(None, message, "name a smaller folder, or undo links between folders");
-                scan.problems.push(self.problem(&self.path, diagnostic));
+        let (mut seen, mut linked) = (0, 0);
+        let mut entries = WalkDir::new(&self.path).min_depth(1).follow_links(true).into_iter();
+        while let Some(entry) = entries.next() {
+            seen += 1;
+            if seen > MAX_ENTRIES {
+                scan.unseen.push(self.beyond(&self.path, &format!("more than {MAX_ENTRIES} files and folders")));
                 break;
             }
-            left -= 1;
             match entry {
-                Ok(entry) if is_markdown(entry.path()) && !entry.file_type().is_dir() => {
-                    self.add(&mut scan, entry.into_path())
+                Ok(entry) if entry.file_type().is_dir() => {
+                    if !self.enters(&entry, &mut linked, &mut scan) {
+                        entries.skip_current_dir();
+                    }
                 }
+                Ok(entry) if is_hidden(entry.path()) => {}
+                Ok(entry) if is_markdown(entry.path()) => self.add(&mut scan, entry.into_path()),
                 Ok(_) => {}
                 Err(error) => self.add_error(&mut scan, &error),
             }
         }
         // walkdir gives the order of the file system.
+        scan.unseen.sort_by(|a, b| a.path.cmp(&b.path));
         scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
         scan.warnings.sort_by(|a, b| a.path.cmp(&b.path));
         scan
     }
 
+    /// Whether a scan looks into a folder; `linked` counts the links among those that it does.
+    fn enters(&self, folder: &DirEntry, linked: &mut usize, scan: &mut Scan) -> bool {
+        if is_hidden(folder.path()) {
+            return false;
+        }
+        if folder.depth() > MAX_DEPTH {
+            scan.unseen.push(self.beyond(folder.path(), &format!("folders nested deeper than {MAX_DEPTH}")));
+            return false;
+        }
+        *linked += usize::from(folder.path_is_symlink());
+        if *linked == MAX_LINKED_FOLDERS + 1 && folder.path_is_symlink() {
+            scan.unseen.push(self.beyond(&self.path, &format!("more than {MAX_LINKED_FOLDERS} links to folders")));
+        }
+        *linked <= MAX_LINKED_FOLDERS || !folder.path_is_symlink()
+    }
+
+    fn beyond(&self, path: &Path, limit: &str) -> Problem {
+        let message = format!("{limit}; what is beyond is not looked at");
+        self.problem(path, Diagnostic::error(None, message, "move prompts up, or undo links between folders"))
+    }
+
     /// Adds a file under its name; of two files with one name, the first in byte order.
     fn add(&self, scan: &mut Scan, path: PathBuf) {
-        let Some(name) = self.name_of(&path) else {
-            scan.problems.push(self.problem(
-                &path,
-                Diagnostic::error(
-                    None,
-                    "the file's name cannot be typed: it is not UTF-8, or it holds a backslash or a control character",
-                    "rename it",
-                ),
-            ));
-            return;
+        let name = match self.name_of(&path) {
+            Ok(name) => name,
+            Err(diagnostic) => {
+                scan.problems.push(self.problem(&path, diagnostic));
+                return;
+            }
         };
         match scan.files.entry(name) {
             Entry::Vacant(vacant) => _ = vacant.insert(path),
             Entry::Occupied(mut occupied) => {
                 let hidden = if path < *occupied.get() { occupied.insert(path) } else { path };
-                let message = format!("{} has the same name, and comes first", occupied.get().display());
+                let first = printable(&occupied.get().display().to_string());
+                let message = format!("{first} has the same name, and comes first");
                 scan.problems.push(self.problem(&hidden, Diagnostic::error(None, message, "rename one of the two")));
             }
         }
@@ -167,36 +192,48 @@ impl Dir {
             return; // such as the lock files of Emacs, which are links to nowhere
         }
         if let Some(ancestor) = error.loop_ancestor() {
-            let message = format!("the link leads back to {}, and is not followed", ancestor.display());
+            let ancestor = printable(&ancestor.display().to_string());
+            let message = format!("the link leads back to {ancestor}, and is not followed");
             scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, "delete the link")));
             return;
         }
-        let kind = error.io_error().map(io::Error::kind);
-        if kind == Some(ErrorKind::NotFound) {
+        if error.io_error().is_some_and(leads_nowhere) {
             if fs::symlink_metadata(path).is_err() {
                 return; // gone since the folder was read
             }
-            let (message, repair) = ("the link leads nowhere", "create what it names, or delete the link");
             if is_markdown(path) {
                 // It has a name, as for the reading of one file.
                 self.add(scan, path.to_owned());
             } else {
+                let (message, repair) = LEADS_NOWHERE;
                 scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, repair)));
             }
             return;
         }
         let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
         let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), "correct its permissions");
-        scan.problems.push(self.problem(path, diagnostic));
+        scan.unseen.push(self.problem(path, diagnostic));
     }
 
-    /// The name of a file below the directory; `None` where it could not be typed.
-    fn name_of(&self, path: &Path) -> Option<String> {
-        let relative = path.strip_prefix(&self.path).ok()?;
+    /// The name of a file below the directory.
+    ///
+    /// # Errors
+    /// Nobody could type it.
+    fn name_of(&self, path: &Path) -> Result<String, Diagnostic> {
+        let relative = path.strip_prefix(&self.path).unwrap_or(path);
         let segments: Option<Vec<&str>> = relative.iter().map(|segment| segment.to_str()).collect();
-        let mut name = segments?.join("/");
+        let Some(segments) = segments.filter(|segments| segments.iter().all(|segment| is_segment(segment))) else {
+            let message =
+                "the file's name cannot be typed: it is not UTF-8, or it holds a backslash or a control character";
+            return Err(Diagnostic::error(None, message, "rename it"));
+        };
+        let mut name = segments.join("/");
         name.truncate(name.len() - ".md".len());
-        (name.len() <= MAX_NAME && name.split('/').all(is_segment)).then_some(name)
+        if name.len() > MAX_NAME {
+            let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
+            return Err(Diagnostic::error(None, message, "shorten the names of the file and of its folders"));
+        }
+        Ok(name)
     }
 
     pub(super) fn problem(&self, path: &Path, diagnostic: Diagnostic) -> Problem {
@@ -224,28 +261,56 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
+const LEADS_NOWHERE: (&str, &str) = ("the link leads nowhere", "point it at a file that exists, or delete it");
+
+/// Whether an error of following a link says that there is nothing at its end.
+fn leads_nowhere(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(libc::ELOOP) {
+        return true; // a link that names itself
+    }
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 /// Reads a file of at most [`MAX_FILE`] bytes.
 fn read_regular_file(path: &Path) -> Result<Vec<u8>, Diagnostic> {
-    let unreadable = |error: io::Error| match error.kind() {
-        ErrorKind::NotFound if fs::symlink_metadata(path).is_ok() => {
-            Diagnostic::error(None, "the link leads nowhere", "create what it names, or delete the link")
-        }
-        ErrorKind::PermissionDenied => {
+    let unreadable = |error: io::Error| {
+        if leads_nowhere(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
+            let (message, repair) = LEADS_NOWHERE;
+            Diagnostic::error(None, message, repair)
+        } else if error.kind() == ErrorKind::PermissionDenied {
             Diagnostic::error(None, "the file cannot be read: permission denied", "correct its permissions")
+        } else {
+            let message = format!("the file cannot be read: {error}");
+            Diagnostic::error(None, message, "see that it is there and readable")
         }
-        _ => Diagnostic::error(None, format!("the file cannot be read: {error}"), "see that it is there and readable"),
     };
-    let metadata = fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        // Opening a FIFO would wait for a writer.
+    let irregular = || {
         let message = format!("{} is not a regular file", quoted(&path.display().to_string()));
-        return Err(Diagnostic::error(None, message, "put a Markdown file in its place, or rename it"));
+        Diagnostic::error(None, message, "put a Markdown file in its place, or rename it")
+    };
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(irregular()); // to open a FIFO is to wait for its writer
+    }
+    let file = open_without_waiting(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(irregular()); // since a moment ago
     }
     if metadata.len() > MAX_FILE as u64 {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    // It may have grown since; Prompt::parse refuses the one byte more.
-    File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    // It may grow meanwhile; Prompt::parse refuses the one byte more.
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
+}
+
+/// Opens a file for reading. What would make the caller wait (a FIFO, or a file of `/proc` that waits for news) is an
+/// error instead, where the platform can say so.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    options.read(true).open(path)
 }

@@ -1,10 +1,10 @@
 //! From what was typed to a prompt: the exact name, else the one name that fits, else what was probably meant.
 
-use super::Library;
-use super::Problem;
+use super::{Library, Names, Problem};
 use crate::prompt::Prompt;
-use crate::wording::{alternatives, distance, quoted};
+use crate::wording::{alternatives, distance, named, quoted};
 use std::fmt;
+use unicode_normalization::UnicodeNormalization;
 
 /// How many names an error offers.
 const OFFERED: usize = 3;
@@ -17,7 +17,12 @@ pub enum Lookup {
     /// A file that has the name and is no prompt.
     Broken(Problem),
     /// Nothing that this library has.
-    Unknown(Unknown),
+    Unknown {
+        /// Why.
+        why: Unknown,
+        /// What kept prompts from being seen, so that the name may be one of them.
+        unseen: Vec<Problem>,
+    },
 }
 
 /// Why a command is no prompt. Its `Display` is one line for a person; who speaks to a model adds what to do.
@@ -71,7 +76,7 @@ impl fmt::Display for Unknown {
                 write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(&fitting))
             }
             Unknown::WithText { name, text } => {
-                write!(f, "the command is {} alone; what follows it ({}) is its input", quoted(name), quoted(text))
+                write!(f, "the command is {} alone; what follows it ({}) is its input", named(name), quoted(text))
             }
             Unknown::Empty => f.write_str("the command is empty, where the name of a prompt should be"),
             Unknown::NotACommand { command, kind } => {
@@ -99,10 +104,10 @@ impl Library {
 
     fn look_further(&self, command: &str) -> Lookup {
         if strip(command).is_empty() {
-            return Lookup::Unknown(Unknown::Empty);
+            return Lookup::Unknown { why: Unknown::Empty, unseen: self.missing() };
         }
-        let names = self.names();
-        let mut names: Vec<String> = names.own.into_iter().chain(names.builtin).collect();
+        let Names { own, builtin, unseen } = self.names();
+        let mut names = [own, builtin].concat();
         let folded = fold(command);
         let fitting: Vec<String> = names.iter().filter(|name| fold(name) == folded).cloned().collect();
         match fitting.as_slice() {
@@ -112,16 +117,20 @@ impl Library {
                 Some(Err(problem)) => return Lookup::Broken(problem),
                 None => {} // gone since the scan
             },
-            _ => return Lookup::Unknown(Unknown::Ambiguous { command: command.to_owned(), fitting }),
+            _ => return Lookup::Unknown { why: Unknown::Ambiguous { command: command.to_owned(), fitting }, unseen },
         }
         names.sort();
-        Lookup::Unknown(if let Some(kind) = not_a_command(command) {
+        let tidied = tidied(&folded);
+        let why = if let Some(name) = names.iter().find(|name| fold(name) == tidied) {
+            Unknown::NoSuchPrompt { command: command.to_owned(), closest: vec![name.clone()] }
+        } else if let Some(kind) = not_a_command(command) {
             Unknown::NotACommand { command: command.to_owned(), kind }
         } else if let Some((name, text)) = with_text(command, &names) {
             Unknown::WithText { name, text }
         } else {
             Unknown::NoSuchPrompt { command: command.to_owned(), closest: closest(&folded, &names) }
-        })
+        };
+        Lookup::Unknown { why, unseen }
     }
 }
 
@@ -131,9 +140,15 @@ fn strip(command: &str) -> &str {
     command.strip_prefix(':').unwrap_or(command).trim()
 }
 
-/// What two spellings of one name have in common.
+/// What two spellings of one name have in common: letter case, `:` for `/`, and how accents are written (macOS keeps
+/// them apart from their letters in the names of files) make no difference.
 fn fold(command: &str) -> String {
-    strip(command).replace(':', "/").to_lowercase()
+    strip(command).replace(':', "/").to_lowercase().nfc().collect()
+}
+
+/// A folded name with no more separators than it needs, and with `/` for `\`.
+fn tidied(folded: &str) -> String {
+    folded.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join("/")
 }
 
 /// What a text with a colon is, if it was never meant as a command.
@@ -160,7 +175,7 @@ fn not_a_command(command: &str) -> Option<&'static str> {
         return Some("an emoji");
     }
     let mut letters = bare.chars();
-    if matches!(letters.next(), Some('D' | 'P' | 'p' | 'O' | 'o' | 'S' | 's' | 'x' | 'X')) && letters.next().is_none() {
+    if matches!(letters.next(), Some('D' | 'P' | 'p' | 'O' | 'o')) && letters.next().is_none() {
         return Some("an emoticon");
     }
     None
@@ -179,7 +194,7 @@ fn closest(folded: &str, names: &[String]) -> Vec<String> {
     let mut near: Vec<(usize, &String)> = names
         .iter()
         .filter_map(|name| {
-            let lower = name.to_lowercase();
+            let lower = fold(name);
             let last = lower.rsplit('/').next().unwrap_or(&lower);
             let begun = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
             let without_ending = folded.strip_suffix(".md") == Some(lower.as_str());
@@ -241,5 +256,8 @@ mod tests {
             assert_eq!(closest(folded, &names), want, "{folded}");
         }
         assert_eq!(closest(&"r".repeat(100_000), &names), [""; 0]);
+        // Each of these would take a million steps to compare; only a text that begins them is looked for.
+        let long: Vec<String> = (0..10_000).map(|n| format!("{n:01000}")).collect();
+        assert_eq!(closest(&"1".repeat(1000), &long), [""; 0]);
     }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 pub const MAX_ARGUMENTS: usize = 100;
 
 /// How long the name of an argument may be, in characters.
-pub(super) const MAX_ARGUMENT_NAME: usize = 64;
+pub const MAX_ARGUMENT_NAME: usize = 64;
 
 /// An input that a prompt declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,11 +2,19 @@
 
 use super::diagnostic::{Diagnostic, Positions};
 use super::{INPUT, Prompt};
-use crate::wording::{alternatives, closest, quoted};
+use crate::wording::{alternatives, closest, named, quoted};
+use std::collections::HashMap;
 
 /// From here on a client may cut the middle out of an expansion, in characters: Codex shows its model 40,000 of what
 /// one call prints, and that holds the text twice.
 const LONG: usize = 18_000;
+
+/// How many places one file is warned of that look like placeholders and are none.
+const MAX_PLACES: usize = 100;
+
+/// How many different words in braces are compared with the names. A body with more of them is full of another
+/// program's templates.
+const MAX_WORDS: usize = 1_000;
 
 /// How other programs spell the place for the text. They mean nothing here.
 const FOREIGN: [&str; 4] = ["$ARGUMENTS", "{{args}}", "${input}", "{input}"];
@@ -30,7 +38,7 @@ fn name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
                 "the name {} holds a blank, so nobody can type it as one word behind a colon",
                 quoted(&prompt.name)
             ),
-            format!("rename it to {}", quoted(&hyphenated)),
+            format!("rename it to {}", named(&hyphenated)),
         ));
     }
 }
@@ -40,6 +48,13 @@ fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     if body.is_empty() {
         let message = "the prompt has no body: it expands to its input only";
         warnings.push(Diagnostic::warning(None, message, "write the instructions below the frontmatter"));
+    }
+    if let Some(at) = body.find('\0') {
+        warnings.push(Diagnostic::warning(
+            Some(Positions::new(body, prompt.body_line).at(at)),
+            "a NUL character, as a file has that was saved as UTF-16",
+            "save it with the encoding UTF-8",
+        ));
     }
     let length = body.chars().count();
     if length > LONG {
@@ -56,6 +71,7 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let body = prompt.template.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
     let mut found: Vec<(usize, String, &str)> = Vec::new(); // where, as written, the name that is meant
+    let mut meant: HashMap<&str, Option<&str>> = HashMap::new();
     for (at, opening) in body.match_indices("{{").chain(body.match_indices("<<")) {
         let close = if opening == "{{" { "}}" } else { ">>" };
         let inside = body[at + 2..].trim_start_matches([' ', '\t']);
@@ -64,7 +80,10 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
         let after = after.trim_start_matches([' ', '\t']);
         let written = &body[at..body.len() - after.len()];
         if after.starts_with(close) && !names.contains(&word) {
-            let meant = closest(word, names.iter().copied());
+            if meant.len() < MAX_WORDS {
+                meant.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
+            }
+            let meant = meant.get(word).copied().flatten();
             found.extend(meant.map(|meant| (at, format!("{written}{close}"), meant)));
         } else if opening == "{{"
             && after.starts_with('}')
@@ -85,6 +104,8 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
         found.extend(foreign.map(|(at, foreign)| (at, foreign.to_owned(), INPUT)));
     }
     found.sort();
+    let more = found.len().saturating_sub(MAX_PLACES);
+    let first_of_them = found.drain(found.len() - more..).next();
     let mut positions = Positions::new(body, prompt.body_line);
     warnings.extend(found.into_iter().map(|(at, written, name)| {
         Diagnostic::warning(
@@ -92,6 +113,10 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
             format!("{} is no placeholder, and stays as written", quoted(&written)),
             format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
         )
+    }));
+    warnings.extend(first_of_them.map(|(at, ..)| {
+        let message = format!("from here on {more} more placeholders are none, and stay as written");
+        Diagnostic::warning(Some(positions.at(at)), message, "repair those before, and check again")
     }));
 }
 

@@ -448,6 +448,15 @@ fn a_placeholder_that_looks_misspelled_is_warned_of() {
 }
 
 #[test]
+fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
+    let warnings = parse(&"{{inptu}}\n".repeat(2_000)).warnings();
+    let places: Vec<_> = warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is no placeholder")).collect();
+    assert_eq!(places.len(), 100);
+    let last = warnings.last().map(shown).unwrap();
+    assert!(last.starts_with("101:1: from here on 1900 more placeholders are none, and stay as written; "), "{last}");
+}
+
+#[test]
 fn other_slips_of_the_pen_are_warned_of() {
     let warned = |name: &str, file: &str| {
         Prompt::parse(name, file.as_bytes()).unwrap().warnings().iter().map(shown).collect::<Vec<_>>().join("\n")
@@ -460,6 +469,7 @@ fn other_slips_of_the_pen_are_warned_of() {
         warned("p", "---\narguments: [a]\n---\nB").contains("declared but not used in the body: `a`; write `{{a}}`")
     );
     assert!(warned("p", "---\ntitle: T\n---\n").contains("no body"));
+    assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as a file has that was saved as UTF-16; "));
     assert!(warned("my prompt", "B").contains("rename it to `my-prompt`"));
     assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: a frontmatter that does not begin with the file"));
     for opening in ["----", "---yaml", "+++", "—", "–––"] {
@@ -480,6 +490,9 @@ fn hostile_bodies_and_headers_cost_no_more_than_their_length() {
         prompt.warnings();
         prompt.expand("x").unwrap();
     }
+    let distinct: String = (0..100_000).map(|word| format!("{{{{w{word:05}}}}}")).collect();
+    let names: String = (0..MAX_ARGUMENTS).map(|name| format!("- v{name:0>60}\n")).collect();
+    parse(&format!("---\narguments:\n{names}---\n{distinct}")).warnings();
     let keys: String = (0..8000).map(|key| format!("a{key}:\n")).collect();
     parse(&format!("---\n{keys}---\n")).warnings();
     parse(&format!("---\n{keys}b: c: d\n---\n")).warnings();

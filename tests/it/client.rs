@@ -368,5 +368,13 @@ pub(crate) fn golden(file: &str, text: &str) {
     }
     let want =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}; run with UPDATE=1", path.display()));
-    assert_eq!(text, want, "{} differs; run with UPDATE=1 and look at the difference", path.display());
+    if text != want {
+        let equal = text.lines().zip(want.lines()).take_while(|(a, b)| a == b).count();
+        let (is, was) = (text.lines().nth(equal), want.lines().nth(equal));
+        panic!(
+            "{}:{}: differs; run with UPDATE=1 and look at the difference\n  is: {is:?}\n was: {was:?}",
+            path.display(),
+            equal + 1
+        );
+    }
 }

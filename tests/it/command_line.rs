@@ -2,6 +2,7 @@
 
 use crate::client::{Client, golden};
 use serde_json::{Value, json};
+use std::fs;
 use std::process::Stdio;
 
 #[test]
@@ -132,6 +133,11 @@ fn options_may_stand_anywhere() {
     let client = Client::new().prompt("p.md", "[{{input}}]").arguments([]);
     client.run(["expand", "p", "x", "--prompts", "prompts"], "").printed("[x]\n");
     client.run(["list", "--no-builtin", "--prompts", "prompts"], "").printed("p\t[{{input}}]\n");
+    fs::create_dir(client.root().join("later")).unwrap();
+    fs::write(client.root().join("later/q.md"), "Q").unwrap();
+    fs::write(client.root().join("later/p.md"), "hidden").unwrap();
+    let before_and_after = ["--prompts", "prompts", "--no-builtin", "list", "--prompts", "later"];
+    client.run(before_and_after, "").printed("p\t[{{input}}]\nq\tQ\n");
 }
 
 #[test]
@@ -148,6 +154,21 @@ fn help_is_written_for_a_newcomer() {
         golden(&format!("help/{file}.txt"), &ran.stdout);
     }
     client.run(["--version"], "").printed(concat!("prompt-expander ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_said() {
+    let client = Client::new().prompt("p.md", "x");
+    for arguments in [["expand", "p", "x"].as_slice(), &["list"], &["list", "--json"], &["check"]] {
+        let mut command = client.command();
+        command.args(client.library_arguments()).args(arguments);
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command.stdin(Stdio::null()).stdout(full).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(stderr.starts_with("error: standard output cannot be written: No space left"), "{stderr}");
+    }
 }
 
 #[cfg(unix)]
@@ -208,6 +229,14 @@ mod terminal {
         assert!(colored.contains("\u{1b}["), "{colored:?}");
         assert_eq!(anstream::adapter::strip_str(&colored).to_string(), plain);
         assert_eq!(on_terminal(&client, "list", &[("NO_COLOR", "1")], b"").unwrap(), plain);
+    }
+
+    #[test]
+    fn a_very_long_name_takes_no_column_from_the_others() {
+        let long = format!("{}/x", "long".repeat(20));
+        let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
+        let Some(listed) = on_terminal(&client, "list", &[("NO_COLOR", "1")], b"") else { return };
+        assert_eq!(listed, format!(":a  Short.\n:{long}  …\n"));
     }
 
     #[test]

@@ -215,6 +215,49 @@ fn a_name_never_becomes_a_path() {
 }
 
 #[test]
+fn a_name_with_a_separator_too_many_is_offered_the_prompt_not_told_apart() {
+    let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C");
+    for (command, meant) in [
+        (":research:", "research"),
+        ("research/", "research"),
+        ("git//commit", "git/commit"),
+        ("git::commit", "git/commit"),
+        ("git\\commit", "git/commit"),
+    ] {
+        let error = client.expand(command, "").error();
+        assert!(error.starts_with(&format!("No prompt named `{command}`; did you mean `{meant}`? If one")), "{error}");
+    }
+}
+
+#[test]
+fn an_offered_name_is_whole_so_that_it_can_be_passed_back() {
+    let name = format!("{}/commit", "long-folder-".repeat(20));
+    let mut client = Client::new().prompt(&format!("{name}.md"), "Whole");
+    let error = client.expand("commit", "").error();
+    let offered = error.split('`').nth(3).unwrap().to_owned();
+    client.expand(&offered, "").text("Whole");
+}
+
+#[test]
+fn an_accent_is_the_same_however_it_is_written() {
+    let mut client = Client::new().prompt("caf\u{e9}.md", "one character").prompt("nai\u{308}ve.md", "two");
+    client.expand("cafe\u{301}", "").text("one character");
+    client.expand("na\u{ef}ve", "").text("two");
+}
+
+#[test]
+fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).stderr(None);
+    let error = client.expand("research", "").error();
+    let tell = "\nTell the user that some prompts cannot be seen:\n";
+    assert!(error.contains(tell), "{error}");
+    assert!(
+        error
+            .ends_with("nowhere: the prompts directory does not exist; create it; it is served as soon as it is there")
+    );
+}
+
+#[test]
 fn a_broken_file_says_file_line_column_and_repair() {
     let mut client = Client::new().prompt("git/broken.md", "---\ndescription: D\n").prompt("bytes.md", b"ok\nab\xff");
     let path = client.prompts().join("git").join("broken.md");

@@ -208,7 +208,11 @@ mod links {
         for name in ["self/a/x", "a/up/a/x", "self/self/a/x", "loop1/a/x"] {
             client.expand(name, "").error();
         }
-        assert!(client.expand("me", "").error().contains("me.md: the file cannot be read: "));
+        let problems = client.list()["problems"].as_array().unwrap().clone();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let nowhere = "me.md: the link leads nowhere; point it at a file that exists, or delete it";
+        assert!(problems[0]["message"].as_str().unwrap().ends_with(nowhere), "{problems:?}");
+        assert!(client.expand("me", "").error().contains(nowhere));
     }
 
     #[test]
@@ -225,6 +229,29 @@ mod links {
     }
 
     #[test]
+    fn links_that_make_very_many_paths_are_followed_a_thousand_times_and_then_said() {
+        // Each of these folders links to every other one: more paths than could ever be walked.
+        let mut client = Client::new().prompt("good.md", "G");
+        for folder in 0..12 {
+            for other in (0..12).filter(|other| *other != folder) {
+                client.write(&format!("f{folder}/x.md"), "X");
+                symlink(format!("../f{other}"), client.prompts().join(format!("f{folder}/to{other}"))).unwrap();
+            }
+        }
+        let list = client.list();
+        assert!(client.names().contains("good"), "what is no link is seen all the same");
+        let message = list["problems"][0]["message"].as_str().unwrap();
+        assert!(
+            message.ends_with(
+                "more than 1000 links to folders; what is beyond is not looked at; move prompts up, or undo links between \
+                 folders"
+            ),
+            "{message}"
+        );
+        client.expand("f0/to1/to2/x", "").text("X");
+    }
+
+    #[test]
     fn a_link_to_nowhere_is_a_problem_unless_it_is_hidden() {
         let mut client = Client::new();
         symlink("nowhere", client.prompts().join("lost.md")).unwrap();
@@ -233,7 +260,10 @@ mod links {
         assert_eq!(list["problems"].as_array().unwrap().len(), 1);
         assert_eq!(list["problems"][0]["file"], "lost.md");
         let error = client.expand("lost", "").error();
-        assert!(error.contains("lost.md: the link leads nowhere; create what it names, or delete the link"), "{error}");
+        assert!(
+            error.contains("lost.md: the link leads nowhere; point it at a file that exists, or delete it"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -271,8 +301,9 @@ mod links {
     #[test]
     fn what_may_not_be_read_is_a_problem() {
         let mut client = Client::new().prompt("secret.md", "S").prompt("locked/x.md", "X").prompt("good.md", "G");
+        let prompts = client.prompts();
         let set = |file: &str, mode: u32| {
-            fs::set_permissions(client.prompts().join(file), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(prompts.join(file), fs::Permissions::from_mode(mode)).unwrap();
         };
         set("secret.md", 0o000);
         set("locked", 0o000);
@@ -282,9 +313,42 @@ mod links {
             let list = client.list();
             assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
             assert_eq!(list["problems"].as_array().unwrap().len(), 2, "{list}");
+            let error = client.expand("locked/x", "").error();
+            assert!(error.contains("cannot be seen:\n") && error.contains("locked: cannot be read: "), "{error}");
+            set("", 0o300); // what one knows the name of can be read, what there is cannot be seen
+            client.expand("good", "").text("G");
+            let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+            set("", 0o755);
+            assert!(message.contains("prompts: the prompts directory cannot be read: Permission denied"), "{message}");
         }
-        fs::set_permissions(client.prompts().join("locked"), fs::Permissions::from_mode(0o755)).unwrap();
+        set("locked", 0o755);
     }
+}
+
+#[test]
+fn folders_nest_up_to_32_levels_and_deeper_ones_are_said() {
+    let deepest = vec!["d"; 32].join("/");
+    let mut client = Client::new().prompt(&format!("{deepest}/x.md"), "X").prompt(&format!("{deepest}/d/y.md"), "Y");
+    assert_eq!(client.names(), format!("{deepest}/x"));
+    client.expand(&format!("{deepest}/x"), "").text("X");
+    client.expand(&format!("{deepest}/d/y"), "").error();
+    let problem = client.list()["problems"][0].clone();
+    assert_eq!(problem["file"], format!("{deepest}/d"));
+    let message = "folders nested deeper than 32; what is beyond is not looked at; move prompts up, or undo links between \
+                   folders";
+    assert!(problem["message"].as_str().unwrap().ends_with(message), "{problem}");
+}
+
+#[test]
+fn a_name_longer_than_1024_bytes_is_a_problem() {
+    let folder = vec!["n".repeat(200); 6].join("/");
+    let mut client = Client::new().prompt(&format!("{folder}.md"), "X");
+    assert_eq!(client.names(), "");
+    let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+    let want = "the prompt's name would be 1205 bytes long, the limit is 1024; shorten the names of the file and of its \
+                folders";
+    assert!(message.ends_with(want), "{message}");
+    client.expand(&folder, "").error();
 }
 
 #[test]

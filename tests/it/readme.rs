@@ -171,17 +171,27 @@ fn the_line_for_every_agent_starts_a_server() {
 
 #[test]
 fn the_limits_are_those_of_the_program() {
-    use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
+    use prompt_expander::jsonrpc::MAX_BATCH;
+    use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
+    use prompt_expander::prompt::{MAX_ARGUMENT_NAME, MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
     use prompt_expander::transport::stdio::MAX_LINE;
-    let mib = 1024 * 1024;
-    let said = format!(
-        "a prompt file {} MiB, its frontmatter {} KiB, its arguments {MAX_ARGUMENTS}, an expansion {} MiB, a line of input {} MiB.",
-        MAX_FILE / mib,
-        MAX_FRONTMATTER / 1024,
-        MAX_EXPANSION / mib,
-        MAX_LINE / mib
-    );
-    assert!(readme().replace('\n', " ").contains(&said), "{said}");
+    let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
+    let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
+    let thousands = |number: usize| format!("{},{:03}", number / 1000, number % 1000);
+    let limits = [
+        ("a prompt file", mib(MAX_FILE)),
+        ("its frontmatter", kib(MAX_FRONTMATTER)),
+        ("its arguments", format!("{MAX_ARGUMENTS}, each name {MAX_ARGUMENT_NAME} characters")),
+        ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
+        (
+            "a prompts directory",
+            format!("{} files and folders, {} links to folders", thousands(MAX_ENTRIES), thousands(MAX_LINKED_FOLDERS)),
+        ),
+        ("an expansion", mib(MAX_EXPANSION)),
+        ("a line of input", mib(MAX_LINE)),
+        ("a batch (2025-03-26)", format!("{} messages", thousands(MAX_BATCH))),
+    ];
+    assert_eq!(table("limit of"), limits.map(|(what, limit)| vec![what.to_owned(), limit]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
 use super::{Called, ServerTool, ToolError};
-use crate::library::{Library, Lookup, Names, Unknown};
+use crate::library::{Library, Lookup, Names, Problem, Unknown};
 use crate::wording::quoted;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -12,6 +12,9 @@ const NAMES_BUDGET: usize = 2048;
 
 /// How many of an error.
 const NAMES_IN_ERROR: usize = 512;
+
+/// How many of the places that could not be looked into an error tells; list_prompts tells all.
+const UNSEEN_IN_ERROR: usize = 3;
 
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "expand_prompt",
@@ -69,9 +72,10 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
                 quoted(&command)
             )));
         }
-        Lookup::Unknown(unknown) => {
-            let next = what_next(&unknown, library);
-            return Err(ToolError::Execution(format!("{}{next}", capitalized(&unknown.to_string()))));
+        Lookup::Unknown { why, unseen } => {
+            let next = what_next(&why, library);
+            let unseen = cannot_be_seen(&unseen);
+            return Err(ToolError::Execution(format!("{}{next}{unseen}", capitalized(&why.to_string()))));
         }
     };
     let prompt = prompt.expand(&input).map_err(|error| {
@@ -99,6 +103,12 @@ fn what_next(unknown: &Unknown, library: &Library) -> String {
         Unknown::Empty => format!(". {}", commands(&library.names(), NAMES_IN_ERROR)),
         Unknown::NotACommand { .. } => ". There is nothing to expand: answer the message as it stands.".to_owned(),
     }
+}
+
+/// What the user should know of the places where the prompt may be after all.
+fn cannot_be_seen(unseen: &[Problem]) -> String {
+    let places: String = unseen.iter().take(UNSEEN_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
+    if places.is_empty() { places } else { format!("\nTell the user that some prompts cannot be seen:{places}") }
 }
 
 fn capitalized(sentence: &str) -> String {
@@ -138,6 +148,7 @@ mod tests {
         let names = |own: usize| Names {
             own: (0..own).map(|n| format!("own-{n:04}")).collect(),
             builtin: vec!["research".into(), "test".into()],
+            ..Names::default()
         };
         assert_eq!(commands(&names(1), NAMES_BUDGET), "The commands now are :own-0000, :research, :test.");
         let many = commands(&names(5000), NAMES_BUDGET);
@@ -145,7 +156,7 @@ mod tests {
         assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
         let shown = many.matches(':').count();
         assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
-        let long = Names { own: vec!["x".repeat(1000); 3], builtin: vec![] };
+        let long = Names { own: vec!["x".repeat(1000); 3], ..Names::default() };
         assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
         assert_eq!(
             commands(&Names::default(), NAMES_BUDGET),
