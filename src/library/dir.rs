@@ -123,7 +123,8 @@ impl Dir {
         while let Some(entry) = entries.next() {
             seen += 1;
             if seen > MAX_ENTRIES {
-                scan.unseen.push(self.beyond(&self.path, &format!("more than {MAX_ENTRIES} files and folders")));
+                let limit = format!("more than {MAX_ENTRIES} files and folders");
+                scan.unseen.push(self.beyond(&self.path, &limit, "name a folder that holds less besides prompts"));
                 break;
             }
             match entry {
@@ -151,19 +152,20 @@ impl Dir {
             return false;
         }
         if folder.depth() > MAX_DEPTH {
-            scan.unseen.push(self.beyond(folder.path(), &format!("folders nested deeper than {MAX_DEPTH}")));
+            let limit = format!("more than {MAX_DEPTH} folders inside each other");
+            scan.unseen.push(self.beyond(folder.path(), &limit, "move its prompts up"));
             return false;
         }
         *linked += usize::from(folder.path_is_symlink());
         if *linked == MAX_LINKED_FOLDERS + 1 && folder.path_is_symlink() {
-            scan.unseen.push(self.beyond(&self.path, &format!("more than {MAX_LINKED_FOLDERS} links to folders")));
+            let limit = format!("more than {MAX_LINKED_FOLDERS} links to folders");
+            scan.unseen.push(self.beyond(&self.path, &limit, "delete links between the folders"));
         }
         *linked <= MAX_LINKED_FOLDERS || !folder.path_is_symlink()
     }
 
-    fn beyond(&self, path: &Path, limit: &str) -> Problem {
-        let message = format!("{limit}; what is beyond is not looked at");
-        self.problem(path, Diagnostic::error(None, message, "move prompts up, or undo links between folders"))
+    fn beyond(&self, path: &Path, limit: &str, repair: &str) -> Problem {
+        self.problem(path, Diagnostic::error(None, format!("{limit}; what is beyond is not looked at"), repair))
     }
 
     /// Adds a file under its name; of two files with one name, the first in byte order.

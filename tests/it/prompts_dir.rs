@@ -243,8 +243,7 @@ mod links {
         let message = list["problems"][0]["message"].as_str().unwrap();
         assert!(
             message.ends_with(
-                "more than 1000 links to folders; what is beyond is not looked at; move prompts up, or undo links between \
-                 folders"
+                "more than 1000 links to folders; what is beyond is not looked at; delete links between the folders"
             ),
             "{message}"
         );
@@ -334,8 +333,7 @@ fn folders_nest_up_to_32_levels_and_deeper_ones_are_said() {
     client.expand(&format!("{deepest}/d/y"), "").error();
     let problem = client.list()["problems"][0].clone();
     assert_eq!(problem["file"], format!("{deepest}/d"));
-    let message = "folders nested deeper than 32; what is beyond is not looked at; move prompts up, or undo links between \
-                   folders";
+    let message = "more than 32 folders inside each other; what is beyond is not looked at; move its prompts up";
     assert!(problem["message"].as_str().unwrap().ends_with(message), "{problem}");
 }
 
