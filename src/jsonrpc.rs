@@ -4,8 +4,8 @@
 //! object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -30,11 +30,8 @@ pub enum Message {
     /// It wants an answer.
     Request(Request),
     /// It wants none, whatever is wrong with it.
-    Notification {
-        /// What happened.
-        method: String,
-    },
-    /// An answer to us, who never ask.
+    Notification,
+    /// A response; we send no requests, so it answers none.
     Response,
     /// An array of messages, for [`Message::from_value`] one by one.
     Batch(Vec<Value>),
@@ -53,36 +50,30 @@ pub struct Request {
 
 /// An answer: one line, once it is written.
 #[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Response(Answer);
+
+#[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub enum Response {
-    /// It went well.
+enum Answer {
     Result {
-        /// Always `2.0`.
-        jsonrpc: Two,
-        /// The request's.
+        jsonrpc: Version,
         id: Id,
-        /// What the method answers, as JSON.
         result: Box<RawValue>,
     },
-    /// It did not.
+    /// The id is `null` where there was none to read.
     Error {
-        /// Always `2.0`.
-        jsonrpc: Two,
-        /// The request's; `null` where there was none to read.
+        jsonrpc: Version,
         id: Option<Id>,
-        /// Why.
         error: Error,
     },
-    /// The answers to a batch, in order.
     Batch(Vec<Response>),
 }
 
-/// The version of JSON-RPC.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub enum Two {
-    /// The only one.
+enum Version {
     #[serde(rename = "2.0")]
-    Two,
+    V2,
 }
 
 /// A protocol error.
@@ -99,28 +90,28 @@ pub struct Error {
 
 impl Error {
     /// `-32700`: not JSON.
-    pub fn parse_error(message: impl Into<String>) -> Error {
-        Error::new(-32700, message)
+    pub fn parse_error(message: impl fmt::Display) -> Error {
+        Error::new(-32700, format!("parse error: {message}"))
     }
 
     /// `-32600`: JSON, but no request.
-    pub fn invalid_request(message: impl Into<String>) -> Error {
-        Error::new(-32600, message)
+    pub fn invalid_request(message: impl fmt::Display) -> Error {
+        Error::new(-32600, format!("invalid request: {message}"))
     }
 
     /// `-32601`: nothing of that name here.
-    pub fn method_not_found(message: impl Into<String>) -> Error {
-        Error::new(-32601, message)
+    pub fn method_not_found(message: impl fmt::Display) -> Error {
+        Error::new(-32601, format!("method not found: {message}"))
     }
 
     /// `-32602`: the params do not fit.
-    pub fn invalid_params(message: impl Into<String>) -> Error {
-        Error::new(-32602, message)
+    pub fn invalid_params(message: impl fmt::Display) -> Error {
+        Error::new(-32602, format!("invalid params: {message}"))
     }
 
     /// `-32603`: a fault of ours.
-    pub fn internal(message: impl Into<String>) -> Error {
-        Error::new(-32603, message)
+    pub fn internal(message: impl fmt::Display) -> Error {
+        Error::new(-32603, format!("internal error: {message}"))
     }
 
     /// A code of the protocol above.
@@ -141,17 +132,17 @@ impl Message {
     /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8 (or nests deeper than 128
     /// levels), `-32600` for what is no message, `-32602` for `params` that are no object.
     pub fn parse(line: &[u8]) -> Result<Message, Response> {
-        let no_json =
-            |error: serde_json::Error| Response::error(None, Error::parse_error(format!("parse error: {error}")));
+        let no_json = |error: serde_json::Error| Response::error(None, Error::parse_error(error));
         if line.trim_ascii_start().first() != Some(&b'[') {
             return Message::from_value(serde_json::from_slice(line).map_err(no_json)?);
         }
-        let Elements(elements) = serde_json::from_slice(line).map_err(no_json)?;
-        let refuse = |message: String| Err(Response::error(None, Error::invalid_request(message)));
-        match elements.len() {
-            0 => refuse("invalid request: a batch holds at least one message".to_owned()),
-            1..=MAX_BATCH => Ok(Message::Batch(elements)),
-            _ => refuse(format!("invalid request: a batch holds at most {MAX_BATCH} messages")),
+        // Counted first: what is ignored takes no memory.
+        match serde_json::from_slice::<Vec<IgnoredAny>>(line).map_err(no_json)?.len() {
+            1..=MAX_BATCH => Ok(Message::Batch(serde_json::from_slice(line).map_err(no_json)?)),
+            length => {
+                let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {length}");
+                Err(Response::error(None, Error::invalid_request(message)))
+            }
         }
     }
 
@@ -160,65 +151,43 @@ impl Message {
     /// # Errors
     /// Those of [`Message::parse`].
     pub fn from_value(value: Value) -> Result<Message, Response> {
-        let Value::Object(mut object) = value else {
-            let error = Error::invalid_request("invalid request: a message is a JSON object");
-            return Err(Response::error(None, error));
+        let Value::Object(mut message) = value else {
+            return Err(Response::error(None, Error::invalid_request("a message must be a JSON object")));
         };
-        let method = object.remove("method");
-        let id = match (object.remove("id"), &method) {
-            (None, Some(Value::String(method))) => return Ok(Message::Notification { method: method.clone() }),
-            (id, None) if object.contains_key("result") || object.contains_key("error") => {
-                let _ = id;
-                return Ok(Message::Response);
-            }
-            (Some(id), _) => Id::from_value(id),
-            (None, _) => None,
-        };
-        let refuse = |error: Error| Err(Response::error(id.clone(), error));
-        let Some(id) = id.clone() else {
-            return refuse(Error::invalid_request("invalid request: `id` is a string or an integer"));
-        };
-        if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-            return refuse(Error::invalid_request("invalid request: `jsonrpc` is \"2.0\""));
+        let method = message.remove("method");
+        if method.is_none() && (message.contains_key("result") || message.contains_key("error")) {
+            return Ok(Message::Response);
         }
-        let Some(Value::String(method)) = method else {
-            return refuse(Error::invalid_request("invalid request: `method` is a string"));
+        let id = match message.remove("id") {
+            Some(id) => Id::from_value(id),
+            None if matches!(method, Some(Value::String(_))) => return Ok(Message::Notification),
+            None => None,
         };
-        let params = match object.remove("params") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(params)) => params,
-            Some(_) => return refuse(Error::invalid_params("invalid params: `params` is an object")),
+        let Some(id) = id else {
+            return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
-        Ok(Message::Request(Request { id, method, params }))
+        match method_and_params(method, message) {
+            Ok((method, params)) => Ok(Message::Request(Request { id, method, params })),
+            Err(error) => Err(Response::error(Some(id), error)),
+        }
     }
 }
 
-/// The elements of an array; of more than [`MAX_BATCH`], one more than that, so that the rest takes no memory.
-struct Elements(Vec<Value>);
-
-impl<'de> Deserialize<'de> for Elements {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct UpToLimit;
-        impl<'de> Visitor<'de> for UpToLimit {
-            type Value = Elements;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Elements, A::Error> {
-                let mut elements = Vec::new();
-                while elements.len() <= MAX_BATCH {
-                    match array.next_element()? {
-                        Some(element) => elements.push(element),
-                        None => return Ok(Elements(elements)),
-                    }
-                }
-                while array.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Elements(elements))
-            }
-        }
-        deserializer.deserialize_seq(UpToLimit)
+/// The rest of a request, once its id is known.
+fn method_and_params(
+    method: Option<Value>,
+    mut message: Map<String, Value>,
+) -> Result<(String, Map<String, Value>), Error> {
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(Error::invalid_request("`jsonrpc` must be \"2.0\""));
+    }
+    let Some(Value::String(method)) = method else {
+        return Err(Error::invalid_request("`method` must be a string"));
+    };
+    match message.remove("params") {
+        None | Some(Value::Null) => Ok((method, Map::new())),
+        Some(Value::Object(params)) => Ok((method, params)),
+        Some(_) => Err(Error::invalid_params("`params` must be an object")),
     }
 }
 
@@ -236,12 +205,17 @@ impl Id {
 impl Response {
     /// An answer with a result.
     pub fn result(id: Id, result: Box<RawValue>) -> Response {
-        Response::Result { jsonrpc: Two::Two, id, result }
+        Response(Answer::Result { jsonrpc: Version::V2, id, result })
     }
 
     /// An answer with an error.
     pub fn error(id: Option<Id>, error: Error) -> Response {
-        Response::Error { jsonrpc: Two::Two, id, error }
+        Response(Answer::Error { jsonrpc: Version::V2, id, error })
+    }
+
+    /// The answers to a batch, in order.
+    pub fn batch(answers: Vec<Response>) -> Response {
+        Response(Answer::Batch(answers))
     }
 
     /// Writes it as one line of compact JSON, in one piece, and flushes.
@@ -332,7 +306,7 @@ mod tests {
             r#"{"method":"nope"}"#,
             r#"{"jsonrpc":"2.0","method":"x","params":5}"#,
         ] {
-            assert!(matches!(parse(line), Message::Notification { .. }), "{line}");
+            assert!(matches!(parse(line), Message::Notification), "{line}");
         }
     }
 
@@ -358,7 +332,7 @@ mod tests {
         Response::error(None, Error::internal("a\nb\u{2028}")).write(&mut line).unwrap();
         assert_eq!(
             String::from_utf8(line).unwrap(),
-            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"a\\nb\u{2028}\"}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"internal error: a\\nb\u{2028}\"}}\n"
         );
     }
 }

@@ -12,7 +12,7 @@ use crate::jsonrpc::{Error, Message, Request, Response};
 use crate::library::Library;
 use crate::mcp;
 use crate::wording::quoted;
-use lifecycle::{Era, Legacy};
+use lifecycle::Era;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ pub struct Server {
     library: Library,
     tools: &'static [ServerTool],
     /// What the last `initialize` settled. Requests of the modern era never ask.
-    negotiated: Option<Legacy>,
+    negotiated: Option<&'static str>,
 }
 
 impl Server {
@@ -39,36 +39,36 @@ impl Server {
     pub fn handle(&mut self, message: Message) -> Option<Response> {
         match message {
             Message::Request(request) => Some(self.answer(request)),
-            Message::Notification { .. } | Message::Response => None,
+            Message::Notification | Message::Response => None,
             Message::Batch(elements) => self.batch(elements),
         }
     }
 
-    /// A batch, which revision 2025-03-26 alone has ("Batching" in its base protocol).
+    /// A batch. What opens a conversation, or is modern, cannot be part of it.
     fn batch(&mut self, elements: Vec<Value>) -> Option<Response> {
-        if self.negotiated != Some(Legacy::V2025_03_26) {
-            let message = "invalid request: only revision 2025-03-26, once negotiated, has batches";
+        if self.negotiated != Some(lifecycle::WITH_BATCHES) {
+            let message = format!("only revision {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Some(Response::error(None, Error::invalid_request(message)));
         }
         let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
-            Ok(Message::Request(request)) if request.method == "initialize" || lifecycle::is_modern(&request) => {
-                let message = format!("invalid request: {} cannot be part of a batch", quoted(&request.method));
+            Ok(Message::Request(request))
+                if request.method == "initialize" || lifecycle::is_modern(&request.method, &request.params) =>
+            {
+                let message = format!("{} cannot be part of a batch", quoted(&request.method));
                 Some(Response::error(Some(request.id), Error::invalid_request(message)))
             }
             Ok(message) => self.handle(message),
             Err(refusal) => Some(refusal),
         });
         let answers: Vec<Response> = answers.collect();
-        (!answers.is_empty()).then_some(Response::Batch(answers))
+        (!answers.is_empty()).then_some(Response::batch(answers))
     }
 
     fn answer(&mut self, request: Request) -> Response {
         let Request { id, method, params } = request;
         // What a panic leaves behind is whole: a request changes nothing but `negotiated`, and that at once.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&method, params))).unwrap_or_else(|_| {
-            let message =
-                format!("internal error in {}; the reason is on the server's standard error", quoted(&method));
-            Err(Error::internal(message))
+            Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
         match outcome {
             Ok(result) => Response::result(id, result),
@@ -79,38 +79,33 @@ impl Server {
     /// The table of methods.
     fn dispatch(&mut self, method: &str, params: Map<String, Value>) -> Result<Box<RawValue>, Error> {
         let era = lifecycle::era(method, &params)?;
+        if LISTS.contains(&method) {
+            only_page(&params)?;
+        }
         match (method, era) {
             ("initialize", Era::Legacy) => era.result(&lifecycle::initialize(&mut self.negotiated, params)?, None),
             ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
             ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(lifecycle::CONSTANT)),
-            ("tools/list", _) => {
-                only_page(&params)?;
-                era.result(&tools::list(self.tools, &self.library), Some(lifecycle::FRESH))
-            }
+            ("tools/list", _) => era.result(&tools::list(self.tools, &self.library), Some(lifecycle::FRESH)),
             ("tools/call", _) => era.result(&tools::call(self.tools, &self.library, era, params)?, None),
             // Clients ask for these whatever is declared.
-            ("prompts/list", _) => {
-                only_page(&params)?;
-                era.result(&mcp::ListPromptsResult::default(), Some(lifecycle::FRESH))
-            }
-            ("resources/list", _) => {
-                only_page(&params)?;
-                era.result(&mcp::ListResourcesResult::default(), Some(lifecycle::FRESH))
-            }
+            ("prompts/list", _) => era.result(&mcp::ListPromptsResult::default(), Some(lifecycle::FRESH)),
+            ("resources/list", _) => era.result(&mcp::ListResourcesResult::default(), Some(lifecycle::FRESH)),
             ("resources/templates/list", _) => {
-                only_page(&params)?;
                 era.result(&mcp::ListResourceTemplatesResult::default(), Some(lifecycle::FRESH))
             }
-            _ => Err(Error::method_not_found(format!("method not found: {}", quoted(method)))),
+            _ => Err(Error::method_not_found(quoted(method))),
         }
     }
 }
+
+const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 
 /// Every list has one page, so every cursor is one that we never gave out.
 fn only_page(params: &Map<String, Value>) -> Result<(), Error> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(Error::invalid_params("invalid params: `cursor` is unknown; this list has one page")),
+        Some(_) => Err(Error::invalid_params("`cursor` is unknown; this list has one page")),
     }
 }
 

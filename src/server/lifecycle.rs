@@ -1,15 +1,21 @@
-//! Protocol revisions: which era a request belongs to, `initialize`, `server/discover`, and how a result is dressed.
+//! Protocol revisions: which era a request belongs to, `initialize`, `server/discover`, and what each era adds to a
+//! result.
 //!
 //! The *legacy* revisions open with `initialize`. The *modern* one, 2026-07-28, has no handshake: each request carries
 //! its revision in `params._meta`. The era is settled per request, from its body alone, so that clients of both may
 //! share a pipe. No tool asks for it.
 
 use crate::jsonrpc::Error;
-use crate::jsonrpc::Request;
 use crate::mcp::{CacheScope, Cacheable, DiscoverResult, Implementation, InitializeResult, ServerCapabilities};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+
+/// The revisions that `initialize` can settle, the newest last.
+const LEGACY: [&str; 4] = ["2024-11-05", WITH_BATCHES, "2025-06-18", "2025-11-25"];
+
+/// The only revision that has batches ("Batching" in its base protocol).
+pub(super) const WITH_BATCHES: &str = "2025-03-26";
 
 /// The modern revisions, all that a request's `_meta` may name.
 const MODERN: &[&str] = &["2026-07-28"];
@@ -18,6 +24,9 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// The revision of a request is not served (2026-07-28, "Error codes").
+const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
 /// A result that changes only with the program.
 pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scope: CacheScope::Public };
@@ -39,34 +48,8 @@ pub(super) enum Era {
     Modern,
 }
 
-/// A revision that `initialize` can settle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Legacy {
-    V2024_11_05,
-    V2025_03_26,
-    V2025_06_18,
-    V2025_11_25,
-}
-
-impl Legacy {
-    const ALL: [Legacy; 4] = [Legacy::V2024_11_05, Legacy::V2025_03_26, Legacy::V2025_06_18, Legacy::V2025_11_25];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Legacy::V2024_11_05 => "2024-11-05",
-            Legacy::V2025_03_26 => "2025-03-26",
-            Legacy::V2025_06_18 => "2025-06-18",
-            Legacy::V2025_11_25 => "2025-11-25",
-        }
-    }
-}
-
 /// Whether a request claims to be modern: by its `_meta`, or by a method that only the modern era has.
-pub(super) fn is_modern(request: &Request) -> bool {
-    claims_modern(&request.method, &request.params)
-}
-
-fn claims_modern(method: &str, params: &Map<String, Value>) -> bool {
+pub(super) fn is_modern(method: &str, params: &Map<String, Value>) -> bool {
     let has_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
     has_version || matches!(method, "server/discover" | "subscriptions/listen")
 }
@@ -76,26 +59,25 @@ fn claims_modern(method: &str, params: &Map<String, Value>) -> bool {
 /// # Errors
 /// A modern request whose envelope is incomplete (`-32602`), or names a revision that is not served (`-32022`).
 pub(super) fn era(method: &str, params: &Map<String, Value>) -> Result<Era, Error> {
-    if !claims_modern(method, params) {
+    if !is_modern(method, params) {
         return Ok(Era::Legacy);
     }
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
-    let invalid =
-        |key: &str, what: &str| Err(Error::invalid_params(format!("invalid params: `_meta` lacks {key}, {what}")));
+    let lacks = |key: &str, what: &str| Err(Error::invalid_params(format!("`_meta` lacks {key}, {what}")));
     let Some(version) = meta(VERSION).and_then(Value::as_str) else {
-        return invalid(VERSION, "a string");
+        return lacks(VERSION, "a string");
     };
     if !meta(CLIENT_CAPABILITIES).is_some_and(Value::is_object) {
-        return invalid(CLIENT_CAPABILITIES, "an object");
+        return lacks(CLIENT_CAPABILITIES, "an object");
     }
     if !MODERN.contains(&version) {
         let data = json!({ "supported": MODERN, "requested": version });
-        return Err(Error::new(-32022, "unsupported protocol version").with_data(data));
+        return Err(Error::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version").with_data(data));
     }
     if let Some(level) = meta(LOG_LEVEL)
         && !level.as_str().is_some_and(|level| LOG_LEVELS.contains(&level))
     {
-        return Err(Error::invalid_params(format!("invalid params: {LOG_LEVEL} is one of {}", LOG_LEVELS.join(", "))));
+        return Err(Error::invalid_params(format!("{LOG_LEVEL} must be one of {}", LOG_LEVELS.join(", "))));
     }
     Ok(Era::Modern)
 }
@@ -127,22 +109,23 @@ impl Era {
                 to_raw_value(&Modern { result_type: "complete", result, cacheable, meta })
             }
         }
-        .map_err(|error| Error::internal(format!("internal error: {error}")))
+        .map_err(Error::internal)
     }
 }
 
 /// `initialize`: the client's revision if it is a legacy one, else the newest of those. It may be repeated.
 pub(super) fn initialize(
-    negotiated: &mut Option<Legacy>,
+    negotiated: &mut Option<&'static str>,
     mut params: Map<String, Value>,
 ) -> Result<InitializeResult, Error> {
     let Some(Value::String(requested)) = params.get("protocolVersion") else {
-        return Err(Error::invalid_params("invalid params: `protocolVersion` is a string"));
+        return Err(Error::invalid_params("`protocolVersion` must be a string"));
     };
-    let version = Legacy::ALL.into_iter().find(|version| version.as_str() == requested).unwrap_or(Legacy::V2025_11_25);
+    let [.., newest] = LEGACY;
+    let version = LEGACY.into_iter().find(|version| version == requested).unwrap_or(newest);
     *negotiated = Some(version);
     Ok(InitializeResult {
-        protocol_version: version.as_str(),
+        protocol_version: version,
         capabilities: ServerCapabilities::default(),
         server_info: SERVER_INFO,
         instructions: INSTRUCTIONS.trim_ascii_end(),

@@ -73,20 +73,21 @@ pub(super) fn call(
     mut params: Map<String, Value>,
 ) -> Result<CallToolResult, Error> {
     let Some(Value::String(name)) = params.get("name") else {
-        return Err(Error::invalid_params("invalid params: `name` is a string, the tool's name"));
+        return Err(Error::invalid_params("`name` must be a string, the tool's name"));
     };
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
         let message = format!("unknown tool {}; the tools are {}", quoted(name), names.join(" and "));
         return Err(match era {
-            Era::Legacy => Error::method_not_found(message), // our contract; the revisions say -32602
+            // The revisions say -32602; the clients that this server was made for expect this.
+            Era::Legacy => Error::method_not_found(message),
             Era::Modern => Error::invalid_params(message),
         });
     };
     let arguments = match params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(Error::invalid_params("invalid params: `arguments` is an object")),
+        Some(_) => return Err(Error::invalid_params("`arguments` must be an object")),
     };
     match ((tool.call)(library, arguments), era) {
         (Ok(structured), _) => Ok(CallToolResult {
@@ -95,7 +96,7 @@ pub(super) fn call(
             is_error: false,
         }),
         (Err(ToolError::Internal(message)), _) => Err(Error::internal(message)),
-        // Our contract for the legacy revisions; 2025-11-25 and later would have a model correct itself.
+        // A client's error in the legacy era; 2025-11-25 and later would have a model correct itself.
         (Err(ToolError::Arguments(message)), Era::Legacy) => Err(Error::invalid_params(message)),
         (Err(ToolError::Arguments(message) | ToolError::Execution(message)), _) => {
             Ok(CallToolResult { content: [TextContent { text: message }], structured_content: None, is_error: true })
@@ -105,6 +106,6 @@ pub(super) fn call(
 
 impl From<serde_json::Error> for ToolError {
     fn from(error: serde_json::Error) -> Self {
-        ToolError::Internal(format!("internal error: {error}"))
+        ToolError::Internal(error.to_string())
     }
 }
