@@ -65,7 +65,7 @@ struct PromptSource {
 
 /// A command, with the options that may as well stand before its name.
 #[derive(Debug, Args)]
-struct On<C: Args> {
+struct WithSource<C: Args> {
     #[command(flatten)]
     command: C,
     #[command(flatten)]
@@ -78,14 +78,14 @@ enum Command {
     ///
     /// On a terminal in columns; else one line a prompt, name and description separated by a tab. What should be a
     /// prompt but cannot be read goes to standard error.
-    List(On<list::List>),
+    List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
-    Expand(On<expand::Expand>),
+    Expand(WithSource<expand::Expand>),
     /// Tell what is wrong with prompt files: place, reason, repair
     ///
     /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
     /// status is 1 if there are errors.
-    Check(On<check::Check>),
+    Check(WithSource<check::Check>),
 }
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
@@ -100,16 +100,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let before = cli.source;
+    let leading = cli.source;
     let result = match cli.command {
-        None => serve(before.library()),
-        Some(Command::List(on)) => on.command.run(&before.and(on.source).library()),
-        Some(Command::Expand(on)) => on.command.run(&before.and(on.source).library()),
-        Some(Command::Check(on)) => on.command.run(&before.and(on.source).library()),
+        None => serve(leading.library()),
+        Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
+        Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
+        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
     };
     match result {
         Ok(code) => code,
-        // Whoever read our output has enough, as `head` does.
+        // The reader closed the pipe, as `head` does.
         Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
             ExitCode::SUCCESS
         }
@@ -134,13 +134,13 @@ fn serve(library: Library) -> anyhow::Result<ExitCode> {
     }
     let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
     stdio::serve(&mut Server::new(library), &mut input, &mut io::stdout().lock())
-        .context("the conversation on standard input and output broke off")?;
+        .context("standard input or output failed")?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl PromptSource {
     /// Both: the directories of `self` go before those of `later`.
-    fn and(self, later: PromptSource) -> PromptSource {
+    fn merged_with(self, later: PromptSource) -> PromptSource {
         PromptSource {
             prompts: [self.prompts, later.prompts].concat(),
             no_builtin: self.no_builtin || later.no_builtin,
@@ -152,16 +152,17 @@ impl PromptSource {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
-        if !named.is_empty() {
-            return Library::new(named.iter().map(|path| whole(path)), true, !self.no_builtin);
-        }
-        let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
-        Library::new(own, false, !self.no_builtin)
+        let library = if named.is_empty() {
+            Library::own(dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts")))
+        } else {
+            Library::named(named.iter().map(|path| absolute(path)))
+        };
+        if self.no_builtin { library } else { library.with_builtin() }
     }
 }
 
 /// The path from the root. `~/` is the home directory also where no shell has said so, as in a client's settings.
-fn whole(path: &Path) -> PathBuf {
+fn absolute(path: &Path) -> PathBuf {
     let path = match (path.strip_prefix("~"), dirs::home_dir()) {
         (Ok(below), Some(home)) => home.join(below),
         _ => path.to_owned(),

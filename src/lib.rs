@@ -60,4 +60,5 @@ pub mod transport;
 
 pub mod cli;
 
+mod suggestion;
 mod wording;

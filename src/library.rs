@@ -1,4 +1,4 @@
-//! All prompts of a user: layers of directories, and below them the prompts that ship inside the program.
+//! All prompts of a user: layers of directories, and below them the built-in prompts.
 //!
 //! The first layer that has a name wins. Nothing is kept between two calls, so that what is on disk is what is served:
 //! an exact name costs one file, a listing reads them all, and only a miss looks at every name.
@@ -15,18 +15,13 @@ use crate::wording::printable;
 use dir::Dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// The layers, in order.
+/// The layers: directories in order, then perhaps the built-in prompts.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
-    layers: Vec<Layer>,
-}
-
-#[derive(Debug, Clone)]
-enum Layer {
-    Dir(Dir),
-    Builtin,
+    dirs: Vec<Dir>,
+    builtin: bool,
 }
 
 /// A file, or a directory, that is not what it should be.
@@ -82,72 +77,73 @@ pub struct Listing {
 pub struct Names {
     /// Those of the user's directories, sorted.
     pub own: Vec<String>,
-    /// Those that ship inside the program and are not in `own`, sorted.
+    /// The built-in ones that are not in `own`, sorted.
     pub builtin: Vec<String>,
     /// What kept names from being seen: directories that are missing, folders that cannot be read.
     pub unseen: Vec<Problem>,
 }
 
-/// What `check` says of all files of all layers.
+/// What `check` says of all files of all directories.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many files were read, those that another layer hides included.
+    /// How many files were read, those that an earlier directory hides included.
     pub files: usize,
     /// Errors and warnings, sorted by layer, path and place.
     pub problems: Vec<Problem>,
 }
 
 impl Library {
-    /// A library of these directories, in this order, and below them the shipped prompts, if `builtin`.
-    ///
-    /// `named` tells whether the user named the directories, so that one that is not there is a problem. Nothing is
+    /// A library of directories that the user named, in this order: one that is not there is a problem. Nothing is
     /// read yet.
-    pub fn new(directories: impl IntoIterator<Item = PathBuf>, named: bool, builtin: bool) -> Library {
-        let dirs = directories.into_iter().map(|path| Layer::Dir(Dir { path, named }));
-        Library { layers: dirs.chain(builtin.then_some(Layer::Builtin)).collect() }
+    pub fn named(directories: impl IntoIterator<Item = PathBuf>) -> Library {
+        let dirs = directories.into_iter().map(|path| Dir { path, named: true });
+        Library { dirs: dirs.collect(), builtin: false }
+    }
+
+    /// A library of the user's own directory, which need not be there. Nothing is read yet.
+    pub fn own(directory: Option<PathBuf>) -> Library {
+        let dirs = directory.into_iter().map(|path| Dir { path, named: false });
+        Library { dirs: dirs.collect(), builtin: false }
+    }
+
+    /// The same with the built-in prompts as the last layer.
+    pub fn with_builtin(self) -> Library {
+        Library { builtin: true, ..self }
     }
 
     /// The directories that were named and cannot be read now: a look at each, not into it.
     pub fn missing(&self) -> Vec<Problem> {
-        self.dirs().filter_map(|dir| dir.missing()).collect()
+        self.dirs.iter().filter_map(Dir::missing).collect()
     }
 
     /// The prompt with exactly this name, and nothing but this one file is looked at. A file that has the name and is
     /// no prompt is a problem; it hides what later layers have.
     pub fn get(&self, name: &str) -> Option<Result<Prompt, Problem>> {
-        self.layers.iter().find_map(|layer| match layer {
-            Layer::Dir(dir) => dir.get(name),
-            Layer::Builtin => builtin::get(name).map(Ok),
-        })
+        let own = self.dirs.iter().find_map(|dir| dir.get(name));
+        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(Ok))
     }
 
     /// Every prompt, read.
     pub fn list(&self) -> Listing {
         let mut prompts: BTreeMap<String, Option<(Prompt, Source)>> = BTreeMap::new();
         let mut problems = Vec::new();
-        for layer in &self.layers {
-            match layer {
-                Layer::Dir(dir) => {
-                    let scan = dir.scan();
-                    problems.extend(scan.unseen);
-                    problems.extend(scan.problems);
-                    for (name, path) in scan.files {
-                        // A name that is there already, even one of a broken file, hides this one.
-                        prompts.entry(name).or_insert_with_key(|name| match dir.read(name, &path) {
-                            Ok(prompt) => Some((prompt, Source::File(path))),
-                            Err(problem) => {
-                                problems.push(problem);
-                                None
-                            }
-                        });
+        for dir in &self.dirs {
+            let scan = dir.scan();
+            problems.extend(scan.unseen);
+            problems.extend(scan.problems);
+            for (name, path) in scan.files {
+                // A name that is there already, even one of a broken file, hides this one.
+                prompts.entry(name).or_insert_with_key(|name| match dir.read(name, &path) {
+                    Ok(prompt) => Some((prompt, Source::File(path))),
+                    Err(problem) => {
+                        problems.push(problem);
+                        None
                     }
-                }
-                Layer::Builtin => {
-                    for prompt in builtin::all() {
-                        prompts.entry(prompt.name.clone()).or_insert(Some((prompt, Source::Builtin)));
-                    }
-                }
+                });
             }
+        }
+        for prompt in builtin::all().filter(|_| self.builtin) {
+            prompts.entry(prompt.name.clone()).or_insert(Some((prompt, Source::Builtin)));
         }
         Listing { prompts: prompts.into_values().flatten().collect(), problems }
     }
@@ -155,19 +151,18 @@ impl Library {
     /// Every name: directories are read, files are not.
     pub fn names(&self) -> Names {
         let (mut own, mut unseen) = (BTreeSet::new(), Vec::new());
-        for scan in self.dirs().map(Dir::scan) {
+        for scan in self.dirs.iter().map(Dir::scan) {
             own.extend(scan.files.into_keys());
             unseen.extend(scan.unseen);
         }
-        let has_builtin = self.layers.iter().any(|layer| matches!(layer, Layer::Builtin));
-        let builtin = builtin::names().filter(|name| has_builtin && !own.contains(*name));
+        let builtin = builtin::names().filter(|name| self.builtin && !own.contains(*name));
         Names { builtin: builtin.map(str::to_owned).collect(), own: own.into_iter().collect(), unseen }
     }
 
-    /// Reads every file of every layer, and tells everything that is or looks wrong.
+    /// Reads every file of every directory, and tells everything that is or looks wrong.
     pub fn check(&self) -> Report {
         let mut report = Report::default();
-        for dir in self.dirs() {
+        for dir in &self.dirs {
             let scan = dir.scan();
             let mut problems = [scan.unseen, scan.problems, scan.warnings].concat();
             for (name, path) in scan.files {
@@ -183,19 +178,6 @@ impl Library {
             problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
             report.problems.extend(problems);
         }
-        for prompt in self.layers.iter().filter(|layer| matches!(layer, Layer::Builtin)).flat_map(|_| builtin::all()) {
-            report.files += 1;
-            let path = Path::new("built-in").join(&prompt.name);
-            let problem = |diagnostic| Problem { file: prompt.name.clone(), path: path.clone(), diagnostic };
-            report.problems.extend(prompt.warnings().into_iter().map(problem));
-        }
         report
-    }
-
-    fn dirs(&self) -> impl Iterator<Item = &Dir> {
-        self.layers.iter().filter_map(|layer| match layer {
-            Layer::Dir(dir) => Some(dir),
-            Layer::Builtin => None,
-        })
     }
 }

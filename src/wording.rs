@@ -1,6 +1,4 @@
-//! Words for errors: how a text that somebody sent is shown, and which known word they may have meant.
-//!
-//! It never decides whether a word is right; it only helps to say that it is not.
+//! How texts, names and numbers are shown in messages.
 
 /// The longest text that an error repeats, in characters; what is longer ends in `…`.
 const SHOWN: usize = 60;
@@ -25,12 +23,21 @@ pub(crate) fn named(name: &str) -> String {
 }
 
 /// Names: `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
-pub(crate) fn alternatives(names: &[&str]) -> String {
-    let named: Vec<String> = names.iter().map(|name| named(name)).collect();
+pub(crate) fn alternatives(names: &[impl AsRef<str>]) -> String {
+    enumeration(names, "or")
+}
+
+/// Names: `` `a` ``, `` `a` and `b` ``, `` `a`, `b` and `c` ``.
+pub(crate) fn all_of(names: &[impl AsRef<str>]) -> String {
+    enumeration(names, "and")
+}
+
+fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
+    let named: Vec<String> = names.iter().map(|name| named(name.as_ref())).collect();
     match named.as_slice() {
         [] => String::new(),
         [only] => only.clone(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+        [most @ .., last] => format!("{} {conjunction} {last}", most.join(", ")),
     }
 }
 
@@ -39,53 +46,9 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The longest known word that is compared, in characters. Nobody types a longer one, and the cost grows by the square.
-const COMPARED: usize = 64;
-
-/// How far `word` is from `known`, or `None` where nobody would take one for a slip of the other.
-///
-/// The measure is the optimal string alignment distance (an edit is one character added, dropped, changed, or two
-/// neighbors swapped), letter case ignored; a third of the longer word may differ, as Cargo and rustc allow.
-pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
-    let length = known.chars().count();
-    // Four bytes are the most that a character takes: this keeps a huge word from being measured, or copied.
-    if length > COMPARED || word.len() > 4 * (length + length / 2 + 1) {
-        return None;
-    }
-    let word_length = word.chars().count();
-    let allowed = (word_length.max(length) / 3).max(1);
-    if word_length.abs_diff(length) > allowed {
-        return None;
-    }
-    let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
-    (distance <= allowed && distance < length).then_some(distance)
-}
-
-/// The known word that `word` is most likely a slip of; the first of several that are equally near.
-pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let near = known.into_iter().filter_map(|known| Some((distance(word, known)?, known)));
-    near.min_by_key(|&(distance, _)| distance).map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slip_finds_the_word_that_was_meant() {
-        let known = ["research", "summarize", "git/commit", "test"];
-        for (word, meant) in [
-            ("reserch", Some("research")),
-            ("RESEARCH", Some("research")),
-            ("summarise", Some("summarize")),
-            ("tset", Some("test")),
-            ("xyzzy", None),
-            ("", None),
-        ] {
-            assert_eq!(closest(word, known), meant, "{word}");
-        }
-        assert_eq!(closest(&"r".repeat(100_000), known), None);
-    }
 
     #[test]
     fn a_shown_text_is_short_and_holds_no_control_characters() {

@@ -1,7 +1,7 @@
 //! `prompt-expander check`: everything that is wrong with the prompt files, or looks wrong.
 
 use super::output::{self, ERROR, FAINT, WARNING};
-use crate::library::{Library, Problem};
+use crate::library::Library;
 use crate::prompt::{Diagnostic, Severity};
 use crate::wording::count;
 use clap::Args;
@@ -20,33 +20,7 @@ pub(super) struct Check {
 #[derive(Serialize)]
 struct Json {
     files: usize,
-    problems: Vec<JsonProblem>,
-}
-
-/// A problem as scripts see it.
-#[derive(Debug, Serialize)]
-pub(super) struct JsonProblem {
-    severity: Severity,
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-    message: String,
-    repair: String,
-}
-
-impl From<Problem> for JsonProblem {
-    fn from(Problem { path, diagnostic, .. }: Problem) -> Self {
-        JsonProblem {
-            severity: diagnostic.severity,
-            file: path.display().to_string(),
-            line: diagnostic.position.map(|position| position.line),
-            column: diagnostic.position.map(|position| position.column),
-            message: diagnostic.message,
-            repair: diagnostic.repair,
-        }
-    }
+    problems: Vec<output::JsonProblem>,
 }
 
 impl Check {
@@ -54,12 +28,11 @@ impl Check {
         let report = library.check();
         let errors = report.problems.iter().filter(|problem| problem.diagnostic.severity == Severity::Error).count();
         let warnings = report.problems.len() - errors;
-        let mut text = Vec::new();
         if self.json {
-            let json = Json { files: report.files, problems: report.problems.into_iter().map(Into::into).collect() };
-            serde_json::to_writer(&mut text, &json)?;
-            text.push(b'\n');
+            let problems = report.problems.into_iter().map(Into::into).collect();
+            output::print_json(&Json { files: report.files, problems })?;
         } else {
+            let mut text = Vec::new();
             for problem in &report.problems {
                 let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
                 let style = if *severity == Severity::Error { ERROR } else { WARNING };
@@ -68,8 +41,8 @@ impl Check {
             }
             let files = count(report.files, "file");
             writeln!(text, "{files} checked: {}, {}", count(errors, "error"), count(warnings, "warning"))?;
+            output::print(&text)?;
         }
-        output::print(&text)?;
         Ok(if errors > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }

@@ -22,8 +22,8 @@ impl Expand {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let found = library.find(&self.name);
         let unseen = match &found {
-            Lookup::Found(_) | Lookup::Broken(_) => &library.missing(),
-            Lookup::Unknown { unseen, .. } => unseen,
+            Lookup::Found(_) | Lookup::Broken(_) => library.missing(),
+            Lookup::Unknown { unseen, .. } => unseen.clone(),
         };
         for problem in unseen {
             output::warning(&problem.to_string());

@@ -18,7 +18,7 @@ pub(super) struct List {
 struct Json {
     prompts: Vec<JsonPrompt>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<super::check::JsonProblem>,
+    problems: Vec<output::JsonProblem>,
 }
 
 #[derive(Serialize)]
@@ -35,9 +35,7 @@ impl List {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let listing = library.list();
         if self.json {
-            let mut line = serde_json::to_vec(&json(listing))?;
-            line.push(b'\n');
-            output::print(&line)?;
+            output::print_json(&json(listing))?;
             return Ok(ExitCode::SUCCESS);
         }
         let rows: Vec<(String, String)> = listing

@@ -1,9 +1,11 @@
 //! How the commands speak: colors on a terminal only, columns for people, plain lines for scripts.
 //!
-//! The only place besides the transport that writes to standard output.
+//! The only place besides the transport that writes to standard output, but for the help, which clap prints.
 
+use crate::library::Problem;
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
+use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -17,6 +19,13 @@ pub(super) fn print(text: &[u8]) -> anyhow::Result<()> {
     write(anstream::stdout(), text)
 }
 
+/// Writes one line of JSON for scripts.
+pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    print_verbatim(&line)
+}
+
 /// Writes what is no one's to change, escape sequences included.
 pub(super) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
     write(std::io::stdout().lock(), text)
@@ -24,6 +33,32 @@ pub(super) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
 
 fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
     stdout.write_all(text).and_then(|()| stdout.flush()).context("standard output cannot be written")
+}
+
+/// A problem as scripts see it.
+#[derive(Debug, Serialize)]
+pub(super) struct JsonProblem {
+    severity: String,
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    message: String,
+    repair: String,
+}
+
+impl From<Problem> for JsonProblem {
+    fn from(Problem { path, diagnostic, .. }: Problem) -> Self {
+        JsonProblem {
+            severity: diagnostic.severity.to_string(),
+            file: path.display().to_string(),
+            line: diagnostic.position.map(|position| position.line),
+            column: diagnostic.position.map(|position| position.column),
+            message: diagnostic.message,
+            repair: diagnostic.repair,
+        }
+    }
 }
 
 /// The width of the terminal that standard output is, in columns; `None` where it is none.

@@ -2,7 +2,8 @@
 
 use super::{Library, Names, Problem};
 use crate::prompt::Prompt;
-use crate::wording::{alternatives, distance, named, quoted};
+use crate::suggestion::distance;
+use crate::wording::{alternatives, named, quoted};
 use std::fmt;
 use unicode_normalization::UnicodeNormalization;
 
@@ -65,20 +66,15 @@ impl fmt::Display for Unknown {
         match self {
             Unknown::NoSuchPrompt { command, closest } => {
                 write!(f, "no prompt named {}", quoted(command))?;
-                if !closest.is_empty() {
-                    let closest: Vec<&str> = closest.iter().map(String::as_str).collect();
-                    write!(f, "; did you mean {}?", alternatives(&closest))?;
-                }
-                Ok(())
+                if closest.is_empty() { Ok(()) } else { write!(f, "; did you mean {}?", alternatives(closest)) }
             }
             Unknown::Ambiguous { command, fitting } => {
-                let fitting: Vec<&str> = fitting.iter().map(String::as_str).collect();
-                write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(&fitting))
+                write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(fitting))
             }
             Unknown::WithText { name, text } => {
                 write!(f, "the command is {} alone; what follows it ({}) is its input", named(name), quoted(text))
             }
-            Unknown::Empty => f.write_str("the command is empty, where the name of a prompt should be"),
+            Unknown::Empty => f.write_str("the command is empty; it must be the name of a prompt"),
             Unknown::NotACommand { command, kind } => {
                 write!(f, "{} looks like {kind}, not like a command", quoted(command))
             }
@@ -93,9 +89,13 @@ impl Library {
     /// letter case and `:` for `/` are overlooked where exactly one prompt fits.
     pub fn find(&self, command: &str) -> Lookup {
         let stripped = strip(command);
-        let exact = [command, stripped].into_iter().find_map(|name| self.get(name));
-        let exact = exact.or_else(|| stripped.contains(':').then(|| self.get(&stripped.replace(':', "/")))?);
-        match exact {
+        let mut spellings = vec![command, stripped];
+        spellings.dedup();
+        let with_slashes = stripped.replace(':', "/");
+        if with_slashes != stripped {
+            spellings.push(&with_slashes);
+        }
+        match spellings.into_iter().find_map(|name| self.get(name)) {
             Some(Ok(prompt)) => Lookup::Found(Box::new(prompt)),
             Some(Err(problem)) => Lookup::Broken(problem),
             None => self.look_further(command),
@@ -123,10 +123,10 @@ impl Library {
         let tidied = tidied(&folded);
         let why = if let Some(name) = names.iter().find(|name| fold(name) == tidied) {
             Unknown::NoSuchPrompt { command: command.to_owned(), closest: vec![name.clone()] }
-        } else if let Some(kind) = not_a_command(command) {
-            Unknown::NotACommand { command: command.to_owned(), kind }
         } else if let Some((name, text)) = with_text(command, &names) {
             Unknown::WithText { name, text }
+        } else if let Some(kind) = not_a_command(command) {
+            Unknown::NotACommand { command: command.to_owned(), kind }
         } else {
             Unknown::NoSuchPrompt { command: command.to_owned(), closest: closest(&folded, &names) }
         };

@@ -1,11 +1,10 @@
-//! What is wrong at one spot of one prompt file, and how to repair it. It does not know the file's name: that is
-//! added by [`Problem`](crate::library::Problem).
+//! What is wrong at one spot of one prompt file, and how to repair it. It does not know the file's name: whoever
+//! read the file adds it.
 
 use std::fmt;
 
 /// How much a [`Diagnostic`] matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The file is not a prompt because of it.
     Error,

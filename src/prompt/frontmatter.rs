@@ -12,7 +12,8 @@ mod yaml;
 
 use super::arguments::{Argument, MAX_ARGUMENT_NAME, MAX_ARGUMENTS};
 use super::diagnostic::{Diagnostic, Position};
-use crate::wording::{closest, quoted};
+use crate::suggestion::closest;
+use crate::wording::quoted;
 use entries::{Entries, Entry, Item};
 use gray_matter::Pod;
 use std::collections::HashMap;

@@ -2,7 +2,8 @@
 
 use super::diagnostic::{Diagnostic, Positions};
 use super::{INPUT, Prompt};
-use crate::wording::{alternatives, closest, named, quoted};
+use crate::suggestion::closest;
+use crate::wording::{all_of, named, quoted};
 use std::collections::HashMap;
 
 /// From here on a client may cut the middle out of an expansion, in characters: Codex shows its model 40,000 of what
@@ -127,7 +128,7 @@ fn unused_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
         let places: Vec<String> = unused.iter().map(|name| format!("{{{{{name}}}}}")).collect();
         warnings.push(Diagnostic::warning(
             None,
-            format!("declared but not used in the body: {}", alternatives(&unused).replace(" or ", " and ")),
+            format!("declared but not used in the body: {}", all_of(&unused)),
             format!("write `{}` where the text belongs, or drop the declaration", places.join("`, `")),
         ));
     }

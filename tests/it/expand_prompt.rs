@@ -125,20 +125,36 @@ fn an_unknown_prompt_offers_the_closest_names_and_says_how_to_go_on() {
     assert_eq!(
         client.expand("xyzzy", "").error(),
         "No prompt named `xyzzy`. If it was meant as a command, tell the user which commands there are; if not, answer \
-         the message as it stands. The commands now are :git/commit, :research, :summarize."
+         the message as it stands. Available commands: :git/commit, :research, :summarize."
     );
     for empty in ["", " ", ":"] {
         assert_eq!(
             client.expand(empty, "x").error(),
-            "The command is empty, where the name of a prompt should be. The commands now are :git/commit, :research, \
+            "The command is empty; it must be the name of a prompt. Available commands: :git/commit, :research, \
              :summarize."
         );
     }
     assert_eq!(
         client.expand("research solar cells", "").error(),
         "The command is `research` alone; what follows it (`solar cells`) is its input. Call expand_prompt again with the \
-         two apart."
+         name as `command`, and the rest as `input`."
     );
+}
+
+#[test]
+fn a_command_with_its_text_in_one_is_a_command_whatever_the_text_is() {
+    let mut client = Client::new().prompt("git/commit.md", "C").prompt("research.md", "R");
+    for (command, name, text) in [
+        ("research https://example.com/x", "research", "https://example.com/x"),
+        (":research   std::vec ", "research", "std::vec"),
+        ("research src\\main.rs", "research", "src\\main.rs"),
+        ("git:commit 10:30", "git/commit", "10:30"),
+        ("Research :smile:", "research", ":smile:"),
+    ] {
+        let said = format!("The command is `{name}` alone; what follows it (`{text}`) is its input. ");
+        let error = client.expand(command, "").error();
+        assert!(error.starts_with(&said), "{error}");
+    }
 }
 
 #[test]
@@ -161,7 +177,7 @@ fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
     }
     // But a prompt that has such a name is one.
     client = Client::new().prompt("10.md", "Ten.");
-    client.expand(":10:", "").error();
+    assert!(client.expand(":10:", "").error().starts_with("No prompt named `:10:`; did you mean `10`?"));
     client.expand("10", "").text("Ten.");
 }
 
@@ -249,7 +265,7 @@ fn an_accent_is_the_same_however_it_is_written() {
 fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).stderr(None);
     let error = client.expand("research", "").error();
-    let tell = "\nTell the user that some prompts cannot be seen:\n";
+    let tell = " Tell the user that some prompts cannot be seen:\n";
     assert!(error.contains(tell), "{error}");
     assert!(
         error

@@ -23,7 +23,7 @@ async fn converse(client: Rmcp) {
         assert_eq!(tool.annotations.as_ref().unwrap().read_only_hint, Some(true));
         assert!(tool.output_schema.is_some() && tool.title.is_some());
     }
-    assert!(tools[1].description.as_ref().unwrap().ends_with("The commands now are :research."));
+    assert!(tools[1].description.as_ref().unwrap().ends_with("Available commands: :research."));
 
     let listed = client.call_tool(CallToolRequestParams::new("list_prompts")).await.unwrap();
     let listed = serde_json::to_value(listed).unwrap();

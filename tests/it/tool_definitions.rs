@@ -52,7 +52,7 @@ fn the_description_of_expand_prompt_names_own_commands_before_shipped_ones() {
     let mut client =
         Client::new().prompt("zebra.md", "Z").prompt("test.md", "Mine.").arguments(["--prompts", "prompts"]);
     let description = description(&mut client);
-    let names = description.split("The commands now are ").nth(1).unwrap();
+    let names = description.split("Available commands: ").nth(1).unwrap();
     assert_eq!(
         names,
         ":test, :zebra, :commit, :critique, :debug, :decide, :explain, :plan, :refactor, :research, :review, :rewrite, \
@@ -63,9 +63,9 @@ fn the_description_of_expand_prompt_names_own_commands_before_shipped_ones() {
 #[test]
 fn a_new_file_is_in_the_very_next_description() {
     let mut client = Client::new();
-    assert!(description(&mut client).ends_with("There are no commands now; list_prompts tells when there are."));
+    assert!(description(&mut client).ends_with("There are no commands yet."));
     client.write("new.md", "N");
-    assert!(description(&mut client).ends_with("The commands now are :new."));
+    assert!(description(&mut client).ends_with("Available commands: :new."));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn many_names_stay_within_2_kib() {
     }
     let description = description(&mut client);
     assert!(description.chars().count() < 4096);
-    let names = description.split("The commands now are ").nth(1).unwrap();
+    let names = description.split("Available commands: ").nth(1).unwrap();
     assert!(names.len() <= 2048 && names.starts_with(":prompt-0000, :prompt-0001, "), "{names}");
     assert!(names.ends_with(" more, which list_prompts names."), "{names}");
 }

@@ -73,9 +73,9 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
             )));
         }
         Lookup::Unknown { why, unseen } => {
-            let next = what_next(&why, library);
-            let unseen = cannot_be_seen(&unseen);
-            return Err(ToolError::Execution(format!("{}{next}{unseen}", capitalized(&why.to_string()))));
+            let sentences = [sentence(&why.to_string()), what_next(&why, library), cannot_be_seen(&unseen)];
+            let said = sentences.iter().filter(|sentence| !sentence.is_empty());
+            return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
     let prompt = prompt.expand(&input).map_err(|error| {
@@ -84,45 +84,50 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
     Ok(to_raw_value(&Output { prompt })?)
 }
 
-/// What a model should do about a command that is none.
+/// What a model should do about a command that is none, in sentences.
 fn what_next(unknown: &Unknown, library: &Library) -> String {
     match unknown {
         Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
-            ". If it was meant as a command, tell the user which commands there are; if not, answer the message as it \
+            "If it was meant as a command, tell the user which commands there are; if not, answer the message as it \
              stands. {}",
             commands(&library.names(), NAMES_IN_ERROR)
         ),
-        Unknown::NoSuchPrompt { .. } => " If one of these is clearly meant, call expand_prompt again with that name and \
+        Unknown::NoSuchPrompt { .. } => "If one of these is clearly meant, call expand_prompt again with that name and \
                                          the same input; else ask the user. list_prompts lists all names. If it was not \
                                          meant as a command, answer the message as it stands."
             .to_owned(),
-        Unknown::Ambiguous { .. } => " Call expand_prompt again with the exact name; ask the user if it is not clear which \
+        Unknown::Ambiguous { .. } => "Call expand_prompt again with the exact name; ask the user if it is not clear which \
                                       one is meant."
             .to_owned(),
-        Unknown::WithText { .. } => ". Call expand_prompt again with the two apart.".to_owned(),
-        Unknown::Empty => format!(". {}", commands(&library.names(), NAMES_IN_ERROR)),
-        Unknown::NotACommand { .. } => ". There is nothing to expand: answer the message as it stands.".to_owned(),
+        Unknown::WithText { .. } => {
+            "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
+        }
+        Unknown::Empty => commands(&library.names(), NAMES_IN_ERROR),
+        Unknown::NotACommand { .. } => "There is nothing to expand: answer the message as it stands.".to_owned(),
     }
 }
 
 /// What the user should know of the places where the prompt may be after all.
 fn cannot_be_seen(unseen: &[Problem]) -> String {
     let places: String = unseen.iter().take(UNSEEN_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
-    if places.is_empty() { places } else { format!("\nTell the user that some prompts cannot be seen:{places}") }
+    if places.is_empty() { places } else { format!("Tell the user that some prompts cannot be seen:{places}") }
 }
 
-fn capitalized(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+/// A clause with a capital letter and a final stop.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let stop = if clause.ends_with('?') { "" } else { "." };
+    format!("{}{}{stop}", first.collect::<String>(), letters.as_str())
 }
 
 /// The sentence that names the commands: the user's own before the shipped ones, as many as `budget` bytes allow.
 fn commands(names: &Names, budget: usize) -> String {
     let total = names.own.len() + names.builtin.len();
     if total == 0 {
-        return "There are no commands now; list_prompts tells when there are.".to_owned();
+        return "There are no commands yet.".to_owned();
     }
-    let mut sentence = String::from("The commands now are ");
+    let mut sentence = String::from("Available commands: ");
     let more = |left: usize| format!(" and {left} more, which list_prompts names.");
     for (index, name) in names.own.iter().chain(&names.builtin).enumerate() {
         let separator = if index == 0 { "" } else { ", " };
@@ -150,18 +155,15 @@ mod tests {
             builtin: vec!["research".into(), "test".into()],
             ..Names::default()
         };
-        assert_eq!(commands(&names(1), NAMES_BUDGET), "The commands now are :own-0000, :research, :test.");
+        assert_eq!(commands(&names(1), NAMES_BUDGET), "Available commands: :own-0000, :research, :test.");
         let many = commands(&names(5000), NAMES_BUDGET);
-        assert!(many.starts_with("The commands now are :own-0000, :own-0001, "), "{many}");
+        assert!(many.starts_with("Available commands: :own-0000, :own-0001, "), "{many}");
         assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
-        let shown = many.matches(':').count();
+        let shown = many.matches(" :").count();
         assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
         let long = Names { own: vec!["x".repeat(1000); 3], ..Names::default() };
         assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
-        assert_eq!(
-            commands(&Names::default(), NAMES_BUDGET),
-            "There are no commands now; list_prompts tells when there are."
-        );
+        assert_eq!(commands(&Names::default(), NAMES_BUDGET), "There are no commands yet.");
     }
 
     #[test]
