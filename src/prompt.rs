@@ -10,12 +10,12 @@ mod lint;
 mod markdown;
 mod template;
 
-pub use arguments::{Argument, MAX_ARGUMENT_NAME, MAX_ARGUMENTS, SeveralArguments};
+pub use arguments::{Argument, MAX_ARGUMENTS};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use frontmatter::MAX_FRONTMATTER;
-pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, TooLong, Values};
+pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, Values};
 
-use crate::wording::quoted;
+use crate::wording::all_of;
 use std::fmt;
 
 /// The longest prompt file, in bytes: 4 MiB.
@@ -38,20 +38,42 @@ pub struct Prompt {
     slips: Vec<Diagnostic>,
 }
 
-/// Why an expansion failed.
+/// Why an expansion failed. Its `Display` is a clause whose subject is the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpandError {
+    /// There is no input, and arguments need one.
+    Missing {
+        /// The arguments, in the order of their declaration.
+        names: Vec<String>,
+    },
     /// The input would have to be divided among several arguments.
-    SeveralArguments(SeveralArguments),
-    /// The result would be too long.
-    TooLong(TooLong),
+    SeveralArguments {
+        /// The declared names, in order.
+        names: Vec<String>,
+    },
+    /// The result would be longer than [`MAX_EXPANSION`].
+    TooLong {
+        /// How many bytes it would have.
+        length: usize,
+    },
 }
 
 impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ExpandError::SeveralArguments(error) => error.fmt(f),
-            ExpandError::TooLong(error) => error.fmt(f),
+            ExpandError::Missing { names } => {
+                write!(f, "it needs a text for {}; write the text behind the command", all_of(names))
+            }
+            ExpandError::SeveralArguments { names } => write!(
+                f,
+                "it declares {} arguments ({}), and this version cannot divide one input among them; write \
+                 `{{{{input}}}}` in the file where the whole text belongs, or declare one argument only",
+                names.len(),
+                all_of(names)
+            ),
+            ExpandError::TooLong { length } => {
+                write!(f, "it would become {length} bytes long, the limit is {MAX_EXPANSION}; shorten the input")
+            }
         }
     }
 }
@@ -66,7 +88,8 @@ impl Prompt {
     ///
     /// # Errors
     /// The file cannot be a prompt: longer than [`MAX_FILE`], not UTF-8, a frontmatter that is never closed, longer
-    /// than [`MAX_FRONTMATTER`], or growing beyond measure through YAML aliases.
+    /// than [`MAX_FRONTMATTER`], growing beyond measure through YAML aliases, or declaring more than
+    /// [`MAX_ARGUMENTS`].
     pub fn parse(name: impl Into<String>, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
         if bytes.len() > MAX_FILE {
             return Err(too_large(bytes.len() as u64));
@@ -75,12 +98,12 @@ impl Prompt {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut slips = Vec::new();
         let split = frontmatter::split(text)?;
-        let (frontmatter, body, body_line) = match split.header {
+        let (frontmatter, body, body_line) = match split.yaml {
             None => {
-                slips.extend(missed_frontmatter(text));
+                slips.extend(frontmatter::missed(text));
                 (Default::default(), text, 1)
             }
-            Some(header) => match frontmatter::read(header, &mut slips)? {
+            Some(yaml) => match frontmatter::read(yaml, &mut slips)? {
                 Some(frontmatter) => (frontmatter, split.body, split.body_line),
                 None => {
                     slips.push(Diagnostic::warning(
@@ -127,8 +150,7 @@ impl Prompt {
     pub fn expand(&self, input: &str) -> Result<String, ExpandError> {
         let is_declared = |name: &str| self.arguments.iter().any(|argument| argument.name == name);
         let uses_any = self.template.placeholders().any(|placeholder| is_declared(&placeholder.name));
-        let values = arguments::bind(&self.arguments, uses_any, input).map_err(ExpandError::SeveralArguments)?;
-        self.template.expand(&values).map_err(ExpandError::TooLong)
+        self.template.expand(&arguments::bind(&self.arguments, uses_any, input)?)
     }
 
     /// Everything about the file that works, but perhaps not as its author thinks: what was read leniently, and what
@@ -158,30 +180,6 @@ fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
         if is_utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 from here on" },
         "save it with the encoding UTF-8",
     )
-}
-
-/// A frontmatter that does not begin in line 1, or with another line than `---`, is none.
-fn missed_frontmatter(text: &str) -> Option<Diagnostic> {
-    let late = text.trim_start();
-    let position = Some(Position::in_text(text, text.len() - late.len(), 1));
-    if late.len() < text.len()
-        && let Some(header) = frontmatter::split(late).ok()?.header
-    {
-        frontmatter::read(header, &mut Vec::new()).ok()??;
-        return Some(Diagnostic::warning(
-            position,
-            "a frontmatter that does not begin with the file is part of the prompt's text",
-            "delete the blanks and blank lines before the first `---`",
-        ));
-    }
-    let first = late.lines().next()?;
-    (frontmatter::is_almost_fence(first) || first.starts_with("---") || first.trim() == "+++").then(|| {
-        Diagnostic::warning(
-            position,
-            format!("the line {} opens no frontmatter, and is part of the prompt's text", quoted(first)),
-            "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
-        )
-    })
 }
 
 /// The body without the blank lines at its two ends, and how many were dropped at the beginning.

@@ -2,7 +2,7 @@
 //!
 //! The only file that names gray_matter, which reads the YAML. The two `---` lines are found here, and the body is a
 //! slice of the original text, because gray_matter 0.3.2 drops the body of a file of three bytes or fewer, the last
-//! newline and every CR, overlooks a header behind a BOM, and takes an unclosed header for body.
+//! newline and every CR, overlooks a frontmatter behind a BOM, and takes an unclosed one for body.
 //!
 //! The reading is strict YAML first. What a strict reader refuses is read again, entry by entry ([`entries`]), so that
 //! a slip in one entry costs no other. Nothing here fails on a slip; it is reported, with its repair.
@@ -10,7 +10,7 @@
 mod entries;
 mod yaml;
 
-use super::arguments::{Argument, MAX_ARGUMENT_NAME, MAX_ARGUMENTS};
+use super::arguments::{Argument, MAX_ARGUMENTS};
 use super::diagnostic::{Diagnostic, Position};
 use crate::suggestion::closest;
 use crate::wording::quoted;
@@ -25,7 +25,7 @@ pub const MAX_FRONTMATTER: usize = 64 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Split<'t> {
     /// What stands between the lines; it begins in line 2. `None` where line 1 is no `---`.
-    pub(super) header: Option<&'t str>,
+    pub(super) yaml: Option<&'t str>,
     /// What follows them.
     pub(super) body: &'t str,
     /// The line that the body begins in, from 1.
@@ -43,24 +43,24 @@ pub(super) struct Frontmatter {
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, blanks after them allowed.
 ///
 /// # Errors
-/// The header is never closed, or it is longer than [`MAX_FRONTMATTER`].
+/// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
 pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     let mut lines = text.split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
-        return Ok(Split { header: None, body: text, body_line: 1 });
+        return Ok(Split { yaml: None, body: text, body_line: 1 });
     };
     let mut end = opening.len();
     for (count, line) in lines.enumerate() {
         if is_fence(line) {
-            let header = &text[opening.len()..end];
-            if header.len() > MAX_FRONTMATTER {
+            let yaml = &text[opening.len()..end];
+            if yaml.len() > MAX_FRONTMATTER {
                 return Err(Diagnostic::error(
                     Some(Position::START),
-                    format!("the frontmatter is {} bytes long, the limit is {MAX_FRONTMATTER}", header.len()),
+                    format!("the frontmatter is {} bytes long, the limit is {MAX_FRONTMATTER}", yaml.len()),
                     "move what is not `title`, `description` or `arguments` into the body",
                 ));
             }
-            return Ok(Split { header: Some(header), body: &text[end + line.len()..], body_line: count + 3 });
+            return Ok(Split { yaml: Some(yaml), body: &text[end + line.len()..], body_line: count + 3 });
         }
         end += line.len();
     }
@@ -83,27 +83,51 @@ fn is_fence(line: &str) -> bool {
 }
 
 /// A line that is no fence, but was perhaps meant as one: indented, too long or too short, of other dashes or dots.
-pub(super) fn is_almost_fence(line: &str) -> bool {
+fn is_almost_fence(line: &str) -> bool {
     let mark = line.trim();
     let letters = mark.chars().count();
     !is_fence(line) && (letters >= 2 || mark == "—") && (mark == "..." || mark.chars().all(|dash| "-–—".contains(dash)))
 }
 
-/// The keys of a header that mean something to us, and of one of its arguments.
+/// In a text that has no frontmatter: what was perhaps meant as one, but does not begin in line 1, or not with `---`.
+pub(super) fn missed(text: &str) -> Option<Diagnostic> {
+    let late = text.trim_start();
+    let position = Some(Position::in_text(text, text.len() - late.len(), 1));
+    if late.len() < text.len()
+        && let Some(yaml) = split(late).ok()?.yaml
+    {
+        read(yaml, &mut Vec::new()).ok()??;
+        return Some(Diagnostic::warning(
+            position,
+            "a frontmatter that does not begin with the file is part of the prompt's text",
+            "delete the blanks and blank lines before the first `---`",
+        ));
+    }
+    let first = late.lines().next()?;
+    (is_almost_fence(first) || first.starts_with("---") || first.trim() == "+++").then(|| {
+        Diagnostic::warning(
+            position,
+            format!("the line {} opens no frontmatter, and is part of the prompt's text", quoted(first)),
+            "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
+        )
+    })
+}
+
+/// The keys of a frontmatter that mean something to us, and of one of its arguments.
 const KEYS: [&str; 3] = ["title", "description", "arguments"];
 const ARGUMENT_KEYS: [&str; 4] = ["name", "description", "required", "default"];
 
-/// Reads a header, whose first line is line 2 of the file. What was not as it should be is added to `found`.
+/// Reads a frontmatter, whose first line is line 2 of the file. What was not as it should be is added to `found`.
 ///
 /// `None`: no line of it is a `key: value`, so it is no frontmatter but text between two rules.
 ///
 /// # Errors
-/// The YAML would grow beyond all measure through its aliases.
-pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
+/// The YAML would grow beyond all measure through its aliases, or there are more than [`MAX_ARGUMENTS`].
+pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
     const FIRST_LINE: usize = 2;
     let mut reader = Reader { found, budget: yaml::Budget::default() };
-    let lines = entries::of(header, FIRST_LINE, &KEYS);
-    let loaded = if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(header, FIRST_LINE, &mut reader.budget) };
+    let lines = entries::of(yaml, FIRST_LINE, &KEYS);
+    let loaded = if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(yaml, FIRST_LINE, &mut reader.budget) };
     let values = match loaded {
         Ok(Pod::Hash(map)) => map,
         Ok(Pod::Null) => return Ok(Some(Frontmatter::default())),
@@ -120,7 +144,7 @@ pub(super) fn read(header: &str, found: &mut Vec<Diagnostic>) -> Result<Option<F
     Ok(Some(Frontmatter {
         title: reader.text(&mut map, "title"),
         description: reader.text(&mut map, "description"),
-        arguments: reader.arguments(&mut map),
+        arguments: reader.arguments(&mut map)?,
     }))
 }
 
@@ -147,7 +171,7 @@ impl ReadMap<'_> {
     }
 }
 
-/// What the reading of one header has found so far, and what is left of the measure for its aliases.
+/// What the reading of one frontmatter has found so far, and what is left of the measure for its aliases.
 struct Reader<'f> {
     found: &'f mut Vec<Diagnostic>,
     budget: yaml::Budget,
@@ -263,12 +287,12 @@ impl Reader<'_> {
     }
 
     /// `arguments` as a list of maps, or, more shortly, of names.
-    fn arguments(&mut self, map: &mut ReadMap<'_>) -> Vec<Argument> {
+    fn arguments(&mut self, map: &mut ReadMap<'_>) -> Result<Vec<Argument>, Diagnostic> {
         let position = map.position("arguments");
         let items = map.lines.get("arguments").map(Entry::items).unwrap_or_default();
         const AS_A_LIST: &str = "write one line `  - name: …` for each argument below `arguments:`";
         let values = match map.values.remove("arguments").unwrap_or(Pod::Null) {
-            Pod::Null => return Vec::new(),
+            Pod::Null => return Ok(Vec::new()),
             Pod::Array(values) => values,
             Pod::String(text) => {
                 self.warn(position, "`arguments` is not a list; its words are read as names", AS_A_LIST);
@@ -277,7 +301,7 @@ impl Reader<'_> {
             }
             Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Hash(_) => {
                 self.warn(position, "`arguments` is not a list, and is left out", AS_A_LIST);
-                return Vec::new();
+                return Ok(Vec::new());
             }
         };
         let mut arguments: Vec<Argument> = Vec::new();
@@ -288,23 +312,18 @@ impl Reader<'_> {
             let argument = self.argument(value, item, position);
             if argument.name.is_empty() {
                 let message = format!("argument {} has no usable name, and is left out", index + 1);
-                self.warn(
-                    position,
-                    message,
-                    format!("write `- name: …`, without blanks, braces or more than {MAX_ARGUMENT_NAME} letters"),
-                );
+                self.warn(position, message, "write `- name: …`, with a name without spaces or braces");
             } else if arguments.iter().any(|earlier| earlier.name == argument.name) {
                 let message = format!("the argument {} is declared twice; the first is used", quoted(&argument.name));
                 self.warn(position, message, "give one of the two another name, or drop it");
             } else if arguments.len() == MAX_ARGUMENTS {
-                let message = format!("more than {MAX_ARGUMENTS} arguments are declared; the rest is left out");
-                self.warn(position, message, "declare fewer, or take them all as `{{input}}`");
-                break;
+                let message = format!("more than {MAX_ARGUMENTS} arguments are declared");
+                return Err(Diagnostic::error(position, message, "declare fewer, or take them all as `{{input}}`"));
             } else {
                 arguments.push(argument);
             }
         }
-        arguments
+        Ok(arguments)
     }
 
     /// One argument; its name is empty where there is none that can be used.
@@ -312,10 +331,8 @@ impl Reader<'_> {
         let (text, line) = item.map_or(("", 1), |item| (&item.text, item.position.line));
         let lines = entries::of(text, line, &ARGUMENT_KEYS);
         self.lint(&lines, &ARGUMENT_KEYS);
-        let usable = |name: &String| {
-            let letters = |letter: char| !letter.is_whitespace() && !letter.is_control() && !"{}<>".contains(letter);
-            name.chars().count() <= MAX_ARGUMENT_NAME && name.chars().all(letters)
-        };
+        let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
+        let usable = |name: &String| !name.contains(forbidden);
         let Pod::Hash(values) = value else {
             let name = scalar_text(&value).map(|name| name.trim().to_owned()).filter(usable).unwrap_or_default();
             return Argument { name, ..Argument::default() };
@@ -402,35 +419,35 @@ mod tests {
 
         #[test]
         fn plain_lines_are_to_yaml_what_they_are_to_us(lines in prop::collection::vec(line(), 1..4)) {
-            let header = lines.join("\n") + "\n";
-            let entries = entries::of(&header, 2, &KEYS);
+            let frontmatter = lines.join("\n") + "\n";
+            let entries = entries::of(&frontmatter, 2, &KEYS);
             if !entries.are_plain() {
                 return Ok(());
             }
-            match (plain(&entries), yaml::load(&header, 2, &mut yaml::Budget::default())) {
+            match (plain(&entries), yaml::load(&frontmatter, 2, &mut yaml::Budget::default())) {
                 (Pod::Hash(plain), Ok(Pod::Hash(yaml))) => {
                     for (key, value) in &yaml {
-                        prop_assert!(!matches!(value, Pod::Array(_) | Pod::Hash(_)), "{} in {:?}", key, header);
-                        prop_assert_eq!(plain.get(key).map(as_text), Some(as_text(value)), "{} in {:?}", key, header);
+                        prop_assert!(!matches!(value, Pod::Array(_) | Pod::Hash(_)), "{} in {:?}", key, frontmatter);
+                        prop_assert_eq!(plain.get(key).map(as_text), Some(as_text(value)), "{} in {:?}", key, frontmatter);
                     }
-                    prop_assert_eq!(plain.len(), yaml.len(), "{:?}", header);
+                    prop_assert_eq!(plain.len(), yaml.len(), "{:?}", frontmatter);
                 }
-                (plain, yaml) => prop_assert_eq!(Ok(plain), yaml, "{:?}", header),
+                (plain, yaml) => prop_assert_eq!(Ok(plain), yaml, "{:?}", frontmatter),
             }
         }
     }
 
     #[test]
-    fn the_usual_header_is_plain_and_a_slip_is_not() {
-        let is_plain = |header: &str| entries::of(header, 2, &KEYS).are_plain();
+    fn the_usual_frontmatter_is_plain_and_a_slip_is_not() {
+        let is_plain = |frontmatter: &str| entries::of(frontmatter, 2, &KEYS).are_plain();
         assert!(is_plain(
             "title: Code review\ndescription: Review a change, and get its defects; ranked (worst first).\n"
         ));
         assert!(is_plain("# A note\n\nname: x\r\ntags:\n".replace('\r', "").as_str()));
-        for header in
+        for frontmatter in
             ["a: b: c\n", "a: [b]\n", "a: b #c\n", "a: null\n", "a: 1.10\n", "a: b\na: c\n", "a:\n  - b\n", "a\n"]
         {
-            assert!(!is_plain(header), "{header:?}");
+            assert!(!is_plain(frontmatter), "{frontmatter:?}");
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The body of a prompt as text and placeholders: parsed once, expanded many times.
 //!
-//! It never trims, escapes or executes anything, and never looks at a value: the rules are 1 to 4 of the product's
-//! "Expansion".
+//! 1. `{{input}}` and `<<input>>`, spaces inside allowed, are placeholders; every one is replaced by the input.
+//! 2. So are `{{name}}` and `<<name>>` of a declared argument, by its value. All else in braces or angle brackets stays
+//!    as it is. A backslash before a placeholder makes it text, and is dropped.
+//! 3. There is one pass. A value is never looked at; nothing is escaped, trimmed or executed.
+//! 4. A body without a placeholder is followed by two newlines and the input, unless the input is empty.
 
+use super::ExpandError;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::Range;
 
 /// The name of the placeholder that every template may use.
@@ -46,26 +49,10 @@ pub struct Values<'v> {
     pub arguments: Vec<(&'v str, &'v str)>,
 }
 
-/// The expansion would be longer than [`MAX_EXPANSION`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong {
-    /// How many bytes it would have had.
-    pub length: usize,
-}
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the expansion would be {} bytes long, the limit is {MAX_EXPANSION}", self.length)
-    }
-}
-
-impl std::error::Error for TooLong {}
-
 impl Template {
     /// Splits `body` at `{{input}}`, `<<input>>` and, in the same two forms, each of the `arguments`' names.
     ///
-    /// A name has no blanks, braces or angle brackets. Blanks (spaces and tabs) may stand inside the braces. A backslash before a placeholder makes it text, and is
-    /// dropped. All else in braces stays as written.
+    /// A name has no spaces, braces or angle brackets.
     pub fn parse<'n>(body: impl Into<String>, arguments: impl IntoIterator<Item = &'n str>) -> Template {
         let body = body.into();
         let names: BTreeSet<&str> = std::iter::once(INPUT).chain(arguments).collect();
@@ -112,12 +99,11 @@ impl Template {
 
     /// Puts the values in place of the placeholders, in one pass: a value is never scanned.
     ///
-    /// A template without a placeholder is followed by a blank line and the input, unless the input is empty. A
-    /// placeholder whose name has no value gets the empty text.
+    /// A placeholder whose name has no value gets the empty text.
     ///
     /// # Errors
-    /// [`TooLong`] where the result would be longer than [`MAX_EXPANSION`]; nothing is allocated then.
-    pub fn expand(&self, values: &Values<'_>) -> Result<String, TooLong> {
+    /// [`ExpandError::TooLong`], before anything is allocated.
+    pub fn expand(&self, values: &Values<'_>) -> Result<String, ExpandError> {
         let appended = if self.placeholders().next().is_none() && !values.input.is_empty() {
             ["\n\n", values.input]
         } else {
@@ -126,7 +112,7 @@ impl Template {
         let pieces = || self.parts.iter().map(|part| self.piece(part, values)).chain(appended);
         let length = pieces().map(str::len).fold(0, usize::saturating_add);
         if length > MAX_EXPANSION {
-            return Err(TooLong { length });
+            return Err(ExpandError::TooLong { length });
         }
         let mut text = String::with_capacity(length);
         text.extend(pieces());
@@ -246,7 +232,7 @@ mod tests {
         let template = Template::parse("{{input}}".repeat(1000), []);
         let input = "x".repeat(1024 * 1024);
         let error = template.expand(&Values { input: &input, arguments: vec![] }).unwrap_err();
-        assert_eq!(error, TooLong { length: 1000 * 1024 * 1024 });
+        assert_eq!(error, ExpandError::TooLong { length: 1000 * 1024 * 1024 });
     }
 
     /// Texts in which braces, backslashes and names are frequent.

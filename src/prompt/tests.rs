@@ -16,12 +16,12 @@ fn check(file: &str, description: &str, body: &str) {
 
 /// The file is read without an error, with this description, body `B` and exactly these warnings.
 #[track_caller]
-fn slip(header: &str, description: &str, warnings: &[&str]) {
-    let prompt = parse(&format!("---\n{header}\n---\nB {{{{input}}}}\n"));
-    assert_eq!(prompt.description().unwrap_or_default(), description, "{header:?}");
-    assert_eq!(prompt.template.body(), "B {{input}}", "{header:?}");
+fn slip(frontmatter: &str, description: &str, warnings: &[&str]) {
+    let prompt = parse(&format!("---\n{frontmatter}\n---\nB {{{{input}}}}\n"));
+    assert_eq!(prompt.description().unwrap_or_default(), description, "{frontmatter:?}");
+    assert_eq!(prompt.template.body(), "B {{input}}", "{frontmatter:?}");
     let shown: Vec<String> = prompt.warnings().iter().map(shown).collect();
-    assert_eq!(shown, warnings, "{header:?}");
+    assert_eq!(shown, warnings, "{frontmatter:?}");
 }
 
 #[track_caller]
@@ -93,13 +93,13 @@ fn gray_matter_edge_the_last_newline_and_every_cr_are_ours_to_decide() {
 }
 
 #[test]
-fn gray_matter_edge_a_bom_does_not_hide_the_header() {
+fn gray_matter_edge_a_bom_does_not_hide_the_frontmatter() {
     let prompt = parse("\u{feff}---\r\ntitle: T\r\n---\r\nBody");
     assert_eq!((prompt.title().as_deref(), prompt.template.body()), (Some("T"), "Body"));
 }
 
 #[test]
-fn gray_matter_edge_an_unclosed_header_is_a_problem_not_a_body() {
+fn gray_matter_edge_an_unclosed_frontmatter_is_a_problem_not_a_body() {
     let repair = "or write the rule in line 1 as `***` if no frontmatter is meant";
     let message = "the frontmatter that line 1 opens with `---` is never closed";
     let unclosed = |last| format!("1:1: {message}; add a line `---` after line {last}, {repair}");
@@ -169,8 +169,8 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
            write `description: \"*bold* claim\"`"],
     );
     for mark in ["@team", "`code` first", "%d of them", "- dash", "> 5 things", "|pipe", "? what", ", what", "*"] {
-        let header = format!("title: T\ndescription: {mark}");
-        let prompt = parse(&format!("---\n{header}\n---\nB\n"));
+        let frontmatter = format!("title: T\ndescription: {mark}");
+        let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
         assert_eq!(prompt.description().as_deref(), Some(mark));
         assert_eq!(prompt.title().as_deref(), Some("T"));
         assert_eq!(prompt.warnings()[0].position, Some(Position { line: 3, column: 14 }), "{mark}");
@@ -337,8 +337,8 @@ fn scalars_are_the_text_as_written() {
 
 #[test]
 fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
-    let names = |header: &str| {
-        let prompt = parse(&format!("---\n{header}\n---\n{{{{a}}}} {{{{b}}}}\n"));
+    let names = |frontmatter: &str| {
+        let prompt = parse(&format!("---\n{frontmatter}\n---\n{{{{a}}}} {{{{b}}}}\n"));
         let names: Vec<String> = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
         (names.join(" "), prompt.warnings().iter().map(shown).collect::<Vec<_>>())
     };
@@ -356,11 +356,11 @@ fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
     assert_eq!(
         warnings,
         [
-            "3:3: argument 1 has no usable name, and is left out; write `- name: …`, without blanks, braces or more \
-             than 64 letters",
+            "3:3: argument 1 has no usable name, and is left out; write `- name: …`, with a name without \
+             spaces or braces",
             "5:3: the argument `a` is declared twice; the first is used; give one of the two another name, or drop it",
-            "6:3: argument 4 has no usable name, and is left out; write `- name: …`, without blanks, braces or more \
-             than 64 letters",
+            "6:3: argument 4 has no usable name, and is left out; write `- name: …`, with a name without \
+             spaces or braces",
         ]
     );
     let (found, warnings) = names("arguments:\n  a: one\n  b: two");
@@ -388,8 +388,8 @@ fn twenty_thousand_brackets_are_read_leniently() {
 }
 
 #[track_caller]
-fn slip_starts(header: &str, description: &str) {
-    let prompt = parse(&format!("---\n{header}\n---\nB\n"));
+fn slip_starts(frontmatter: &str, description: &str) {
+    let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
     assert_eq!(prompt.description().as_deref(), Some(description));
     assert_eq!(prompt.title().as_deref(), Some("T"));
     assert_eq!(prompt.warnings().len(), 1);
@@ -405,9 +405,9 @@ fn a_file_that_is_no_text_or_too_large_is_a_problem() {
     assert!(
         shown(&Prompt::parse("p", &vec![b'x'; MAX_FILE + 1]).unwrap_err()).contains("4194305 bytes long, the limit")
     );
-    let header = format!("---\nx: {}\n---\nB", "y".repeat(MAX_FRONTMATTER));
+    let frontmatter = format!("---\nx: {}\n---\nB", "y".repeat(MAX_FRONTMATTER));
     problem(
-        header.as_bytes(),
+        frontmatter.as_bytes(),
         "1:1: the frontmatter is 65540 bytes long, the limit is 65536; \
          move what is not `title`, `description` or `arguments` into the body",
     );
@@ -482,7 +482,7 @@ fn other_slips_of_the_pen_are_warned_of() {
 }
 
 #[test]
-fn hostile_bodies_and_headers_cost_no_more_than_their_length() {
+fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
     // Each of these once cost the square of its length; a regression here is a test that takes minutes.
     let many = |piece: &str| piece.repeat(512 * 1024 / piece.len());
     for piece in ["{{inptu}}", "{{", "{{ ", "<<", "{{a", "\\{{input}}", "{input}}", "{{input} ", "é\n{{Input}}"] {
@@ -497,12 +497,11 @@ fn hostile_bodies_and_headers_cost_no_more_than_their_length() {
     parse(&format!("---\n{keys}---\n")).warnings();
     parse(&format!("---\n{keys}b: c: d\n---\n")).warnings();
     let arguments: String = (0..8000).map(|argument| format!("- x{argument}\n")).collect();
-    let declared = parse(&format!("---\narguments:\n{arguments}---\n{}", many("{{x99}} {{x98}")));
-    assert_eq!(declared.arguments.len(), MAX_ARGUMENTS);
-    let warned =
-        declared.warnings().iter().any(|w| shown(w).starts_with("103:1: more than 100 arguments are declared"));
-    assert!(warned);
-    declared.expand("").unwrap();
+    let many_arguments = format!("---\narguments:\n{arguments}---\n{}", many("{{x99}} {{x98}"));
+    problem(
+        many_arguments.as_bytes(),
+        "103:1: more than 100 arguments are declared; declare fewer, or take them all as `{{input}}`",
+    );
 }
 
 #[test]
@@ -515,11 +514,24 @@ fn one_declared_argument_takes_the_whole_input_or_its_default() {
 }
 
 #[test]
+fn a_required_argument_without_a_default_needs_a_text() {
+    let prompt = parse("---\narguments:\n  - name: topic\n    required: true\n---\nOn {{topic}}.");
+    assert_eq!(prompt.expand("x").unwrap(), "On x.");
+    let error = prompt.expand("").unwrap_err().to_string();
+    assert_eq!(error, "it needs a text for `topic`; write the text behind the command");
+    let with_default =
+        parse("---\narguments:\n  - name: topic\n    required: true\n    default: all\n---\nOn {{topic}}.");
+    assert_eq!(with_default.expand("").unwrap(), "On all.");
+    let two = parse("---\narguments: [{name: a, required: true}, b, {name: c, required: true}]\n---\n{{a}}{{b}}{{c}}");
+    assert!(two.expand("").unwrap_err().to_string().starts_with("it needs a text for `a` and `c`; "));
+}
+
+#[test]
 fn several_declared_arguments_are_never_filled_by_a_guess() {
     let prompt = parse("---\narguments:\n  - name: a\n    default: A\n  - name: b\n---\n{{a}}|{{b}}");
     assert_eq!(prompt.expand("").unwrap(), "A|");
     let error = prompt.expand("x y").unwrap_err().to_string();
-    assert!(error.contains("declares 2 arguments (`a`, `b`)"), "{error}");
+    assert!(error.contains("declares 2 arguments (`a` and `b`)"), "{error}");
     let only_input = parse("---\narguments: [a, b]\n---\n{{input}}");
     assert_eq!(only_input.expand("x y").unwrap(), "x y");
 }

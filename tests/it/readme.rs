@@ -173,7 +173,7 @@ fn the_line_for_every_agent_starts_a_server() {
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::MAX_BATCH;
     use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
-    use prompt_expander::prompt::{MAX_ARGUMENT_NAME, MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
+    use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
@@ -181,7 +181,7 @@ fn the_limits_are_those_of_the_program() {
     let limits = [
         ("a prompt file", mib(MAX_FILE)),
         ("its frontmatter", kib(MAX_FRONTMATTER)),
-        ("its arguments", format!("{MAX_ARGUMENTS}, each name {MAX_ARGUMENT_NAME} characters")),
+        ("its arguments", MAX_ARGUMENTS.to_string()),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (
             "a prompts directory",

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The longest line that a repair repeats, in bytes.
 const REPEATED: usize = 200;
 
-/// A map as its entries: a whole header, or one item of a list of maps.
+/// A map as its entries: a whole frontmatter, or one item of a list of maps.
 #[derive(Debug)]
 pub(super) struct Entries<'h> {
     text: &'h str,
@@ -139,7 +139,7 @@ impl<'h> Entries<'h> {
         self.entries.iter().rfind(|entry| entry.key == key)
     }
 
-    /// Whether every line is so plain that YAML cannot but read it as we do: `key: words`, each key once. Most headers
+    /// Whether every line is so plain that YAML cannot but read it as we do: `key: words`, each key once. Most frontmatters
     /// are, and reading them as YAML is most of what a prompt costs.
     pub(super) fn are_plain(&self) -> bool {
         let mut keys = BTreeSet::new();
