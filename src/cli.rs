@@ -37,7 +37,7 @@ Your prompts:
   Markdown files in the folder `prompt-expander/prompts` of your configuration
   directory (on Linux ~/.config), or in the folders that --prompts names.
   `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
-  A file of yours goes before a shipped one of the same name.";
+  A file of yours goes before a built-in prompt of the same name.";
 
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
@@ -58,7 +58,7 @@ struct PromptSource {
     /// that the folder `prompt-expander/prompts` of your configuration directory.
     #[arg(long, value_name = "DIR")]
     prompts: Vec<PathBuf>,
-    /// Leave out the prompts that ship with the program
+    /// Leave out the built-in prompts
     #[arg(long)]
     no_builtin: bool,
 }
@@ -76,8 +76,8 @@ struct WithSource<C: Args> {
 enum Command {
     /// List all prompts with their descriptions
     ///
-    /// On a terminal in columns; else one line a prompt, name and description separated by a tab. What should be a
-    /// prompt but cannot be read goes to standard error.
+    /// In columns on a terminal; otherwise one line per prompt, name and description separated by a tab. Files that
+    /// should be prompts but cannot be read are named on standard error.
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
     Expand(WithSource<expand::Expand>),

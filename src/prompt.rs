@@ -62,7 +62,7 @@ impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExpandError::Missing { names } => {
-                write!(f, "it needs a text for {}; write the text behind the command", all_of(names))
+                write!(f, "it needs a text for {}; write the text after the command", all_of(names))
             }
             ExpandError::SeveralArguments { names } => write!(
                 f,
@@ -194,7 +194,7 @@ fn without_blank_ends(body: &str) -> (&str, usize) {
         return ("", dropped);
     }
     let end = rest.trim_end().len();
-    // The last line keeps the blanks at its end.
+    // The last line keeps the spaces at its end.
     let line_end = rest[end..].find('\n').map_or(rest.len(), |newline| end + newline);
     (&rest[..line_end], dropped)
 }

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 pub(super) struct Expand {
     /// The prompt, with or without a colon: `research`, `:git/commit`
     name: String,
-    /// The text for the prompt: words are joined by one blank; `-`, or none at all while standard input is no terminal,
-    /// takes the text from there. A word that begins with `-` goes behind `--`
+    /// The text for the prompt: words are joined by one space; `-`, or no words while standard input is not a
+    /// terminal, reads it from standard input. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
 }

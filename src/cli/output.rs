@@ -77,7 +77,7 @@ pub(super) fn warning(message: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
 }
 
-/// A text as one line: every run of blanks, line ends and control characters is one blank.
+/// A text as one line: every run of whitespace and control characters is one space.
 pub(super) fn one_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || character.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")

@@ -263,7 +263,7 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
-const LEADS_NOWHERE: (&str, &str) = ("the link leads nowhere", "point it at a file that exists, or delete it");
+const LEADS_NOWHERE: (&str, &str) = ("the link is broken", "point it at a file that exists, or delete it");
 
 /// Whether an error of following a link says that there is nothing at its end.
 fn leads_nowhere(error: &io::Error) -> bool {

@@ -85,7 +85,7 @@ impl fmt::Display for Unknown {
 impl Library {
     /// Finds the prompt that `command` names, as a person types it behind a colon or a client passes it on.
     ///
-    /// The exact name is looked for first, and costs no scan. Then a leading colon, blanks around the name, another
+    /// The exact name is looked for first, and costs no scan. Then a leading colon, spaces around the name, another
     /// letter case and `:` for `/` are overlooked where exactly one prompt fits.
     pub fn find(&self, command: &str) -> Lookup {
         let stripped = strip(command);
@@ -134,7 +134,7 @@ impl Library {
     }
 }
 
-/// Without blanks around it and a colon before it.
+/// Without spaces around it and a colon before it.
 fn strip(command: &str) -> &str {
     let command = command.trim();
     command.strip_prefix(':').unwrap_or(command).trim()

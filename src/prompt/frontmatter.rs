@@ -40,7 +40,7 @@ pub(super) struct Frontmatter {
     pub(super) arguments: Vec<Argument>,
 }
 
-/// Finds the frontmatter: the lines between a first line `---` and the next line `---`, blanks after them allowed.
+/// Finds the frontmatter: the lines between a first line `---` and the next line `---`, spaces after them allowed.
 ///
 /// # Errors
 /// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
@@ -100,7 +100,7 @@ pub(super) fn missed(text: &str) -> Option<Diagnostic> {
         return Some(Diagnostic::warning(
             position,
             "a frontmatter that does not begin with the file is part of the prompt's text",
-            "delete the blanks and blank lines before the first `---`",
+            "delete the spaces and blank lines before the first `---`",
         ));
     }
     let first = late.lines().next()?;
@@ -186,7 +186,7 @@ impl Reader<'_> {
     fn lenient(&mut self, lines: &Entries<'_>, whole: Option<Diagnostic>) -> Result<HashMap<String, Pod>, Diagnostic> {
         let before = self.found.len();
         for stray in &lines.strays {
-            let message = format!("the line {} is no `key: value`, and is ignored", quoted(stray.text));
+            let message = format!("the line {} is not a `key: value`, and is ignored", quoted(stray.text));
             self.warn(Some(stray.position), message, "give it a key, or drop it");
         }
         let mut values = HashMap::new();
@@ -200,7 +200,7 @@ impl Reader<'_> {
             };
             values.insert(entry.key.to_owned(), value.unwrap_or(Pod::Null));
             if let Some(first) = first_lines.insert(entry.key, entry.line) {
-                let message = format!("{} stands twice, first in line {first}; this one is used", quoted(entry.key));
+                let message = format!("{} appears twice, first in line {first}; the last is used", quoted(entry.key));
                 self.warn(Some(entry.key_position()), message, "keep one of the two");
             }
         }
@@ -242,7 +242,7 @@ impl Reader<'_> {
         for entry in &lines.entries {
             if !keys.contains(&entry.key) {
                 if let Some(meant) = closest(entry.key, keys.iter().copied()) {
-                    let message = format!("the key {} means nothing here", quoted(entry.key));
+                    let message = format!("unknown key {}", quoted(entry.key));
                     self.warn(Some(entry.key_position()), message, format!("write `{meant}:` if that is meant"));
                 }
             } else if let Some((dropped, range)) = lines.dropped_by_yaml(entry) {
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A value as our fields see it: a number or a truth value is text to them, blanks around it and an empty text are
+    /// A value as our fields see it: a number or a truth value is text to them, spaces around it and an empty text are
     /// nothing.
     fn as_text(pod: &Pod) -> Option<String> {
         scalar_text(pod).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())

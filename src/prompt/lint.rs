@@ -36,7 +36,7 @@ fn name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
         warnings.push(Diagnostic::warning(
             None,
             format!(
-                "the name {} holds a blank, so nobody can type it as one word behind a colon",
+                "the name {} contains a space, so it cannot be typed as one word after a colon",
                 quoted(&prompt.name)
             ),
             format!("rename it to {}", named(&hyphenated)),
@@ -67,58 +67,84 @@ fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
+/// What looks like a placeholder and is none.
+struct Lookalike<'p> {
+    /// The byte of the body at which it begins.
+    at: usize,
+    written: String,
+    /// The name of the placeholder that may be meant.
+    meant: &'p str,
+}
+
 /// Placeholders that are none: a name misspelled, a brace too few, another program's spelling.
 fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let body = prompt.template.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
-    let mut found: Vec<(usize, String, &str)> = Vec::new(); // where, as written, the name that is meant
-    let mut meant: HashMap<&str, Option<&str>> = HashMap::new();
+    let mut found = misspelled(body, &names);
+    found.extend(half_open(body, &names));
+    if prompt.template.placeholders().next().is_none() {
+        found.extend(foreign(body));
+    }
+    found.sort_by_key(|lookalike| lookalike.at);
+    let mut positions = Positions::new(body, prompt.body_line);
+    let more = found.len().saturating_sub(MAX_PLACES);
+    for Lookalike { at, written, meant } in found.iter().take(MAX_PLACES) {
+        warnings.push(Diagnostic::warning(
+            Some(positions.at(*at)),
+            format!("{} is not a placeholder, and is left as it is", quoted(written)),
+            format!("write `{{{{{meant}}}}}` if it is meant to be replaced"),
+        ));
+    }
+    if let Some(first) = found.get(MAX_PLACES) {
+        let message = format!("from here on, {more} more like these are not placeholders, and are left as they are");
+        let repair = "repair those before, and check again";
+        warnings.push(Diagnostic::warning(Some(positions.at(first.at)), message, repair));
+    }
+}
+
+/// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end.
+fn misspelled<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
+    let mut found = Vec::new();
+    let mut nearest: HashMap<&str, Option<&'p str>> = HashMap::new();
     for (at, opening) in body.match_indices("{{").chain(body.match_indices("<<")) {
         let close = if opening == "{{" { "}}" } else { ">>" };
         let inside = body[at + 2..].trim_start_matches([' ', '\t']);
         let length = inside.find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
         let (word, after) = inside.split_at(length.unwrap_or(inside.len()));
         let after = after.trim_start_matches([' ', '\t']);
-        let written = &body[at..body.len() - after.len()];
-        if after.starts_with(close) && !names.contains(&word) {
-            if meant.len() < MAX_WORDS {
-                meant.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
+        let exact = names.iter().find(|name| **name == word).copied();
+        let (meant, close) = if after.starts_with(close) && exact.is_none() {
+            if nearest.len() < MAX_WORDS {
+                nearest.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
             }
-            let meant = meant.get(word).copied().flatten();
-            found.extend(meant.map(|meant| (at, format!("{written}{close}"), meant)));
-        } else if opening == "{{"
-            && after.starts_with('}')
-            && !after.starts_with("}}")
-            && let Some(meant) = names.iter().find(|name| **name == word)
-        {
-            found.push((at, format!("{written}}}"), meant));
-        }
+            (nearest.get(word).copied().flatten(), close)
+        } else if close == "}}" && after.starts_with('}') && !after.starts_with(close) {
+            (exact, "}")
+        } else {
+            (None, close)
+        };
+        let written = &body[at..body.len() - after.len()];
+        found.extend(meant.map(|meant| Lookalike { at, written: format!("{written}{close}"), meant }));
     }
-    for name in &names {
-        let written = format!("{{{name}}}}}");
-        let places = body.match_indices(&written).map(|(at, _)| at).filter(|&at| !body[..at].ends_with('{'));
-        found.extend(places.map(|at| (at, written.clone(), *name)));
-    }
-    if prompt.template.placeholders().next().is_none() {
-        let foreign = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
-        let foreign = foreign.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
-        found.extend(foreign.map(|(at, foreign)| (at, foreign.to_owned(), INPUT)));
-    }
-    found.sort();
-    let more = found.len().saturating_sub(MAX_PLACES);
-    let first_of_them = found.drain(found.len() - more..).next();
-    let mut positions = Positions::new(body, prompt.body_line);
-    warnings.extend(found.into_iter().map(|(at, written, name)| {
-        Diagnostic::warning(
-            Some(positions.at(at)),
-            format!("{} is no placeholder, and stays as written", quoted(&written)),
-            format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
-        )
-    }));
-    warnings.extend(first_of_them.map(|(at, ..)| {
-        let message = format!("from here on {more} more placeholders are none, and stay as written");
-        Diagnostic::warning(Some(positions.at(at)), message, "repair those before, and check again")
-    }));
+    found
+}
+
+/// `{input}}`, with one brace too few at its beginning.
+fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
+    let of = |meant: &'p str| {
+        let written = format!("{{{meant}}}}}");
+        let places: Vec<usize> = body.match_indices(&written).map(|(at, _)| at).collect();
+        let places = places.into_iter().filter(|&at| !body[..at].ends_with('{'));
+        places.map(move |at| Lookalike { at, written: written.clone(), meant })
+    };
+    names.iter().copied().flat_map(of).collect()
+}
+
+/// The first place of each spelling of other programs.
+fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
+    let places = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
+    let places = places.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
+    places.map(|(at, written)| Lookalike { at, written: written.to_owned(), meant: INPUT }).collect()
 }
 
 fn unused_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

@@ -34,7 +34,7 @@ enum Part {
 /// One `{{name}}` or `<<name>>` of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
-    /// The name inside, without blanks.
+    /// The name inside, without spaces.
     pub name: String,
     /// Its bytes in the body, braces included.
     pub range: Range<usize>,

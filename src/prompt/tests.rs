@@ -186,7 +186,7 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
     slip(
         "description:Glued",
         "Glued",
-        &["2:13: no blank after the colon; `description` is read line by line; write `description: \"Glued\"`"],
+        &["2:13: no space after the colon; `description` is read line by line; write `description: \"Glued\"`"],
     );
     slip(
         "description: 'don't'",
@@ -202,13 +202,13 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
     slip(
         "description: one\ndescription: two",
         "two",
-        &["3:1: `description` stands twice, first in line 2; this one is used; keep one of the two"],
+        &["3:1: `description` appears twice, first in line 2; the last is used; keep one of the two"],
     );
     slip(
         "description: D\nno key here\ntitle: A: B",
         "D no key here",
         &[
-            "3:1: the line `no key here` is no `key: value`; `description` is read line by line; give it a key, or \
+            "3:1: the line `no key here` is not a `key: value`; `description` is read line by line; give it a key, or \
            indent it below the key that it belongs to",
             "4:9: `: ` inside a value that is not in quotes; `title` is read line by line; write `title: \"A: B\"`",
         ],
@@ -224,7 +224,7 @@ fn a_line_without_a_key_goes_on_with_the_entry_before_it() {
     slip(
         "a stray line\ndescription: D",
         "D",
-        &["2:1: the line `a stray line` is no `key: value`, and is ignored; give it a key, or drop it"],
+        &["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or drop it"],
     );
 }
 
@@ -281,7 +281,7 @@ fn a_value_of_several_lines_is_kept_beside_a_slip() {
         "description: D\n\tT",
         "D T",
         &["2:14: a tab that indents a line; `description` is read line by line; \
-           begin each key in the first column, and indent what belongs to it with blanks, all alike"],
+           begin each key in the first column, and indent what belongs to it with spaces, all alike"],
     );
 }
 
@@ -430,7 +430,7 @@ fn a_placeholder_that_looks_misspelled_is_warned_of() {
         assert_eq!(
             warned(&format!("a\né {written} ")),
             [format!(
-                "6:3: `{written}` is no placeholder, and stays as written; \
+                "6:3: `{written}` is not a placeholder, and is left as it is; \
                  write `{{{{{meant}}}}}` if it is meant to be replaced"
             )]
         );
@@ -450,10 +450,13 @@ fn a_placeholder_that_looks_misspelled_is_warned_of() {
 #[test]
 fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
     let warnings = parse(&"{{inptu}}\n".repeat(2_000)).warnings();
-    let places: Vec<_> = warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is no placeholder")).collect();
+    let places: Vec<_> = warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is not a placeholder")).collect();
     assert_eq!(places.len(), 100);
     let last = warnings.last().map(shown).unwrap();
-    assert!(last.starts_with("101:1: from here on 1900 more placeholders are none, and stay as written; "), "{last}");
+    assert!(
+        last.starts_with("101:1: from here on, 1900 more like these are not placeholders, and are left as they are; "),
+        "{last}"
+    );
 }
 
 #[test]
@@ -462,8 +465,7 @@ fn other_slips_of_the_pen_are_warned_of() {
         Prompt::parse(name, file.as_bytes()).unwrap().warnings().iter().map(shown).collect::<Vec<_>>().join("\n")
     };
     assert!(
-        warned("p", "---\ndesciption: D\n---\nB")
-            .starts_with("2:1: the key `desciption` means nothing here; write `description:`")
+        warned("p", "---\ndesciption: D\n---\nB").starts_with("2:1: unknown key `desciption`; write `description:`")
     );
     assert!(
         warned("p", "---\narguments: [a]\n---\nB").contains("declared but not used in the body: `a`; write `{{a}}`")
@@ -518,7 +520,7 @@ fn a_required_argument_without_a_default_needs_a_text() {
     let prompt = parse("---\narguments:\n  - name: topic\n    required: true\n---\nOn {{topic}}.");
     assert_eq!(prompt.expand("x").unwrap(), "On x.");
     let error = prompt.expand("").unwrap_err().to_string();
-    assert_eq!(error, "it needs a text for `topic`; write the text behind the command");
+    assert_eq!(error, "it needs a text for `topic`; write the text after the command");
     let with_default =
         parse("---\narguments:\n  - name: topic\n    required: true\n    default: all\n---\nOn {{topic}}.");
     assert_eq!(with_default.expand("").unwrap(), "On all.");

@@ -38,7 +38,7 @@ fn damaged() -> Client {
         ("stray-line.md", b"---\ndescription: D\nno key here\n---\nB {{input}}\n"),
         ("tab.md", b"---\ndescription:\tTabbed\n---\nB {{input}}\n"),
         ("tag.md", b"---\ndescription: !important note\n---\nB {{input}}\n"),
-        ("title with blanks.md", b"B {{input}}\n"),
+        ("title with spaces.md", b"B {{input}}\n"),
         ("unclosed.md", b"---\ndescription: D\ntitle: T\n\nBody\n"),
         ("utf16.md", b"\xff\xfeB\0\n\0"),
         ("utf8-broken.md", b"---\ndescription: D\n---\nna\xefve\n"),
@@ -118,7 +118,7 @@ fn check_reads_files_that_another_layer_hides() {
     client.write("a.md", "A {{input}}");
     client.write("../other/a.md", "A {{inputs}}");
     let ran = client.run(["check"], "");
-    assert!(ran.stdout.contains("a.md:1:3: warning: `{{inputs}}` is no placeholder"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a.md:1:3: warning: `{{inputs}}` is not a placeholder"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("2 files checked: 0 errors, 1 warning\n"), "{}", ran.stdout);
 }
 

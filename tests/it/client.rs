@@ -214,7 +214,7 @@ impl Client {
         self.call("list_prompts", json!({})).structured()
     }
 
-    /// The names that `list_prompts` gives, separated by blanks.
+    /// The names that `list_prompts` gives, separated by spaces.
     pub(crate) fn names(&mut self) -> String {
         let list = self.list();
         let names = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap());

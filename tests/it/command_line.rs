@@ -47,9 +47,9 @@ fn list_json_is_one_object_with_title_and_source() {
 }
 
 #[test]
-fn expand_joins_words_by_one_blank() {
+fn expand_joins_words_by_one_space() {
     let client = Client::new().prompt("p.md", "[{{input}}]");
-    client.run(["expand", "p", "two  blanks", "and", "", "more"], "unread").printed("[two  blanks and  more]\n");
+    client.run(["expand", "p", "two  spaces", "and", "", "more"], "unread").printed("[two  spaces and  more]\n");
     client.run(["expand", ":P", "x"], "").printed("[x]\n");
     client.run(["expand", "p", "--", "--flag", "-"], "").printed("[--flag -]\n");
 }

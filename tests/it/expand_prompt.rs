@@ -82,7 +82,7 @@ fn an_unknown_tool_is_a_protocol_error() {
 }
 
 #[test]
-fn colon_blanks_letter_case_and_colon_for_slash_find_the_prompt() {
+fn colon_spaces_letter_case_and_colon_for_slash_find_the_prompt() {
     let mut client = Client::new().prompt("git/commit.md", "C").prompt("Über Äpfel.md", "Ü");
     for command in
         ["git/commit", ":git/commit", " git/commit\n", ": GIT/Commit ", "git:commit", ":Git:Commit", "GIT:commit"]
@@ -220,7 +220,7 @@ fn a_name_never_becomes_a_path() {
     ] {
         let error = client.expand(name, "").0;
         if name.trim() == "inside" {
-            continue; // blanks around a name are overlooked
+            continue; // spaces around a name are overlooked
         }
         assert_eq!(error["isError"], true, "{name:?}: {error}");
         assert!(!error.to_string().contains("SECRET"), "{name:?}");

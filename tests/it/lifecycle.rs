@@ -54,9 +54,11 @@ fn the_first_line_of_the_instructions_stands_alone_in_250_characters() {
     let instructions = Client::new().initialize(LEGACY)["instructions"].as_str().unwrap().to_owned();
     let first = instructions.lines().next().unwrap();
     assert!(first.chars().count() <= 250, "{}", first.chars().count());
-    for needed in
-        ["':research solar cells'", "expand_prompt {command: 'research', input: 'solar cells'}", "do what the prompt"]
-    {
+    for needed in [
+        "':research solar cells'",
+        "expand_prompt {command: 'research', input: 'solar cells'}",
+        "follow the prompt that it returns",
+    ] {
         assert!(first.contains(needed), "{needed}: {first}");
     }
 }

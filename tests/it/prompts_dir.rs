@@ -210,7 +210,7 @@ mod links {
         }
         let problems = client.list()["problems"].as_array().unwrap().clone();
         assert_eq!(problems.len(), 1, "{problems:?}");
-        let nowhere = "me.md: the link leads nowhere; point it at a file that exists, or delete it";
+        let nowhere = "me.md: the link is broken; point it at a file that exists, or delete it";
         assert!(problems[0]["message"].as_str().unwrap().ends_with(nowhere), "{problems:?}");
         assert!(client.expand("me", "").error().contains(nowhere));
     }
@@ -259,10 +259,7 @@ mod links {
         assert_eq!(list["problems"].as_array().unwrap().len(), 1);
         assert_eq!(list["problems"][0]["file"], "lost.md");
         let error = client.expand("lost", "").error();
-        assert!(
-            error.contains("lost.md: the link leads nowhere; point it at a file that exists, or delete it"),
-            "{error}"
-        );
+        assert!(error.contains("lost.md: the link is broken; point it at a file that exists, or delete it"), "{error}");
     }
 
     #[test]

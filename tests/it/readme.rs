@@ -131,7 +131,7 @@ fn the_table_of_shipped_prompts_is_what_list_says() {
         })
         .collect();
     let text = readme();
-    let section = text.split("### The prompts that ship").nth(1).unwrap();
+    let section = text.split("### The built-in prompts").nth(1).unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| `:"));
     let rows: Vec<Vec<String>> =
         rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()).collect();

@@ -30,7 +30,7 @@ pub(super) struct Stray<'h> {
 #[derive(Debug)]
 pub(super) struct Entry<'h> {
     pub(super) key: &'h str,
-    /// What follows the colon in the same line, without blanks at the two ends.
+    /// What follows the colon in the same line, without whitespace at its ends.
     pub(super) raw: &'h str,
     /// All its lines.
     pub(super) block: &'h str,
@@ -42,7 +42,7 @@ pub(super) struct Entry<'h> {
     before: &'h str,
 }
 
-/// One `- …` of a list: its lines as a text of their own, in which a blank stands for the dash, so that columns stay.
+/// One `- …` of a list: its lines as a text of their own, in which a space stands for the dash, so that columns stay.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) text: String,
@@ -50,8 +50,11 @@ pub(super) struct Item {
     pub(super) position: Position,
 }
 
+/// Where a slip is, what it is, and the repair.
+type Slip = (Position, String, String);
+
 /// Splits a map, whose first line counts as `first_line`, into entries. A line that begins none continues the one
-/// before it. Behind a `known` key the blank after the colon may be missing.
+/// before it. After a `known` key the space behind the colon may be missing.
 pub(super) fn of<'h>(text: &'h str, first_line: usize, known: &[&str]) -> Entries<'h> {
     let mut found = Entries { text, entries: Vec::new(), strays: Vec::new() };
     // A map that is indented as a whole is one.
@@ -98,8 +101,8 @@ fn key_value<'h>(line: &'h str, known: &[&str]) -> Option<(&'h str, &'h str)> {
     let (key, value) = line.trim().split_once(':')?;
     let key = unquote(key.trim_end());
     let is_key = !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
-    let blank = value.is_empty() || value.starts_with([' ', '\t']);
-    (is_key && !key.starts_with('-') && (blank || known.contains(&key))).then(|| (key, value.trim()))
+    let space = value.is_empty() || value.starts_with([' ', '\t']);
+    (is_key && !key.starts_with('-') && (space || known.contains(&key))).then(|| (key, value.trim()))
 }
 
 /// A text without the quotes around it, and without a `"` that is never closed.
@@ -254,43 +257,55 @@ impl<'h> Entry<'h> {
 
     /// The slip that made YAML refuse the entry; `at` is what YAML said.
     pub(super) fn slip(&self, at: Option<Diagnostic>) -> Diagnostic {
-        let loose = |line: &str| !is_blank_or_comment(line) && indent_of(line) <= self.indent && !line.contains("- ");
-        let unindented = self.continuation().find(|(_, line)| loose(line));
-        let first = self.raw.chars().next();
-        let glued = self.before.ends_with(':') && first.is_some();
-        let (position, message, repair) = if let Some((line, text)) = unindented {
-            let position = Position { line, column: indent_of(text) + 1 };
-            let message = format!("the line {} is no `key: value`", quoted(text.trim()));
-            (Some(position), message, "give it a key, or indent it below the key that it belongs to".to_owned())
-        } else if !self.is_one_line() {
-            // It has more than one line: YAML knows better where.
-            let position = at.as_ref().and_then(|at| at.position).unwrap_or(self.value_position());
-            let (message, repair) = at.map(|at| (at.message, at.repair)).unwrap_or_default();
-            let there = self.continuation().find(|(line, _)| *line == position.line);
-            match there.and_then(|(_, line)| key_value(line, &[])) {
-                Some((key, _)) => (
-                    Some(position),
-                    message,
-                    format!(
-                        "write {} in the first column if it is a key; if not, put the value in quotes",
-                        quoted(key)
-                    ),
-                ),
-                None => (Some(position), message, repair),
+        let (position, message, repair) = self
+            .stray_line()
+            .or_else(|| self.slip_below(at.as_ref()))
+            .or_else(|| self.slip_at_the_colon())
+            .or_else(|| self.slip_at_the_first_character())
+            .unwrap_or_else(|| {
+                let said = at.and_then(|at| Some((at.position?, at.message)));
+                let (position, message) = said.unwrap_or((self.value_position(), "not what was meant".to_owned()));
+                (position, message, self.quote_it())
+            });
+        Diagnostic::warning(Some(position), format!("{message}; {} is read line by line", quoted(self.key)), repair)
+    }
+
+    /// A line that is not indented and has no key.
+    fn stray_line(&self) -> Option<Slip> {
+        let stray = |line: &str| !is_blank_or_comment(line) && indent_of(line) <= self.indent && !line.contains("- ");
+        let (line, text) = self.continuation().find(|(_, line)| stray(line))?;
+        let position = Position { line, column: indent_of(text) + 1 };
+        let message = format!("the line {} is not a `key: value`", quoted(text.trim()));
+        Some((position, message, "give it a key, or indent it below the key that it belongs to".to_owned()))
+    }
+
+    /// In an entry of several lines YAML knows better where.
+    fn slip_below(&self, at: Option<&Diagnostic>) -> Option<Slip> {
+        let at = at.filter(|_| !self.is_one_line())?;
+        let position = at.position?;
+        let there = self.continuation().find(|(line, _)| *line == position.line);
+        let repair = match there.and_then(|(_, line)| key_value(line, &[])) {
+            Some((key, _)) => {
+                format!("write {} in the first column if it is a key; if not, put the value in quotes", quoted(key))
             }
-        } else if glued || self.before.ends_with('\t') {
-            let found = if glued { "no blank" } else { "a tab" };
-            (Some(self.value_position()), format!("{found} after the colon"), self.quote_it())
-        } else if let Some(mark) = first.filter(|mark| "[]{},&*!|>%@`?-#".contains(*mark)) {
-            let mark = if mark == '`' { "a backquote".to_owned() } else { quoted(&mark.to_string()) };
-            let message = format!("a value that begins with {mark} needs quotes");
-            (Some(self.value_position()), message, self.quote_it())
-        } else {
-            let at = at.map(|at| (at.position, at.message));
-            let (position, message) = at.unwrap_or((Some(self.value_position()), "not what was meant".to_owned()));
-            (position, message, self.quote_it())
+            None => at.repair.clone(),
         };
-        Diagnostic::warning(position, format!("{message}; {} is read line by line", quoted(self.key)), repair)
+        Some((position, at.message.clone(), repair))
+    }
+
+    fn slip_at_the_colon(&self) -> Option<Slip> {
+        let message = match self.before.chars().next_back()? {
+            ':' if !self.raw.is_empty() => "no space after the colon",
+            '\t' => "a tab after the colon",
+            _ => return None,
+        };
+        Some((self.value_position(), message.to_owned(), self.quote_it()))
+    }
+
+    fn slip_at_the_first_character(&self) -> Option<Slip> {
+        let first = self.raw.chars().next().filter(|first| "[]{},&*!|>%@`?-#".contains(*first))?;
+        let first = if first == '`' { "a backquote".to_owned() } else { quoted(&first.to_string()) };
+        Some((self.value_position(), format!("a value that begins with {first} needs quotes"), self.quote_it()))
     }
 
     /// The line with its value in quotes, as a repair.

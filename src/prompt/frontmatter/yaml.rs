@@ -9,6 +9,7 @@ use gray_matter::Pod;
 use gray_matter::engine::{Engine, YAML};
 use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
+use yaml_rust2::scanner::Marker;
 
 /// How deep lists and maps may nest; ours need two. gray_matter copies a value once for each level that it lies in.
 const MAX_DEPTH: usize = 8;
@@ -46,9 +47,9 @@ pub(super) fn load(yaml: &str, first_line: usize, budget: &mut Budget) -> Result
 /// The weight of a document that weighs at most `most`. Walks over the events of the parser, which uses neither stack
 /// nor memory for depth or aliases.
 fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal> {
-    let refusal = |line: usize, column: usize, message: &str, repair: &str| {
-        let position = Position { line: first_line + line, column: column + 1 };
-        Refusal::Syntax(Diagnostic::warning(Some(position), message, repair))
+    let place = |at: &Marker| Some(Position { line: first_line + at.line().saturating_sub(1), column: at.col() + 1 });
+    let refuse = |at: &Marker, message: &str, repair: &str| {
+        Err(Refusal::Syntax(Diagnostic::warning(place(at), message, repair)))
     };
     let control = |&(_, character): &(usize, char)| character.is_control() && !"\n\r\t".contains(character);
     if let Some((at, character)) = yaml.char_indices().find(control) {
@@ -66,9 +67,8 @@ fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal>
         let (event, at) = match parser.next_token() {
             Ok(next) => next,
             Err(error) => {
-                let at = error.marker();
                 let (message, repair) = in_plain_words(error.info());
-                return Err(refusal(at.line().saturating_sub(1), at.col(), message, repair));
+                return refuse(error.marker(), message, repair);
             }
         };
         match event {
@@ -76,17 +76,15 @@ fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal>
             Event::DocumentStart => {
                 documents += 1;
                 if documents > 1 {
-                    let (line, column) = (at.line().saturating_sub(1), at.col());
-                    return Err(refusal(line, column, "a second YAML document", "close the frontmatter with `---`"));
+                    return refuse(&at, "a second YAML document", "close the frontmatter with `---`");
                 }
             }
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
                 open.push((anchor, weight));
                 weight += 1;
                 if open.len() > MAX_DEPTH {
-                    let (line, column) = (at.line().saturating_sub(1), at.col());
                     let message = format!("lists or maps nested deeper than {MAX_DEPTH} levels");
-                    return Err(refusal(line, column, &message, "put the value in quotes if it is text"));
+                    return refuse(&at, &message, "put the value in quotes if it is text");
                 }
             }
             Event::SequenceEnd | Event::MappingEnd => {
@@ -102,9 +100,8 @@ fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal>
             Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
         }
         if weight > most {
-            let position = Position { line: first_line + at.line().saturating_sub(1), column: at.col() + 1 };
             return Err(Refusal::Bomb(Diagnostic::error(
-                Some(position),
+                place(&at),
                 format!("the YAML aliases (`*name`) of the frontmatter make it larger than {MAX_WEIGHT} bytes"),
                 "write the values out instead of repeating them with aliases",
             )));
@@ -115,7 +112,7 @@ fn measure(yaml: &str, first_line: usize, most: usize) -> Result<usize, Refusal>
 /// The parser's reason for the usual slips, in the words of whoever writes prompts, and the repair.
 fn in_plain_words(info: &str) -> (&str, &'static str) {
     const QUOTES: &str = "put the value in quotes";
-    const INDENT: &str = "begin each key in the first column, and indent what belongs to it with blanks, all alike";
+    const INDENT: &str = "begin each key in the first column, and indent what belongs to it with spaces, all alike";
     match info {
         "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
         "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
