@@ -1,4 +1,4 @@
-//! A library of Markdown prompt files, and the doors to it: an MCP server on stdio and a command line.
+//! A library of Markdown prompt files, and two ways into it: an MCP server on stdio and a command line.
 //!
 //! Somebody types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
@@ -21,7 +21,7 @@
 //! | dispatch | [`server::Server::handle`] |
 //! | tool | `expand_prompt::call` in `server/tools/` |
 //! | library | [`library::Library::find`] |
-//! | prompt | [`prompt::Prompt::parse`] |
+//! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expand`] |
 //! | template | [`prompt::Template::expand`] |
 //! | result | `tools::call` in `server/tools.rs` |
 //! | line out | [`jsonrpc::Response::write`] |
@@ -39,12 +39,12 @@
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt`, `jsonrpc` and `mcp` name no other module; `library` names `prompt`;
 //!   `server` names those four; `transport` names `server` and `jsonrpc`; `cli` names all but the protocol's types.
-//!   A test (`tests/it/tidy.rs`) reads the `use` lines.
+//!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
 //! # Where the next things go
 //!
 //! Several arguments from one input: `prompt/arguments.rs`. `prompts/*` and `resources/*`: one file each below
-//! `server/`, and an arm of [`server::Server::handle`]'s table. A cache: inside `library/dir.rs`, behind the same three
+//! `server/`, and an arm of the table in `Server::dispatch`. A cache: inside `library/dir.rs`, behind the same three
 //! functions.
 
 pub mod prompt;
@@ -52,7 +52,7 @@ pub mod prompt;
 pub mod library;
 
 pub mod jsonrpc;
-pub mod mcp;
+mod mcp;
 
 pub mod server;
 

@@ -1,4 +1,4 @@
-//! The program: arguments to a command, and the only exit code.
+//! The program: arguments in, exit status out.
 
 use prompt_expander::cli;
 use std::process::ExitCode;

@@ -10,154 +10,146 @@ use serde_json::{Map, Value};
 /// Result of `initialize` (all legacy revisions).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct InitializeResult {
+pub(crate) struct InitializeResult {
     /// The revision that the rest of the conversation follows.
-    pub protocol_version: &'static str,
-    /// What the server offers.
-    pub capabilities: ServerCapabilities,
-    /// Who it is.
-    pub server_info: Implementation,
+    pub(crate) protocol_version: &'static str,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) server_info: Implementation,
     /// What a model should know of it.
-    pub instructions: &'static str,
-    /// The client's own words, as received: no part of the schema, but of our contract.
+    pub(crate) instructions: &'static str,
+    /// The client's own words, as received. The schema has no such field; clients may rely on it as an echo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_info: Option<Value>,
+    pub(crate) client_info: Option<Value>,
 }
 
 /// Result of `server/discover` (2026-07-28).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DiscoverResult {
+pub(crate) struct DiscoverResult {
     /// The revisions that a request's `_meta` may name.
-    pub supported_versions: &'static [&'static str],
-    /// What the server offers.
-    pub capabilities: ServerCapabilities,
+    pub(crate) supported_versions: &'static [&'static str],
+    pub(crate) capabilities: ServerCapabilities,
     /// What a model should know of it.
-    pub instructions: &'static str,
+    pub(crate) instructions: &'static str,
 }
 
 /// What the server offers.
 #[derive(Debug, Default, Serialize)]
-pub struct ServerCapabilities {
+pub(crate) struct ServerCapabilities {
     /// It has tools, and does not say when their list changes.
-    pub tools: Empty,
+    pub(crate) tools: Empty,
 }
 
 /// `{}`
 #[derive(Debug, Default, Serialize)]
-pub struct Empty {}
+pub(crate) struct Empty {}
 
 /// Name and version of a program.
 #[derive(Debug, Serialize)]
-pub struct Implementation {
-    /// Its name.
-    pub name: &'static str,
-    /// Its version.
-    pub version: &'static str,
+pub(crate) struct Implementation {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
 }
 
 /// Result of `tools/list`.
 #[derive(Debug, Serialize)]
-pub struct ListToolsResult {
+pub(crate) struct ListToolsResult {
     /// All of them: there is one page.
-    pub tools: Vec<Tool>,
+    pub(crate) tools: Vec<Tool>,
 }
 
 /// A tool as clients see it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tool {
-    /// For `tools/call`.
-    pub name: &'static str,
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
     /// For people (2025-06-18).
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// For models.
-    pub description: String,
+    pub(crate) description: String,
     /// A JSON Schema, an object at its root.
-    pub input_schema: Value,
+    pub(crate) input_schema: Value,
     /// A JSON Schema, an object at its root (2025-06-18).
-    pub output_schema: Value,
+    pub(crate) output_schema: Value,
     /// Hints (2025-03-26).
-    pub annotations: ToolAnnotations,
-    /// For certain clients (2025-06-18).
+    pub(crate) annotations: ToolAnnotations,
+    /// Hints for particular clients (2025-06-18).
     #[serde(rename = "_meta")]
-    pub meta: Map<String, Value>,
+    pub(crate) meta: Map<String, Value>,
 }
 
 /// Hints about a tool's behavior.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolAnnotations {
+pub(crate) struct ToolAnnotations {
     /// It changes nothing.
-    pub read_only_hint: bool,
+    pub(crate) read_only_hint: bool,
     /// It may destroy something.
-    pub destructive_hint: bool,
-    /// Twice is as once.
-    pub idempotent_hint: bool,
+    pub(crate) destructive_hint: bool,
+    /// Calling it twice equals calling it once.
+    pub(crate) idempotent_hint: bool,
     /// It reaches beyond this machine.
-    pub open_world_hint: bool,
+    pub(crate) open_world_hint: bool,
 }
 
 /// Result of `tools/call`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CallToolResult {
+pub(crate) struct CallToolResult {
     /// What a model reads.
-    pub content: [TextContent; 1],
+    pub(crate) content: [TextContent; 1],
     /// What a program reads (2025-06-18); left out of an error.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub structured_content: Option<Box<RawValue>>,
+    pub(crate) structured_content: Option<Box<RawValue>>,
     /// Left out of a success.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
+    pub(crate) is_error: bool,
 }
 
 /// A text block.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "text")]
-pub struct TextContent {
-    /// The text.
-    pub text: String,
+pub(crate) struct TextContent {
+    pub(crate) text: String,
 }
 
 /// Result of `prompts/list`.
 #[derive(Debug, Default, Serialize)]
-pub struct ListPromptsResult {
+pub(crate) struct ListPromptsResult {
     /// None so far.
-    pub prompts: [Empty; 0],
+    pub(crate) prompts: [Empty; 0],
 }
 
 /// Result of `resources/list`.
 #[derive(Debug, Default, Serialize)]
-pub struct ListResourcesResult {
+pub(crate) struct ListResourcesResult {
     /// None so far.
-    pub resources: [Empty; 0],
+    pub(crate) resources: [Empty; 0],
 }
 
 /// Result of `resources/templates/list`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ListResourceTemplatesResult {
+pub(crate) struct ListResourceTemplatesResult {
     /// None so far.
-    pub resource_templates: [Empty; 0],
+    pub(crate) resource_templates: [Empty; 0],
 }
 
 /// How long, and for whom, a client may keep a result (2026-07-28).
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cacheable {
+pub(crate) struct Cacheable {
     /// Milliseconds.
-    pub ttl_ms: u64,
+    pub(crate) ttl_ms: u64,
     /// Who may see it.
-    pub cache_scope: CacheScope,
+    pub(crate) cache_scope: CacheScope,
 }
 
 /// Who may see a kept result.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum CacheScope {
-    /// Everybody.
+pub(crate) enum CacheScope {
     Public,
-    /// Only who asked.
+    /// Only the client that asked.
     Private,
 }

@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use walkdir::{DirEntry, WalkDir};
+use walkdir::WalkDir;
 
 /// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
 pub const MAX_NAME: usize = 1024;
@@ -42,7 +42,7 @@ pub(super) struct Dir {
 pub(super) struct Scan {
     /// Name → file, unread.
     pub(super) files: BTreeMap<String, PathBuf>,
-    /// What kept a part of the directory, or all of it, from being seen.
+    /// What kept a part of the directory, or all of it, from being seen, sorted by path.
     pub(super) unseen: Vec<Problem>,
     /// What should be a prompt and is none, sorted by path.
     pub(super) problems: Vec<Problem>,
@@ -99,8 +99,8 @@ impl Dir {
     fn is_loop(&self, folder: &Path) -> bool {
         fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink())
             && fs::canonicalize(folder).is_ok_and(|target| {
-                let parents = folder.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
-                parents.into_iter().any(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
+                let mut parents = folder.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
+                parents.any(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
             })
     }
 
@@ -118,50 +118,45 @@ impl Dir {
             scan.unseen.push(missing);
             return scan;
         }
-        let (mut seen, mut linked) = (0, 0);
+        let mut linked = 0; // folders that are links
         let mut entries = WalkDir::new(&self.path).min_depth(1).follow_links(true).into_iter();
-        while let Some(entry) = entries.next() {
-            seen += 1;
-            if seen > MAX_ENTRIES {
+        for seen in 0.. {
+            let Some(entry) = entries.next() else { break };
+            if seen == MAX_ENTRIES {
                 let limit = format!("more than {MAX_ENTRIES} files and folders");
                 scan.unseen.push(self.beyond(&self.path, &limit, "name a folder that holds less besides prompts"));
                 break;
             }
             match entry {
-                Ok(entry) if entry.file_type().is_dir() => {
-                    if !self.enters(&entry, &mut linked, &mut scan) {
+                Err(error) => self.add_error(&mut scan, &error),
+                Ok(entry) if is_hidden(entry.path()) => {
+                    if entry.file_type().is_dir() {
                         entries.skip_current_dir();
                     }
                 }
-                Ok(entry) if is_hidden(entry.path()) => {}
+                Ok(entry) if entry.file_type().is_dir() => {
+                    let is_link = entry.path_is_symlink();
+                    linked += usize::from(is_link);
+                    if entry.depth() > MAX_DEPTH {
+                        let limit = format!("more than {MAX_DEPTH} folders inside each other");
+                        scan.unseen.push(self.beyond(entry.path(), &limit, "move its prompts up"));
+                        entries.skip_current_dir();
+                    } else if is_link && linked > MAX_LINKED_FOLDERS {
+                        entries.skip_current_dir();
+                    }
+                }
                 Ok(entry) if is_markdown(entry.path()) => self.add(&mut scan, entry.into_path()),
                 Ok(_) => {}
-                Err(error) => self.add_error(&mut scan, &error),
             }
         }
-        // walkdir gives the order of the file system.
-        scan.unseen.sort_by(|a, b| a.path.cmp(&b.path));
-        scan.problems.sort_by(|a, b| a.path.cmp(&b.path));
-        scan.warnings.sort_by(|a, b| a.path.cmp(&b.path));
-        scan
-    }
-
-    /// Whether a scan looks into a folder; `linked` counts the links among those that it does.
-    fn enters(&self, folder: &DirEntry, linked: &mut usize, scan: &mut Scan) -> bool {
-        if is_hidden(folder.path()) {
-            return false;
-        }
-        if folder.depth() > MAX_DEPTH {
-            let limit = format!("more than {MAX_DEPTH} folders inside each other");
-            scan.unseen.push(self.beyond(folder.path(), &limit, "move its prompts up"));
-            return false;
-        }
-        *linked += usize::from(folder.path_is_symlink());
-        if *linked == MAX_LINKED_FOLDERS + 1 && folder.path_is_symlink() {
+        if linked > MAX_LINKED_FOLDERS {
             let limit = format!("more than {MAX_LINKED_FOLDERS} links to folders");
             scan.unseen.push(self.beyond(&self.path, &limit, "delete links between the folders"));
         }
-        *linked <= MAX_LINKED_FOLDERS || !folder.path_is_symlink()
+        for found in [&mut scan.unseen, &mut scan.problems, &mut scan.warnings] {
+            found.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir gives the order of the file system
+        }
+        scan
     }
 
     fn beyond(&self, path: &Path, limit: &str, repair: &str) -> Problem {

@@ -1,4 +1,4 @@
-//! What a file says, as `product.md` ("A prompt file") and the edges of gray_matter 0.3.2 demand.
+//! What a file says: the rules for prompt files, and the edges of gray_matter 0.3.2.
 
 use super::*;
 
@@ -450,7 +450,8 @@ fn a_placeholder_that_looks_misspelled_is_warned_of() {
 #[test]
 fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
     let warnings = parse(&"{{inptu}}\n".repeat(2_000)).warnings();
-    let places: Vec<_> = warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is not a placeholder")).collect();
+    let places: Vec<_> =
+        warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is not a placeholder")).collect();
     assert_eq!(places.len(), 100);
     let last = warnings.last().map(shown).unwrap();
     assert!(

@@ -1,10 +1,10 @@
-//! The tool `expand_prompt`: the contract, names that fit, and errors that help.
+//! The tool `expand_prompt`: the shape of its answer, names that fit, and errors that help.
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
 
 #[test]
-fn the_contract_s_example_is_one_line_in_the_contract_s_order() {
+fn the_answer_is_one_line_content_before_structured_content() {
     let mut client = Client::new().prompt("research.md", "Topic:\n{{input}}\n");
     client.send(
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"expand_prompt\",\

@@ -28,7 +28,7 @@ fn initialize_without_a_version_is_invalid_params() {
 }
 
 #[test]
-fn initialize_answers_the_contract_and_echoes_client_info() {
+fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
     let mut client = Client::new();
     let info = json!({"name": "example", "version": "dev", "more": [1, {"x": "y"}]});
     let mut answer = client.request("initialize", json!({"protocolVersion": "2024-11-05", "clientInfo": info}));
