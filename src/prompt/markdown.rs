@@ -150,5 +150,8 @@ mod tests {
     fn a_huge_body_is_looked_at_only_at_its_beginning() {
         let body = format!("First.\n\n{}", "é[".repeat(500_000));
         check(&body, None, Some("First."));
+        let late = |newlines: usize| outline(&format!("{}Late", "\n".repeat(newlines))).paragraph;
+        assert_eq!(late(LOOKED_AT), None);
+        assert_eq!(late(LOOKED_AT - 4).as_deref(), Some("Late"));
     }
 }

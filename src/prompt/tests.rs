@@ -127,6 +127,11 @@ fn gray_matter_edge_nested_aliases_do_not_exhaust_memory() {
     );
     let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));
     assert!(Prompt::parse("p", long.as_bytes()).is_err(), "the length of what is repeated counts");
+    // Entry by entry, after a slip, the aliases of all entries count together.
+    let half = format!("&a {}", "x".repeat(20_000));
+    let entries: String = (0..3).map(|entry| format!("e{entry}: [{half}, *a, *a]\n")).collect();
+    let together = format!("---\nslip: a: b\n{entries}---\n");
+    assert!(Prompt::parse("p", together.as_bytes()).unwrap_err().message.contains("YAML aliases"));
     slip("title: &t T\ndescription: *t", "T", &[]);
 }
 

@@ -53,7 +53,7 @@ fn damaged() -> Client {
         use std::os::unix::fs::symlink;
         symlink("nowhere.md", client.prompts().join("link-to-nowhere.md")).unwrap();
         symlink(".", client.prompts().join("link-to-itself")).unwrap();
-        crate::lifecycle::make_fifo(&client.prompts().join("fifo.md"));
+        crate::client::make_fifo(&client.prompts().join("fifo.md"));
     }
     client
 }

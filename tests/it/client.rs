@@ -29,6 +29,8 @@ pub(crate) struct Client {
     dir: TempDir,
     arguments: Option<Vec<String>>,
     variables: Vec<(String, String)>,
+    /// Another program than the one that cargo built, run as another user.
+    unprivileged: Option<PathBuf>,
     server: Option<Running>,
     next_id: u64,
     stderr: Option<String>,
@@ -57,6 +59,7 @@ impl Client {
             dir: TempDir::new().unwrap(),
             arguments: None,
             variables: Vec::new(),
+            unprivileged: None,
             server: None,
             next_id: 1,
             stderr: Some(String::new()),
@@ -105,9 +108,31 @@ impl Client {
         self
     }
 
+    /// Runs the program as a user for whom permissions count: as `nobody`, if the tests run as root.
+    #[cfg(unix)]
+    pub(crate) fn unprivileged(mut self) -> Client {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        if fs::metadata(self.root()).unwrap().uid() == 0 {
+            // What cargo built may lie where only root can look.
+            let program = self.root().join("prompt-expander");
+            fs::copy(env!("CARGO_BIN_EXE_prompt-expander"), &program).unwrap();
+            fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
+            self.unprivileged = Some(program);
+        }
+        self
+    }
+
     /// The program in this client's surroundings, without arguments.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_prompt-expander"));
+        let mut command = match &self.unprivileged {
+            None => Command::new(env!("CARGO_BIN_EXE_prompt-expander")),
+            Some(program) => {
+                let mut command = Command::new(program);
+                #[cfg(unix)]
+                std::os::unix::process::CommandExt::uid(&mut command, 65534);
+                command
+            }
+        };
         command.current_dir(self.root()).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
         command.env_remove("PROMPT_EXPANDER_PROMPTS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -347,6 +372,11 @@ impl Ran {
         assert_eq!((self.status.code(), self.stdout.as_str()), (Some(status), ""), "{}", self.stderr);
         assert_eq!(self.stderr, want);
     }
+}
+
+#[cfg(unix)]
+pub(crate) fn make_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 fn has_null(value: &Value) -> bool {

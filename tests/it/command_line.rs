@@ -104,6 +104,14 @@ fn expand_says_why_it_cannot() {
 }
 
 #[test]
+fn an_input_on_standard_input_has_the_limit_of_an_expansion() {
+    let client = Client::new().prompt("p.md", "P");
+    let too_long = vec![b'x'; 64 * 1024 * 1024 + 1];
+    let error = "error: standard input is longer than 67108864 bytes, the limit for an expansion\n";
+    client.run(["expand", "p", "-"], too_long).failed(1, error);
+}
+
+#[test]
 fn a_named_directory_that_is_not_there_is_said_on_standard_error() {
     let client = Client::new().arguments(["--prompts", "nowhere"]);
     for arguments in [["expand", "research", "x"].as_slice(), &["list"]] {

@@ -64,23 +64,6 @@ fn the_first_line_of_the_instructions_stands_alone_in_250_characters() {
 }
 
 #[test]
-fn initialize_reads_nothing_from_disk() {
-    // The directory is a FIFO: whoever opened it would wait for ever.
-    #[cfg(unix)]
-    {
-        let mut client = Client::new().arguments(["--prompts", "fifo"]).stderr(None);
-        make_fifo(&client.root().join("fifo"));
-        client.initialize(LEGACY);
-        assert_eq!(client.request("server/discover", modern(json!({})))["result"]["resultType"], "complete");
-    }
-}
-
-#[cfg(unix)]
-pub(crate) fn make_fifo(path: &std::path::Path) {
-    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-}
-
-#[test]
 fn a_second_initialize_negotiates_again() {
     let mut client = Client::new();
     client.initialize("2025-03-26");

@@ -13,6 +13,8 @@ mod expand_prompt;
 mod interop;
 mod lifecycle;
 mod list_prompts;
+#[cfg(target_os = "linux")]
+mod opened;
 mod prompts_dir;
 mod readme;
 mod tidy;

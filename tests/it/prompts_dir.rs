@@ -169,7 +169,7 @@ fn of_two_files_of_one_name_the_first_in_byte_order_wins_and_the_other_is_a_prob
 #[cfg(unix)]
 mod links {
     use super::*;
-    use crate::lifecycle::make_fifo;
+    use crate::client::make_fifo;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -296,28 +296,27 @@ mod links {
 
     #[test]
     fn what_may_not_be_read_is_a_problem() {
-        let mut client = Client::new().prompt("secret.md", "S").prompt("locked/x.md", "X").prompt("good.md", "G");
+        let mut client =
+            Client::new().unprivileged().prompt("secret.md", "S").prompt("locked/x.md", "X").prompt("good.md", "G");
         let prompts = client.prompts();
         let set = |file: &str, mode: u32| {
             fs::set_permissions(prompts.join(file), fs::Permissions::from_mode(mode)).unwrap();
         };
         set("secret.md", 0o000);
         set("locked", 0o000);
-        let is_root = fs::read(client.prompts().join("secret.md")).is_ok();
-        set("locked", if is_root { 0o755 } else { 0o000 });
-        if !is_root {
-            let list = client.list();
-            assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
-            assert_eq!(list["problems"].as_array().unwrap().len(), 2, "{list}");
-            let error = client.expand("locked/x", "").error();
-            assert!(error.contains("cannot be seen:\n") && error.contains("locked: cannot be read: "), "{error}");
-            set("", 0o300); // what one knows the name of can be read, what there is cannot be seen
-            client.expand("good", "").text("G");
-            let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
-            set("", 0o755);
-            assert!(message.contains("prompts: the prompts directory cannot be read: Permission denied"), "{message}");
-        }
+        let list = client.list();
+        assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
+        assert_eq!(list["problems"].as_array().unwrap().len(), 2, "{list}");
+        let error = client.expand("secret", "").error();
+        assert!(error.contains("secret.md: the file cannot be read: permission denied; correct its"), "{error}");
+        let error = client.expand("locked/x", "").error();
+        assert!(error.contains("cannot be seen:\n") && error.contains("locked: cannot be read: "), "{error}");
+        set("", 0o311); // what one knows the name of can be read, what there is cannot be seen
+        client.expand("good", "").text("G");
+        let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+        set("", 0o755);
         set("locked", 0o755);
+        assert!(message.contains("prompts: the prompts directory cannot be read: Permission denied"), "{message}");
     }
 }
 

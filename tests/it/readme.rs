@@ -155,7 +155,7 @@ fn every_option_is_in_the_readme_and_none_that_is_not_there() {
 }
 
 #[test]
-fn the_line_for_every_agent_starts_a_server() {
+fn the_line_for_every_agent_ends_in_a_command_that_serves() {
     let lines: Vec<String> = table("agent").into_iter().map(|row| row[1].trim_matches('`').to_owned()).collect();
     assert_eq!(lines.len(), 4);
     for line in &lines[..3] {
@@ -192,6 +192,24 @@ fn the_limits_are_those_of_the_program() {
         ("a batch (2025-03-26)", format!("{} messages", thousands(MAX_BATCH))),
     ];
     assert_eq!(table("limit of"), limits.map(|(what, limit)| vec![what.to_owned(), limit]));
+}
+
+#[test]
+fn the_path_of_a_request_is_the_one_that_the_map_of_the_code_links() {
+    let map = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let functions = |cell: &str| -> Vec<String> {
+        let names = cell.split('`').skip(1).step_by(2);
+        names.map(|name| name.rsplit("::").take(2).collect::<Vec<_>>().join(" of ")).collect()
+    };
+    let steps = table("step");
+    assert_eq!(steps.len(), 8);
+    for step in steps {
+        let rows = map.lines().filter(|line| line.starts_with("//! |"));
+        let linked: Vec<String> = rows.flat_map(functions).collect();
+        for function in functions(&step[1]) {
+            assert!(linked.contains(&function), "{function} is not in the map of src/lib.rs");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! What a request opens on disk, as the kernel tells it: the promises of cost that no answer shows.
+
+use crate::client::{Client, LEGACY, modern};
+use inotify::{EventMask, Inotify, WatchMask};
+use serde_json::json;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Watches directories.
+struct Watch(Inotify);
+
+impl Watch {
+    fn new(directories: &[&Path]) -> Watch {
+        let inotify = Inotify::init().unwrap();
+        for directory in directories {
+            inotify.watches().add(directory, WatchMask::OPEN | WatchMask::ACCESS).unwrap();
+        }
+        Watch(inotify)
+    }
+
+    /// What was opened or read since the last time: the names of files, and `/` for one of the directories itself.
+    /// The kernel notes it before the system call returns, so an answer comes after it.
+    fn seen(&mut self) -> Vec<String> {
+        let mut buffer = [0; 64 * 1024];
+        let mut seen = Vec::new();
+        loop {
+            match self.0.read_events(&mut buffer) {
+                Ok(events) => seen.extend(events.map(|event| match event.name {
+                    Some(name) if !event.mask.contains(EventMask::ISDIR) => name.to_str().unwrap().to_owned(),
+                    _ => "/".to_owned(),
+                })),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        seen.sort();
+        seen.dedup();
+        seen
+    }
+}
+
+#[test]
+fn nothing_is_read_from_disk_to_answer_initialize_or_discover() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
+    client.request("ping", json!({})); // it has started
+    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    client.initialize(LEGACY);
+    client.request("server/discover", modern(json!({})));
+    client.request("ping", json!({}));
+    assert_eq!(watch.seen(), [""; 0]);
+    client.list();
+    assert_eq!(watch.seen(), ["/", "a.md", "b.md"], "the watch works");
+}
+
+#[test]
+fn an_exact_name_is_found_without_a_scan() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("other.md", "O").prompt("git/b.md", "B");
+    client.request("ping", json!({}));
+    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    for (command, file) in [("a", "a.md"), (":a", "a.md"), (" a ", "a.md"), ("git/b", "b.md"), (":git:b", "b.md")] {
+        client.expand(command, "").structured();
+        assert_eq!(watch.seen(), [file], "{command}");
+    }
+    client.expand("A", "").text("A");
+    assert_eq!(watch.seen(), ["/", "a.md"], "only a miss looks further");
+}
+
+#[test]
+fn the_listing_of_tools_reads_directories_and_no_files() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
+    client.request("ping", json!({}));
+    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    client.request("tools/list", json!({}));
+    assert_eq!(watch.seen(), ["/"]);
+}
