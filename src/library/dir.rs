@@ -124,7 +124,7 @@ impl Dir {
             let Some(entry) = entries.next() else { break };
             if seen == MAX_ENTRIES {
                 let limit = format!("more than {MAX_ENTRIES} files and folders");
-                scan.unseen.push(self.beyond(&self.path, &limit, "name a folder that holds less besides prompts"));
+                scan.unseen.push(self.beyond(&self.path, &limit, "name a smaller folder"));
                 break;
             }
             match entry {

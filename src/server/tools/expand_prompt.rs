@@ -121,7 +121,7 @@ fn sentence(clause: &str) -> String {
     format!("{}{}{stop}", first.collect::<String>(), letters.as_str())
 }
 
-/// The sentence that names the commands: the user's own before the shipped ones, as many as `budget` bytes allow.
+/// The sentence that names the commands: the user's own before the built-in ones, as many as `budget` bytes allow.
 fn commands(names: &Names, budget: usize) -> String {
     let total = names.own.len() + names.builtin.len();
     if total == 0 {
