@@ -126,7 +126,7 @@ const ARGUMENT_KEYS: [&str; 4] = ["name", "description", "required", "default"];
 pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
     const FIRST_LINE: usize = 2;
     let mut reader = Reader { found, budget: yaml::Budget::default() };
-    let lines = entries::of(yaml, FIRST_LINE, &KEYS);
+    let lines = entries::of(yaml, FIRST_LINE);
     let loaded = if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(yaml, FIRST_LINE, &mut reader.budget) };
     let values = match loaded {
         Ok(Pod::Hash(map)) => map,
@@ -227,7 +227,7 @@ impl Reader<'_> {
                 Ok(value) => value,
                 Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
                 Err(yaml::Refusal::Syntax(whole)) => {
-                    let lines = entries::of(&item.text, item.position.line, &ARGUMENT_KEYS);
+                    let lines = entries::of(&item.text, item.position.line);
                     Pod::Hash(self.lenient(&lines, Some(whole))?)
                 }
             });
@@ -245,6 +245,8 @@ impl Reader<'_> {
                     let message = format!("unknown key {}", quoted(entry.key));
                     self.warn(Some(entry.key_position()), message, format!("write `{meant}:` if that is meant"));
                 }
+            } else if self.found.iter().any(|slip| slip.position.is_some_and(|at| at.line == entry.line)) {
+                // It was read leniently, and nothing was dropped.
             } else if let Some((dropped, range)) = lines.dropped_by_yaml(entry) {
                 let position = Some(entry.position_in_value(range.start));
                 let part = quoted(&entry.raw[range]);
@@ -271,13 +273,13 @@ impl Reader<'_> {
                     text
                 }
             },
-            Pod::Array(_) | Pod::Hash(_) => match entry.and_then(Entry::scalar) {
-                Some(text) => {
+            Pod::Array(_) | Pod::Hash(_) => match entry {
+                Some(entry) if entry.scalar().is_some() || !entry.raw.is_empty() => {
                     let message = format!("{} is a list or a map to YAML; it is read as text", quoted(key));
-                    self.warn(position, message, entry.map(Entry::quote_it).unwrap_or_default());
-                    text.to_owned()
+                    self.warn(position, message, entry.quote_it());
+                    entry.scalar().map_or_else(|| entry.lenient_text(), str::to_owned)
                 }
-                None => {
+                _ => {
                     self.warn(position, format!("{} is not a text, and is left out", quoted(key)), "write it as text");
                     return None;
                 }
@@ -329,7 +331,7 @@ impl Reader<'_> {
     /// One argument; its name is empty where there is none that can be used.
     fn argument(&mut self, value: Pod, item: Option<&Item>, position: Option<Position>) -> Argument {
         let (text, line) = item.map_or(("", 1), |item| (&item.text, item.position.line));
-        let lines = entries::of(text, line, &ARGUMENT_KEYS);
+        let lines = entries::of(text, line);
         self.lint(&lines, &ARGUMENT_KEYS);
         let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
         let usable = |name: &String| !name.contains(forbidden);
@@ -420,7 +422,7 @@ mod tests {
         #[test]
         fn plain_lines_are_to_yaml_what_they_are_to_us(lines in prop::collection::vec(line(), 1..4)) {
             let frontmatter = lines.join("\n") + "\n";
-            let entries = entries::of(&frontmatter, 2, &KEYS);
+            let entries = entries::of(&frontmatter, 2);
             if !entries.are_plain() {
                 return Ok(());
             }
@@ -439,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_usual_frontmatter_is_plain_and_a_slip_is_not() {
-        let is_plain = |frontmatter: &str| entries::of(frontmatter, 2, &KEYS).are_plain();
+        let is_plain = |frontmatter: &str| entries::of(frontmatter, 2).are_plain();
         assert!(is_plain(
             "title: Code review\ndescription: Review a change, and get its defects; ranked (worst first).\n"
         ));

@@ -234,6 +234,19 @@ fn a_line_without_a_key_goes_on_with_the_entry_before_it() {
 }
 
 #[test]
+fn a_key_without_a_space_after_its_colon_is_a_key_all_the_same() {
+    slip(
+        "description: D\nmodel:opus",
+        "D",
+        &["3:7: no space after the colon; `model` is read line by line; write `model: \"opus\"`"],
+    );
+    for no_key in ["https://example.com", "std::vec", "C:\\temp", "10:30"] {
+        let prompt = parse(&format!("---\ntitle: T\ndescription: see\n{no_key}\n---\nB"));
+        assert_eq!(prompt.description(), Some(format!("see {no_key}")));
+    }
+}
+
+#[test]
 fn a_slip_in_one_key_costs_no_other() {
     let prompt = parse(
         "---\ndescription: Compare: options\narguments:\n  - name: options\n    description: What: to compare\n    \
@@ -321,6 +334,12 @@ fn what_yaml_drops_without_a_word_is_said() {
         "B {{input}}",
         &["2:14: `!important` is a tag to YAML, and no part of `description`; write `description: \"!important\"`"],
     );
+    slip(
+        "description: !z 'a",
+        "!z 'a",
+        &["2:14: a value that begins with `!` needs quotes; `description` is read line by line; \
+           write `description: \"!z 'a\"`"],
+    );
     slip("description: \"Fix\" # a comment on purpose", "Fix", &[]);
     slip("description: >\n  folded # text\n  goes on", "folded # text goes on", &[]);
     let nul = parse("---\ndescription: a\0b\ntitle: T\n---\nB");
@@ -331,7 +350,12 @@ fn what_yaml_drops_without_a_word_is_said() {
 fn scalars_are_the_text_as_written() {
     for written in ["007", "1.10", "true", "2024-01-01", "1e3", "0x10", "yes", "~5"] {
         slip(&format!("description: {written}"), written, &[]);
+        slip(&format!("description:\n  {written} # a number"), written, &[]);
     }
+    let anchored = parse("---\ndescription: &version 1.10\n---\nB");
+    assert_eq!(anchored.description().as_deref(), Some("1.10"));
+    let flow = parse("---\ndescription: [a,\n  b]\n---\nB");
+    assert_eq!(flow.description().as_deref(), Some("[a, b]"));
     let prompt =
         parse("---\narguments:\n  - name: 5\n    default: 1.10\n  - name: x\n    required: yes\n---\n{{5}} {{x}}");
     assert_eq!(prompt.arguments[0].name, "5");

@@ -54,8 +54,8 @@ pub(super) struct Item {
 type Slip = (Position, String, String);
 
 /// Splits a map, whose first line counts as `first_line`, into entries. A line that begins none continues the one
-/// before it. After a `known` key the space behind the colon may be missing.
-pub(super) fn of<'h>(text: &'h str, first_line: usize, known: &[&str]) -> Entries<'h> {
+/// before it.
+pub(super) fn of(text: &str, first_line: usize) -> Entries<'_> {
     let mut found = Entries { text, entries: Vec::new(), strays: Vec::new() };
     // A map that is indented as a whole is one.
     let indent = text.lines().find(|line| !is_blank_or_comment(line)).map_or(0, indent_of);
@@ -65,7 +65,7 @@ pub(super) fn of<'h>(text: &'h str, first_line: usize, known: &[&str]) -> Entrie
         let start = end;
         end += line.len();
         let indented = indent_of(line);
-        if let Some((key, raw)) = key_value(line, known).filter(|_| indented <= indent) {
+        if let Some((key, raw)) = key_value(line).filter(|_| indented <= indent) {
             entry_start = start;
             let before = &line[..line.trim_end().len() - raw.len()];
             let line_number = first_line + count;
@@ -83,7 +83,7 @@ pub(super) fn of<'h>(text: &'h str, first_line: usize, known: &[&str]) -> Entrie
 /// The last line, of those that `text` begins with, that looks like a part of a frontmatter.
 pub(super) fn last_line(text: &str, first_line: usize) -> Option<usize> {
     let continues = |line: &str| line.starts_with([' ', '\t', '#']) || line.starts_with("- ");
-    let looks = |line: &&str| key_value(line, &[]).is_some() || (!line.trim().is_empty() && continues(line));
+    let looks = |line: &&str| key_value(line).is_some() || (!line.trim().is_empty() && continues(line));
     text.lines().take_while(looks).count().checked_sub(1).map(|count| first_line + count)
 }
 
@@ -96,13 +96,14 @@ fn is_blank_or_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// `key: value` of one line.
-fn key_value<'h>(line: &'h str, known: &[&str]) -> Option<(&'h str, &'h str)> {
+/// `key: value` of one line, or `key:value`, if that is not `https://…`, `std::vec`, `C:\…` or `10:30`.
+fn key_value(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.trim().split_once(':')?;
     let key = unquote(key.trim_end());
     let is_key = !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
-    let space = value.is_empty() || value.starts_with([' ', '\t']);
-    (is_key && !key.starts_with('-') && (space || known.contains(&key))).then(|| (key, value.trim()))
+    let glued = key.starts_with(char::is_alphabetic) && !value.starts_with(['/', ':', '\\']);
+    let spaced = value.is_empty() || value.starts_with([' ', '\t']);
+    (is_key && !key.starts_with('-') && (spaced || glued)).then(|| (key, value.trim()))
 }
 
 /// A text without the quotes around it, and without a `"` that is never closed.
@@ -207,13 +208,19 @@ impl<'h> Entry<'h> {
         Position { line: self.line, column: self.before.chars().count() + self.raw[..at].chars().count() + 1 }
     }
 
-    /// The value as written, where it is a scalar in the line of its key: no comment, no quotes.
+    /// The value as written, where all of it is in one line: no comment, anchor or tag, no quotes.
     pub(super) fn scalar(&self) -> Option<&'h str> {
-        if self.raw.starts_with(['"', '\'']) {
-            return Some(unquote(self.raw));
+        let continuation = self.continuation().map(|(_, line)| line.trim());
+        let mut lines = std::iter::once(self.raw).chain(continuation).filter(|line| !is_blank_or_comment(line));
+        let line = lines.next().filter(|_| lines.next().is_none())?;
+        let value = match line.split_once([' ', '\t']) {
+            Some((_, value)) if line.starts_with(['&', '!']) => value.trim_start(),
+            _ => line,
+        };
+        if value.starts_with(['"', '\'']) {
+            return Some(unquote(value));
         }
-        let scalar = comment_at(self.raw).map_or(self.raw, |at| self.raw[..at].trim_end());
-        (!scalar.is_empty()).then_some(scalar)
+        Some(comment_at(value).map_or(value, |at| value[..at].trim_end())).filter(|value| !value.is_empty())
     }
 
     /// The lines that continue the entry, each with its number in the file.
@@ -284,7 +291,7 @@ impl<'h> Entry<'h> {
         let at = at.filter(|_| !self.is_one_line())?;
         let position = at.position?;
         let there = self.continuation().find(|(line, _)| *line == position.line);
-        let repair = match there.and_then(|(_, line)| key_value(line, &[])) {
+        let repair = match there.and_then(|(_, line)| key_value(line)) {
             Some((key, _)) => {
                 format!("write {} in the first column if it is a key; if not, put the value in quotes", quoted(key))
             }

@@ -121,7 +121,9 @@ fn in_plain_words(info: &str) -> (&str, &'static str) {
             ("a quote that is never closed", QUOTES)
         }
         "recursion limit exceeded" => ("lists or maps nested too deep", QUOTES),
-        "did not find expected <document start>" | "while parsing a block mapping, did not find expected key" => {
+        "simple key expect ':'"
+        | "did not find expected <document start>"
+        | "while parsing a block mapping, did not find expected key" => {
             ("a line that is indented otherwise than its neighbors, or no `key: value`", INDENT)
         }
         _ if info.starts_with("while parsing a flow") => {
