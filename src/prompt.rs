@@ -12,7 +12,7 @@ mod template;
 
 pub use arguments::{Argument, MAX_ARGUMENTS};
 pub use diagnostic::{Diagnostic, Position, Severity};
-pub use frontmatter::MAX_FRONTMATTER;
+pub use frontmatter::{MAX_FRONTMATTER, MAX_WEIGHT};
 pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, Values};
 
 use crate::wording::all_of;

@@ -17,6 +17,7 @@ use crate::wording::quoted;
 use entries::{Entries, Entry, Item};
 use gray_matter::Pod;
 use std::collections::HashMap;
+pub use yaml::MAX_WEIGHT;
 
 /// The longest frontmatter, in bytes.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;

@@ -173,14 +173,17 @@ fn the_line_for_every_agent_ends_in_a_command_that_serves() {
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::MAX_BATCH;
     use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
-    use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER};
+    use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
     let thousands = |number: usize| format!("{},{:03}", number / 1000, number % 1000);
     let limits = [
         ("a prompt file", mib(MAX_FILE)),
-        ("its frontmatter", kib(MAX_FRONTMATTER)),
+        (
+            "its frontmatter",
+            format!("{}, and {} with its YAML aliases written out", kib(MAX_FRONTMATTER), kib(MAX_WEIGHT)),
+        ),
         ("its arguments", MAX_ARGUMENTS.to_string()),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (

@@ -14,8 +14,8 @@ use yaml_rust2::scanner::Marker;
 /// How deep lists and maps may nest; ours need two. gray_matter copies a value once for each level that it lies in.
 const MAX_DEPTH: usize = 8;
 
-/// What the texts of one file may become once their aliases are written out: nodes plus bytes of text.
-const MAX_WEIGHT: usize = 128 * 1024;
+/// What a frontmatter may become once its YAML aliases are written out: bytes of text, and one for each node.
+pub const MAX_WEIGHT: usize = 128 * 1024;
 
 /// What is left of [`MAX_WEIGHT`].
 pub(super) struct Budget(usize);
