@@ -1,6 +1,6 @@
 //! From what was typed to a prompt: the exact name, else the one name that fits, else what was probably meant.
 
-use super::{Library, Names, Problem};
+use super::{Library, MAX_NAME, Names, Problem};
 use crate::prompt::Prompt;
 use crate::suggestion::distance;
 use crate::wording::{alternatives, named, quoted};
@@ -141,9 +141,13 @@ fn strip(command: &str) -> &str {
 }
 
 /// What two spellings of one name have in common: letter case, `:` for `/`, and how accents are written (macOS keeps
-/// them apart from their letters in the names of files) make no difference.
+/// them apart from their letters in the names of files) make no difference. Of what is too long for a name, nothing.
 fn fold(command: &str) -> String {
-    strip(command).replace(':', "/").to_lowercase().nfc().collect()
+    let name = strip(command);
+    if name.len() > 4 * MAX_NAME {
+        return String::new(); // nor would it be a name once its accents are composed
+    }
+    name.replace(':', "/").to_lowercase().nfc().collect()
 }
 
 /// A folded name with no more separators than it needs, and with `/` for `\`.
@@ -256,6 +260,7 @@ mod tests {
             assert_eq!(closest(folded, &names), want, "{folded}");
         }
         assert_eq!(closest(&"r".repeat(100_000), &names), [""; 0]);
+        assert_eq!(fold(&"R".repeat(100_000)), "");
         // Each of these would take a million steps to compare; only a text that begins them is looked for.
         let long: Vec<String> = (0..10_000).map(|n| format!("{n:01000}")).collect();
         assert_eq!(closest(&"1".repeat(1000), &long), [""; 0]);
