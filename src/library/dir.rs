@@ -194,22 +194,19 @@ impl Dir {
             scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, "delete the link")));
             return;
         }
-        if error.io_error().is_some_and(leads_nowhere) {
-            if fs::symlink_metadata(path).is_err() {
-                return; // gone since the folder was read
-            }
-            if is_markdown(path) {
-                // It has a name, as for the reading of one file.
-                self.add(scan, path.to_owned());
-            } else {
-                let (message, repair) = LEADS_NOWHERE;
-                scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, repair)));
-            }
-            return;
-        }
-        let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-        let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), "correct its permissions");
-        scan.unseen.push(self.problem(path, diagnostic));
+        let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
+        let is_broken = error.io_error().is_some_and(leads_nowhere);
+        if is_link && is_markdown(path) && fs::metadata(path).is_err() {
+            // It has a name, as for the reading of one file, which says why it cannot be read.
+            self.add(scan, path.to_owned());
+        } else if is_link && is_broken {
+            let (message, repair) = LEADS_NOWHERE;
+            scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, repair)));
+        } else if !is_broken {
+            let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+            let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), "correct its permissions");
+            scan.unseen.push(self.problem(path, diagnostic));
+        } // else it has gone since the folder was read
     }
 
     /// The name of a file below the directory.

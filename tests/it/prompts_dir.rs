@@ -302,11 +302,19 @@ mod links {
         let set = |file: &str, mode: u32| {
             fs::set_permissions(prompts.join(file), fs::Permissions::from_mode(mode)).unwrap();
         };
+        symlink("locked/x.md", prompts.join("through.MD")).unwrap();
+        client.write("through.md", "hidden by the file before it");
         set("secret.md", 0o000);
         set("locked", 0o000);
         let list = client.list();
         assert_eq!(list["prompts"], json!([{"name": "good", "description": "G"}]));
-        assert_eq!(list["problems"].as_array().unwrap().len(), 2, "{list}");
+        let problems = list["problems"].as_array().unwrap();
+        let files: Vec<_> = problems.iter().map(|problem| problem["file"].as_str().unwrap()).collect();
+        assert_eq!(files, ["locked", "through.md", "secret.md", "through.MD"], "{list}");
+        for name in ["secret", "through"] {
+            let error = client.expand(name, "").error();
+            assert!(error.contains(": the file cannot be read: permission denied; correct its permissions"), "{error}");
+        }
         let error = client.expand("secret", "").error();
         assert!(error.contains("secret.md: the file cannot be read: permission denied; correct its"), "{error}");
         let error = client.expand("locked/x", "").error();
