@@ -59,7 +59,7 @@ struct PromptSource {
     #[arg(long, value_name = "DIR")]
     prompts: Vec<PathBuf>,
     /// Leave out the built-in prompts
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_builtin")]
     no_builtin: bool,
 }
 

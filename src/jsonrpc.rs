@@ -218,6 +218,15 @@ impl Response {
         Response(Answer::Batch(answers))
     }
 
+    /// How many bytes of results it holds.
+    pub fn length(&self) -> usize {
+        match &self.0 {
+            Answer::Result { result, .. } => result.get().len(),
+            Answer::Error { .. } => 0,
+            Answer::Batch(answers) => answers.iter().map(Response::length).sum(),
+        }
+    }
+
     /// Writes it as one line of compact JSON, in one piece, and flushes.
     ///
     /// # Errors

@@ -18,6 +18,9 @@ use serde_json::{Map, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tools::ServerTool;
 
+/// How long the answers to a batch may become, in bytes, before the rest of it is refused.
+pub const MAX_BATCH_ANSWER: usize = 64 * 1024 * 1024;
+
 /// Answers the requests of one client.
 #[derive(Debug)]
 pub struct Server {
@@ -50,14 +53,21 @@ impl Server {
             let message = format!("only revision {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Some(Response::error(None, Error::invalid_request(message)));
         }
+        let mut written = 0;
         let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
+            // All answers go into one line, and are held until it is complete.
+            Ok(Message::Request(request)) if written > MAX_BATCH_ANSWER => {
+                let message =
+                    format!("the answers to this batch are longer than {MAX_BATCH_ANSWER} bytes; ask again alone");
+                Some(Response::error(Some(request.id), Error::internal(message)))
+            }
             Ok(Message::Request(request))
                 if request.method == "initialize" || lifecycle::is_modern(&request.method, &request.params) =>
             {
                 let message = format!("{} cannot be part of a batch", quoted(&request.method));
                 Some(Response::error(Some(request.id), Error::invalid_request(message)))
             }
-            Ok(message) => self.handle(message),
+            Ok(message) => self.handle(message).inspect(|answer| written += answer.length()),
             Err(refusal) => Some(refusal),
         });
         let answers: Vec<Response> = answers.collect();

@@ -205,7 +205,8 @@ fn closest(folded: &str, names: &[String]) -> Vec<String> {
             let score = if last == folded || without_ending {
                 Some(0)
             } else {
-                distance(folded, &lower).or_else(|| distance(folded, last)).or(begun.then_some(usize::MAX))
+                let distances = [distance(folded, &lower), distance(folded, last)];
+                distances.into_iter().flatten().min().or(begun.then_some(usize::MAX))
             };
             Some((score?, name))
         })
@@ -261,6 +262,8 @@ mod tests {
         }
         assert_eq!(closest(&"r".repeat(100_000), &names), [""; 0]);
         assert_eq!(fold(&"R".repeat(100_000)), "");
+        let numbered = ["000/prompt-00001", "000/prompt-00112"].map(str::to_owned);
+        assert_eq!(closest("prompt-0001", &numbered)[0], "000/prompt-00001");
         // Each of these would take a million steps to compare; only a text that begins them is looked for.
         let long: Vec<String> = (0..10_000).map(|n| format!("{n:01000}")).collect();
         assert_eq!(closest(&"1".repeat(1000), &long), [""; 0]);

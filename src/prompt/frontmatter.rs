@@ -94,10 +94,12 @@ fn is_almost_fence(line: &str) -> bool {
 pub(super) fn missed(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
     let position = Some(Position::in_text(text, text.len() - late.len(), 1));
-    if late.len() < text.len()
-        && let Some(yaml) = split(late).ok()?.yaml
-    {
-        read(yaml, &mut Vec::new()).ok()??;
+    let is_frontmatter = || match split(late) {
+        Ok(Split { yaml: Some(yaml), .. }) => read(yaml, &mut Vec::new()).is_ok_and(|read| read.is_some()),
+        Ok(_) => false,
+        Err(_) => true,
+    };
+    if late.len() < text.len() && is_frontmatter() {
         return Some(Diagnostic::warning(
             position,
             "a frontmatter that does not begin with the file is part of the prompt's text",
@@ -118,6 +120,9 @@ pub(super) fn missed(text: &str) -> Option<Diagnostic> {
 const KEYS: [&str; 3] = ["title", "description", "arguments"];
 const ARGUMENT_KEYS: [&str; 4] = ["name", "description", "required", "default"];
 
+/// Those whose value is a text, of which nothing may be lost in silence.
+const TEXTS: [&str; 3] = ["title", "description", "default"];
+
 /// Reads a frontmatter, whose first line is line 2 of the file. What was not as it should be is added to `found`.
 ///
 /// `None`: no line of it is a `key: value`, so it is no frontmatter but text between two rules.
@@ -130,10 +135,17 @@ pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Fro
     let lines = entries::of(yaml, FIRST_LINE);
     let loaded = if lines.are_plain() { Ok(plain(&lines)) } else { yaml::load(yaml, FIRST_LINE, &mut reader.budget) };
     let values = match loaded {
-        Ok(Pod::Hash(map)) => map,
-        Ok(Pod::Null) => return Ok(Some(Frontmatter::default())),
         Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
-        _ if lines.entries.is_empty() => return Ok(None),
+        Ok(Pod::Null) if lines.is_empty() => {
+            if yaml.contains('#') {
+                let message = "the lines between the first two `---` are comments to YAML, and no part of the prompt";
+                reader.warn(Some(Position::START), message, "write rules as `***` if they are text of the prompt");
+            }
+            return Ok(Some(Frontmatter::default()));
+        }
+        Ok(Pod::Hash(map)) if KEYS.iter().any(|key| map.contains_key(*key)) && !glued_to(&lines, &map) => map,
+        _ if !lines.has_keys() => return Ok(None),
+        Ok(Pod::Hash(map)) if !glued_to(&lines, &map) => map,
         Ok(_) => reader.lenient(&lines, None)?,
         Err(yaml::Refusal::Syntax(whole)) => {
             reader.budget = yaml::Budget::default();
@@ -147,6 +159,12 @@ pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Fro
         description: reader.text(&mut map, "description"),
         arguments: reader.arguments(&mut map)?,
     }))
+}
+
+/// Whether a key that we know was lost in a longer one: `description:Review: the code` is the key `description:Review`
+/// to YAML.
+fn glued_to(lines: &Entries<'_>, map: &HashMap<String, Pod>) -> bool {
+    KEYS.iter().any(|key| !map.contains_key(*key) && lines.get(key).is_some())
 }
 
 /// What YAML makes of lines that are plain.
@@ -248,7 +266,11 @@ impl Reader<'_> {
                 }
             } else if self.found.iter().any(|slip| slip.position.is_some_and(|at| at.line == entry.line)) {
                 // It was read leniently, and nothing was dropped.
-            } else if let Some((dropped, range)) = lines.dropped_by_yaml(entry) {
+            } else if let Some((dropped, range)) = lines.dropped_by_yaml(entry)
+                && TEXTS.contains(&entry.key)
+                // An alias in another argument may name what one anchors.
+                && (keys == KEYS || dropped != "an anchor")
+            {
                 let position = Some(entry.position_in_value(range.start));
                 let part = quoted(&entry.raw[range]);
                 let message = format!("{part} is {dropped} to YAML, and no part of {}", quoted(entry.key));
@@ -265,8 +287,9 @@ impl Reader<'_> {
             Pod::Null => return None,
             Pod::String(text) => text.trim().to_owned(),
             scalar @ (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_)) => match entry.and_then(Entry::scalar) {
-                Some(text) => text.to_owned(),
-                None => {
+                // Not an alias, and not inside a flow map of several lines.
+                Some(text) if !text.starts_with('*') && !text.ends_with([',', '}']) => text.to_owned(),
+                _ => {
                     let text = scalar_text(&scalar).unwrap_or_default();
                     let message =
                         format!("{} is a number or a truth value to YAML, read as {}", quoted(key), quoted(&text));
@@ -337,7 +360,12 @@ impl Reader<'_> {
         let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
         let usable = |name: &String| !name.contains(forbidden);
         let Pod::Hash(values) = value else {
-            let name = scalar_text(&value).map(|name| name.trim().to_owned()).filter(usable).unwrap_or_default();
+            let written = item.map(|item| item.text.trim().to_owned());
+            let name = match &value {
+                Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) if written.is_some() => written,
+                value => scalar_text(value).map(|name| name.trim().to_owned()),
+            };
+            let name = name.filter(usable).unwrap_or_default();
             return Argument { name, ..Argument::default() };
         };
         let mut map = ReadMap { values, lines: &lines, position };
@@ -351,7 +379,10 @@ impl Reader<'_> {
 
     /// A value that should be `true` or `false`; nothing is `false`.
     fn truth(&mut self, map: &mut ReadMap<'_>, key: &str) -> bool {
-        let value = map.values.remove(key).and_then(|value| scalar_text(&value)).unwrap_or_default();
+        let value = match map.values.remove(key) {
+            None | Some(Pod::Null) => String::new(),
+            Some(value) => scalar_text(&value).unwrap_or("a list or a map".to_owned()),
+        };
         match value.to_lowercase().as_str() {
             "true" | "yes" | "on" => true,
             "" | "false" | "no" | "off" => false,

@@ -15,7 +15,7 @@ const MAX_PLACES: usize = 100;
 
 /// How many different words in braces are compared with the names. A body with more of them is full of another
 /// program's templates.
-const MAX_WORDS: usize = 1_000;
+const MAX_WORDS: usize = 200;
 
 /// How other programs spell the place for the text. They mean nothing here.
 const FOREIGN: [&str; 4] = ["$ARGUMENTS", "{{args}}", "${input}", "{input}"];

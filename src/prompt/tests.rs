@@ -293,7 +293,7 @@ fn a_value_of_several_lines_is_kept_beside_a_slip() {
         "description: D\n   title: T",
         "D title: T",
         &["3:9: `: ` inside a value that is not in quotes; `description` is read line by line; \
-           write `title` in the first column if it is a key; if not, put the value in quotes"],
+           write `title` in the column of `description` if it is a key; if not, put the value in quotes"],
     );
     slip(
         "description: D\n\tT",
@@ -352,6 +352,15 @@ fn scalars_are_the_text_as_written() {
         slip(&format!("description: {written}"), written, &[]);
         slip(&format!("description:\n  {written} # a number"), written, &[]);
     }
+    let alias = parse("---\ntitle: &n 5\ndescription: *n\n---\nB");
+    assert_eq!((alias.title().as_deref(), alias.description().as_deref()), (Some("5"), Some("5")));
+    let names = parse("---\narguments:\n  - 007\n---\n{{007}}");
+    assert_eq!(names.expand("x").unwrap(), "x");
+    let list = parse("---\narguments:\n  - name: x\n    required: [true] # must\n---\n{{x}}");
+    assert!(list.warnings()[0].message.starts_with("`required` is neither `true` nor `false`"));
+    assert_eq!(parse("---\narguments:\n  - name: x # the topic\n    required: true # must\n---\n{{x}}").warnings(), []);
+    let aliased = "---\narguments:\n- name: x\n  default: &d all\n- name: y\n  default: *d\n---\n{{x}}{{y}}";
+    assert_eq!(parse(aliased).warnings(), []);
     let anchored = parse("---\ndescription: &version 1.10\n---\nB");
     assert_eq!(anchored.description().as_deref(), Some("1.10"));
     let flow = parse("---\ndescription: [a,\n  b]\n---\nB");
@@ -403,6 +412,48 @@ fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
     assert_eq!(prompt.template.body(), "---\nYou are careful.\n---\nReview {{input}}");
     assert_eq!(prompt.description().as_deref(), Some("Review {{input}}"));
     assert!(prompt.warnings()[0].message.contains("hold no `key: value`"));
+}
+
+#[test]
+fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
+    for text in [
+        "Step 1: read {{input}}\nStep 2: answer",
+        "You are an expert: think first.",
+        "{{input}}",
+        "# Rules\n{{input}}",
+        "1: do this\nthen that",
+        "null",
+        "...",
+    ] {
+        let prompt = parse(&format!("---\n{text}\n---\nBe brief."));
+        assert_eq!(prompt.template.body(), format!("---\n{text}\n---\nBe brief."));
+        assert!(prompt.warnings()[0].message.contains("hold no `key: value`"), "{:?}", prompt.warnings());
+    }
+    let comments = parse("---\n# Rules\n## Be brief\n---\nB {{input}}");
+    assert_eq!(comments.template.body(), "B {{input}}");
+    assert!(comments.warnings()[0].message.ends_with("are comments to YAML, and no part of the prompt"));
+}
+
+#[test]
+fn a_slip_costs_nothing_of_entries_with_other_keys_than_words() {
+    for key in ["allowed tools", "$schema", "author/x", "\"q r\"", "<<", "(x)", "a,b"] {
+        let prompt = parse(&format!("---\ndescription: D\n{key}: https://x/y\ntitle: Review: now\n---\nB"));
+        assert_eq!((prompt.description(), prompt.title()), (Some("D".into()), Some("Review: now".into())), "{key}");
+        assert_eq!(prompt.warnings().len(), 1, "{key}");
+    }
+    let prompt =
+        parse("---\narguments: # the inputs\n  - name: topic\n    default: a: b\n$schema: x\n---\nOn {{topic}}");
+    assert_eq!(prompt.expand("").unwrap(), "On a: b");
+}
+
+#[test]
+fn a_known_key_glued_to_a_value_with_a_colon_is_not_lost() {
+    slip(
+        "description:Review: the code",
+        "Review: the code",
+        &["2:13: no space after the colon; `description` is read line by line; \
+           write `description: \"Review: the code\"`"],
+    );
 }
 
 #[test]
@@ -504,6 +555,9 @@ fn other_slips_of_the_pen_are_warned_of() {
     assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as a file has that was saved as UTF-16; "));
     assert!(warned("my prompt", "B").contains("rename it to `my-prompt`"));
     assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: a frontmatter that does not begin with the file"));
+    for unclosed in ["\n---\ntitle: T\n----\nB", "\n---\ntitle: T\nB"] {
+        assert!(warned("p", unclosed).starts_with("2:1: a frontmatter that does not begin with the file"));
+    }
     for opening in ["----", "---yaml", "+++", "—", "–––"] {
         let warned = warned("p", &format!("{opening}\ntitle: T\n{opening}\nB {{{{input}}}}"));
         let opens = format!("1:1: the line `{opening}` opens no frontmatter, and is part of the prompt's text; ");

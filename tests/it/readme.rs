@@ -174,6 +174,7 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::MAX_BATCH;
     use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
+    use prompt_expander::server::MAX_BATCH_ANSWER;
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
@@ -192,7 +193,7 @@ fn the_limits_are_those_of_the_program() {
         ),
         ("an expansion", mib(MAX_EXPANSION)),
         ("a line of input", mib(MAX_LINE)),
-        ("a batch (2025-03-26)", format!("{} messages", thousands(MAX_BATCH))),
+        ("a batch (2025-03-26)", format!("{} messages, {} of answers", thousands(MAX_BATCH), mib(MAX_BATCH_ANSWER))),
     ];
     assert_eq!(table("limit of"), limits.map(|(what, limit)| vec![what.to_owned(), limit]));
 }

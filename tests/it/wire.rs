@@ -131,6 +131,22 @@ fn a_client_that_closes_our_output_is_an_ordinary_end() {
 }
 
 #[test]
+fn the_answers_to_a_batch_are_bounded_and_the_rest_is_refused_one_by_one() {
+    let mut client = Client::new().prompt("p.md", "x".repeat(4 * 1024 * 1024));
+    client.initialize("2025-03-26");
+    let call = |id: u32| {
+        let params = json!({"name": "expand_prompt", "arguments": {"command": "p", "input": ""}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let answers = client.line(json!((0..20).map(call).collect::<Vec<_>>()).to_string());
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 20);
+    let codes: Vec<_> = answers.iter().map(|answer| answer["error"]["code"].as_i64()).collect();
+    assert_eq!((codes[0], codes[7], codes[19]), (None, None, Some(-32603)), "{codes:?}");
+    assert!(answers[19]["error"]["message"].as_str().unwrap().ends_with("longer than 67108864 bytes; ask again alone"));
+}
+
+#[test]
 fn a_batch_is_served_in_2025_03_26_only() {
     let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":2,"method":"nope"},{"jsonrpc":"2.0","id":9,"result":{}},5]"#;
     let mut client = Client::new();

@@ -98,12 +98,27 @@ fn is_blank_or_comment(line: &str) -> bool {
 
 /// `key: value` of one line, or `key:value`, if that is not `https://…`, `std::vec`, `C:\…` or `10:30`.
 fn key_value(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.trim().split_once(':')?;
-    let key = unquote(key.trim_end());
-    let is_key = !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
+    let line = line.trim();
+    let split = |at: usize| (unquote(line[..at].trim_end()), &line[at + 1..]);
+    let (key, value) = split(line.find(':')?);
     let glued = key.starts_with(char::is_alphabetic) && !value.starts_with(['/', ':', '\\']);
-    let spaced = value.is_empty() || value.starts_with([' ', '\t']);
-    (is_key && !key.starts_with('-') && (spaced || glued)).then(|| (key, value.trim()))
+    if is_word(key) && (glued || is_spaced(value)) {
+        return Some((key, value.trim()));
+    }
+    // Any other text before a colon and a space is a key too, as in YAML.
+    let (key, value) = line.match_indices(':').map(|(at, _)| split(at)).find(|(_, value)| is_spaced(value))?;
+    let is_key = !key.is_empty()
+        && !key.starts_with(['-', '?', '[', ']', '{', '}', ',', '#', '&', '*', '!', '|', '>', '"', '\'']);
+    is_key.then(|| (key, value.trim()))
+}
+
+fn is_word(key: &str) -> bool {
+    let letters = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    !key.is_empty() && !key.starts_with('-') && key.chars().all(letters)
+}
+
+fn is_spaced(value: &str) -> bool {
+    value.is_empty() || value.starts_with([' ', '\t'])
 }
 
 /// A text without the quotes around it, and without a `"` that is never closed.
@@ -141,6 +156,16 @@ impl<'h> Entries<'h> {
     /// The entry of a key; the last, if there are several.
     pub(super) fn get(&self, key: &str) -> Option<&Entry<'h>> {
         self.entries.iter().rfind(|entry| entry.key == key)
+    }
+
+    /// Whether there is a key of one word, as frontmatter has and text has not.
+    pub(super) fn has_keys(&self) -> bool {
+        self.entries.iter().any(|entry| is_word(entry.key) && entry.key.starts_with(char::is_alphabetic))
+    }
+
+    /// Whether there is any line that is neither blank nor a comment.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.strays.is_empty()
     }
 
     /// Whether every line is so plain that YAML cannot but read it as we do: `key: words`, each key once. Most frontmatters
@@ -183,6 +208,7 @@ impl<'h> Entry<'h> {
             inside.is_some_and(|inside| !inside.contains([quote, '\\']))
         };
         let key = begins_as_word(self.key)
+            && is_word(self.key)
             && self.before.trim_end_matches(' ').strip_suffix(':') == Some(self.key)
             && self.key.len() < REPEATED;
         let space = self.raw.is_empty() || self.before.ends_with(' ');
@@ -244,7 +270,9 @@ impl<'h> Entry<'h> {
     pub(super) fn items(&self) -> Vec<Item> {
         let dash = |line: &str| line.trim() == "-" || line.trim_start().starts_with("- ");
         let first = self.continuation().find(|(_, line)| !is_blank_or_comment(line));
-        let Some((first, line)) = first.filter(|(_, line)| self.raw.is_empty() && dash(line)) else {
+        let is_mark = self.raw.starts_with(['&', '!']) && !self.raw.contains([' ', '\t']);
+        let begins_below = is_blank_or_comment(self.raw) || is_mark;
+        let Some((first, line)) = first.filter(|(_, line)| begins_below && dash(line)) else {
             return Vec::new();
         };
         let list_indent = indent_of(line); // a deeper dash belongs to an item
@@ -293,7 +321,8 @@ impl<'h> Entry<'h> {
         let there = self.continuation().find(|(line, _)| *line == position.line);
         let repair = match there.and_then(|(_, line)| key_value(line)) {
             Some((key, _)) => {
-                format!("write {} in the first column if it is a key; if not, put the value in quotes", quoted(key))
+                let (key, column) = (quoted(key), quoted(self.key));
+                format!("write {key} in the column of {column} if it is a key; if not, put the value in quotes")
             }
             None => at.repair.clone(),
         };
