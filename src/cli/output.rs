@@ -21,9 +21,13 @@ pub(super) fn print(text: &[u8]) -> anyhow::Result<()> {
 
 /// Writes one line of JSON for scripts.
 pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    print_verbatim(&line)
+    let escape = |character: char| match character {
+        // Control characters that JSON lets pass, and a terminal may obey.
+        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(character)),
+        other => other.to_string(),
+    };
+    let line: String = serde_json::to_string(value)?.chars().map(escape).collect();
+    print_verbatim(format!("{line}\n").as_bytes())
 }
 
 /// Writes what is no one's to change, escape sequences included.

@@ -47,6 +47,18 @@ fn list_json_is_one_object_with_title_and_source() {
 }
 
 #[test]
+fn json_holds_no_control_character_as_it_is() {
+    let client = Client::new().prompt("a.md", "---\ntitle: \"t\\x9b31m\"\ndescription: \"a\\x7fb\"\n---\nB");
+    let ran = client.run(["list", "--json"], "");
+    assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
+    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&list["prompts"][0]["title"], &list["prompts"][0]["description"]),
+        (&json!("t\u{9b}31m"), &json!("a\u{7f}b"))
+    );
+}
+
+#[test]
 fn expand_joins_words_by_one_space() {
     let client = Client::new().prompt("p.md", "[{{input}}]");
     client.run(["expand", "p", "two  spaces", "and", "", "more"], "unread").printed("[two  spaces and  more]\n");
