@@ -245,6 +245,10 @@ impl Reader<'_> {
             values.push(match yaml::load(&item.text, item.position.line, &mut self.budget) {
                 Ok(value) => value,
                 Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
+                Err(yaml::Refusal::Syntax(whole)) if item.text.trim_start().starts_with('{') => {
+                    self.found.push(whole);
+                    Pod::String(names_in(&item.text).next().unwrap_or_default().to_owned())
+                }
                 Err(yaml::Refusal::Syntax(whole)) => {
                     let lines = entries::of(&item.text, item.position.line);
                     Pod::Hash(self.lenient(&lines, Some(whole))?)
@@ -321,9 +325,8 @@ impl Reader<'_> {
             Pod::Null => return Ok(Vec::new()),
             Pod::Array(values) => values,
             Pod::String(text) => {
-                self.warn(position, "`arguments` is not a list; its words are read as names", AS_A_LIST);
-                let words = text.split([' ', '\n', ',', ':', '[', ']', '"', '\'']).filter(|word| !word.is_empty());
-                words.map(|word| Pod::String(word.to_owned())).collect()
+                self.warn(position, "`arguments` is not a list; only names are read from it", AS_A_LIST);
+                names_in(&text).map(|name| Pod::String(name.to_owned())).collect()
             }
             Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Hash(_) => {
                 self.warn(position, "`arguments` is not a list, and is left out", AS_A_LIST);
@@ -393,6 +396,16 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// The names in what should be a list of arguments: what follows each `name:`, or else all words.
+fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    let separators = [' ', '\n', ',', ':', '[', ']', '{', '}', '"', '\''];
+    let is_map = text.contains('{');
+    let pieces = text.split(if is_map { "name:" } else { "\n" }).skip(usize::from(is_map));
+    pieces.flat_map(move |piece| {
+        piece.split(separators).filter(|word| !word.is_empty()).take(if is_map { 1 } else { usize::MAX })
+    })
 }
 
 fn scalar_text(value: &Pod) -> Option<String> {

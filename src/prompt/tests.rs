@@ -387,7 +387,7 @@ fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
     assert_eq!(names("{arguments: [{name: a}, {name: b}]}"), ok());
     let (found, warnings) = names("arguments: a b");
     assert_eq!(found, "a b");
-    assert!(warnings[0].starts_with("2:12: `arguments` is not a list; its words are read as names; "), "{warnings:?}");
+    assert!(warnings[0].starts_with("2:12: `arguments` is not a list; only names are read from it; "), "{warnings:?}");
     let (found, warnings) =
         names("arguments:\n  - description: nameless\n  - name: a\n  - name: a\n  - name: b c\n  - b");
     assert_eq!(found, "a b");
@@ -444,6 +444,18 @@ fn a_slip_costs_nothing_of_entries_with_other_keys_than_words() {
     let prompt =
         parse("---\narguments: # the inputs\n  - name: topic\n    default: a: b\n$schema: x\n---\nOn {{topic}}");
     assert_eq!(prompt.expand("").unwrap(), "On a: b");
+}
+
+#[test]
+fn a_slip_inside_a_flow_map_leaves_the_argument_its_name() {
+    for arguments in [
+        "arguments: [{name: topic, description: What: the topic}]",
+        "arguments:\n  - {name: topic, description: What: the topic}",
+    ] {
+        let prompt = parse(&format!("---\n{arguments}\n---\nOn {{{{topic}}}}."));
+        assert_eq!(prompt.expand("x").unwrap(), "On x.", "{arguments}");
+        assert!(!prompt.warnings().is_empty());
+    }
 }
 
 #[test]
