@@ -108,7 +108,7 @@ impl Prompt {
                 None => {
                     slips.push(Diagnostic::warning(
                         Some(Position::START),
-                        "the lines between the first two `---` hold no `key: value`; they are kept as text of the prompt",
+                        "the lines between the first two `---` hold no key such as `description:`; they are kept as text of the prompt",
                         "write rules as `***`, or give the frontmatter a `description: …`",
                     ));
                     (Default::default(), text, 1)

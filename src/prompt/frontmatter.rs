@@ -125,7 +125,7 @@ const TEXTS: [&str; 3] = ["title", "description", "default"];
 
 /// Reads a frontmatter, whose first line is line 2 of the file. What was not as it should be is added to `found`.
 ///
-/// `None`: no line of it is a `key: value`, so it is no frontmatter but text between two rules.
+/// `None`: no line of it has a key of one word, so it is no frontmatter but text between two rules.
 ///
 /// # Errors
 /// The YAML would grow beyond all measure through its aliases, or there are more than [`MAX_ARGUMENTS`].

@@ -411,7 +411,7 @@ fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
     let prompt = parse("---\nYou are careful.\n---\nReview {{input}}\n");
     assert_eq!(prompt.template.body(), "---\nYou are careful.\n---\nReview {{input}}");
     assert_eq!(prompt.description().as_deref(), Some("Review {{input}}"));
-    assert!(prompt.warnings()[0].message.contains("hold no `key: value`"));
+    assert!(prompt.warnings()[0].message.contains("hold no key such as `description:`"));
 }
 
 #[test]
@@ -427,7 +427,7 @@ fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
     ] {
         let prompt = parse(&format!("---\n{text}\n---\nBe brief."));
         assert_eq!(prompt.template.body(), format!("---\n{text}\n---\nBe brief."));
-        assert!(prompt.warnings()[0].message.contains("hold no `key: value`"), "{:?}", prompt.warnings());
+        assert!(prompt.warnings()[0].message.contains("hold no key such as `description:`"), "{:?}", prompt.warnings());
     }
     let comments = parse("---\n# Rules\n## Be brief\n---\nB {{input}}");
     assert_eq!(comments.template.body(), "B {{input}}");
@@ -591,6 +591,7 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
     let distinct: String = (0..100_000).map(|word| format!("{{{{w{word:05}}}}}")).collect();
     let names: String = (0..MAX_ARGUMENTS).map(|name| format!("- v{name:0>60}\n")).collect();
     parse(&format!("---\narguments:\n{names}---\n{distinct}")).warnings();
+    parse(&format!("---\n\"{}\n: x\n---\n", ":".repeat(MAX_FRONTMATTER - 10))).warnings();
     let keys: String = (0..8000).map(|key| format!("a{key}:\n")).collect();
     parse(&format!("---\n{keys}---\n")).warnings();
     parse(&format!("---\n{keys}b: c: d\n---\n")).warnings();

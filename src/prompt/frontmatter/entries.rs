@@ -106,7 +106,7 @@ fn key_value(line: &str) -> Option<(&str, &str)> {
         return Some((key, value.trim()));
     }
     // Any other text before a colon and a space is a key too, as in YAML.
-    let (key, value) = line.match_indices(':').map(|(at, _)| split(at)).find(|(_, value)| is_spaced(value))?;
+    let (key, value) = split(line.match_indices(':').map(|(at, _)| at).find(|at| is_spaced(&line[at + 1..]))?);
     let is_key = !key.is_empty()
         && !key.starts_with(['-', '?', '[', ']', '{', '}', ',', '#', '&', '*', '!', '|', '>', '"', '\'']);
     is_key.then(|| (key, value.trim()))
