@@ -15,7 +15,8 @@ pub use diagnostic::{Diagnostic, Position, Severity};
 pub use frontmatter::{MAX_FRONTMATTER, MAX_WEIGHT};
 pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, Values};
 
-use crate::wording::all_of;
+use crate::wording::{all_of, named, quoted};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The longest prompt file, in bytes: 4 MiB.
@@ -28,6 +29,8 @@ pub struct Prompt {
     pub name: String,
     /// The inputs that it declares.
     pub arguments: Vec<Argument>,
+    /// What a list may be narrowed to.
+    pub tags: Vec<String>,
     /// The body.
     pub template: Template,
     title: Option<String>,
@@ -41,15 +44,19 @@ pub struct Prompt {
 /// Why an expansion failed. Its `Display` is a clause whose subject is the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpandError {
-    /// There is no input, and arguments need one.
+    /// Arguments that are needed were not given.
     Missing {
-        /// The arguments, in the order of their declaration.
+        /// All of them, in the order of their declaration.
         names: Vec<String>,
+        /// How to call the prompt.
+        usage: String,
     },
-    /// The input would have to be divided among several arguments.
-    SeveralArguments {
-        /// The declared names, in order.
-        names: Vec<String>,
+    /// Every argument has its value, and there is more text.
+    Leftover {
+        /// The text.
+        text: String,
+        /// How to call the prompt.
+        usage: String,
     },
     /// The result would be longer than [`MAX_EXPANSION`].
     TooLong {
@@ -61,15 +68,15 @@ pub enum ExpandError {
 impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ExpandError::Missing { names } => {
-                write!(f, "it needs a text for {}; write the text after the command", all_of(names))
+            ExpandError::Missing { names, usage } => {
+                write!(f, "it needs a text for {}; write {}", all_of(names), named(usage))
             }
-            ExpandError::SeveralArguments { names } => write!(
+            ExpandError::Leftover { text, usage } => write!(
                 f,
-                "it declares {} arguments ({}), and this version cannot divide one input among them; write \
-                 `{{{{input}}}}` in the file where the whole text belongs, or declare one argument only",
-                names.len(),
-                all_of(names)
+                "each of its arguments has a value, and {} belongs to none; write {}, with quotes around a value of \
+                 several words",
+                quoted(text),
+                named(usage)
             ),
             ExpandError::TooLong { length } => {
                 write!(f, "it would become {length} bytes long, the limit is {MAX_EXPANSION}; shorten the input")
@@ -122,6 +129,7 @@ impl Prompt {
             name: name.into(),
             template: Template::parse(body, names),
             arguments: frontmatter.arguments,
+            tags: frontmatter.tags,
             title: frontmatter.title,
             description: frontmatter.description,
             body_line: body_line + dropped,
@@ -143,14 +151,56 @@ impl Prompt {
         })
     }
 
-    /// The text that a model gets for `:name input`.
+    /// How to call it, where it declares arguments: `:compare options=… [criteria=…]`.
+    pub fn usage(&self) -> Option<String> {
+        arguments::usage(self)
+    }
+
+    /// Whether the input as a whole has a place in it: as `{{input}}`, or behind a body without placeholders.
+    pub fn takes_input(&self) -> bool {
+        let is_declared = self.arguments.iter().any(|argument| argument.name == INPUT);
+        let mut placeholders = self.template.placeholders().peekable();
+        placeholders.peek().is_none() || (!is_declared && placeholders.any(|placeholder| placeholder.name == INPUT))
+    }
+
+    /// The names by which a call may give it values: its arguments, and `input` where that has a place.
+    pub fn value_names(&self) -> Vec<&str> {
+        let declared = self.arguments.iter().map(|argument| argument.name.as_str());
+        let takes_input = self.takes_input() && self.arguments.iter().all(|argument| argument.name != INPUT);
+        declared.chain(takes_input.then_some(INPUT)).collect()
+    }
+
+    /// The text that a model gets for `:name input`. The input is divided among the declared arguments, if there are
+    /// any: `name=value` pairs first, then words by position, and the last argument takes what remains.
     ///
     /// # Errors
     /// See [`ExpandError`].
     pub fn expand(&self, input: &str) -> Result<String, ExpandError> {
-        let is_declared = |name: &str| self.arguments.iter().any(|argument| argument.name == name);
-        let uses_any = self.template.placeholders().any(|placeholder| is_declared(&placeholder.name));
-        self.template.expand(&arguments::bind(&self.arguments, uses_any, input)?)
+        self.template.expand(&arguments::from_input(self, input)?)
+    }
+
+    /// The same with values by name. If there are any, the input is not divided; an `input` among them is used in its
+    /// stead. Other names that are not declared are ignored.
+    ///
+    /// # Errors
+    /// See [`ExpandError`].
+    pub fn expand_values(&self, values: &BTreeMap<String, String>, input: &str) -> Result<String, ExpandError> {
+        if values.is_empty() {
+            return self.expand(input);
+        }
+        self.template.expand(&arguments::from_values(self, values, input)?)
+    }
+
+    /// The same with words as a shell has split them: each is one, whatever it holds.
+    ///
+    /// # Errors
+    /// See [`ExpandError`].
+    pub fn expand_words(&self, words: &[String]) -> Result<String, ExpandError> {
+        let input = words.join(" ");
+        match arguments::from_words(&self.arguments, words) {
+            Some(values) => self.expand_values(&values, &input),
+            None => self.expand(&input),
+        }
     }
 
     /// Everything about the file that works, but perhaps not as its author thinks: what was read leniently, and what

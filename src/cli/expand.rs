@@ -3,8 +3,10 @@
 use super::output;
 use crate::library::{Library, Lookup, Unknown};
 use crate::prompt::MAX_EXPANSION;
+use crate::wording::{all_of, named, quoted};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 
@@ -16,6 +18,15 @@ pub(super) struct Expand {
     /// terminal, reads it from standard input. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
+    /// The value of an argument that the prompt declares; may be repeated. Without it, INPUT is divided among the
+    /// arguments: `NAME=VALUE` pairs, then words by position
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    arguments: Vec<(String, String)>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE, such as `criteria=speed`")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Expand {
@@ -33,13 +44,18 @@ impl Expand {
             Lookup::Broken(problem) => bail!("{problem}"),
             Lookup::Unknown { why, .. } => return Err(refusal(&why)),
         };
-        let input = match self.input.as_slice() {
-            [dash] if dash == "-" => from_stdin()?,
-            [] if !io::stdin().is_terminal() => from_stdin()?,
-            words => words.join(" "),
+        let values: BTreeMap<String, String> = self.arguments.into_iter().collect();
+        let known = prompt.value_names();
+        if let Some(unknown) = values.keys().find(|name| !known.contains(&name.as_str())) {
+            bail!("{} has no argument {}; it takes {}", named(&prompt.name), quoted(unknown), all_of(&known));
+        }
+        let expanded = match self.input.as_slice() {
+            [dash] if dash == "-" => prompt.expand_values(&values, &from_stdin()?),
+            [] if values.is_empty() && !io::stdin().is_terminal() => prompt.expand(&from_stdin()?),
+            words if values.is_empty() => prompt.expand_words(words),
+            words => prompt.expand_values(&values, &words.join(" ")),
         };
-        let mut text =
-            prompt.expand(&input).map_err(|error| anyhow!("`{}` cannot be expanded: {error}", prompt.name))?;
+        let mut text = expanded.map_err(|error| anyhow!("{} cannot be expanded: {error}", named(&prompt.name)))?;
         if !text.ends_with('\n') {
             text.push('\n'); // for the terminal, or the next command; no other byte is ours
         }

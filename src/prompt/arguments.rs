@@ -1,10 +1,22 @@
-//! From the one input of a call to the values of the declared arguments.
+//! The values of the declared arguments: from the one input of a call, or from values by name.
 //!
-//! What needs no division of the input is built: a prompt without arguments, and one with a single argument, which
-//! takes all of it. To divide an input among several arguments is not built yet, and refused.
+//! One input is divided like this:
+//! 1. `name=value` of a declared name gives that argument its value, wherever it begins a word. Text that goes on in
+//!    further lines is never searched for pairs, so that what somebody pastes stays whole.
+//! 2. All else goes by position: a word for each argument that has no value yet, and to the last of them everything
+//!    that remains, as it stands.
+//! 3. Quotes group words, as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote
+//!    behind a letter or a digit (`it's`, `27"`), or one that is never closed, is text.
+//! 4. Text for which no argument is left belongs to the pair before it (`notes=fixed the parser`), unless the body has
+//!    an `{{input}}` for it, which stands for the whole input.
+//!
+//! A single argument without a pair takes the whole input.
 
-use super::ExpandError;
 use super::template::Values;
+use super::{ExpandError, INPUT, Prompt};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// How many arguments a prompt may declare.
 pub const MAX_ARGUMENTS: usize = 100;
@@ -18,33 +30,468 @@ pub struct Argument {
     pub description: Option<String>,
     /// Whether a call must give it, unless it has a default.
     pub required: bool,
-    /// What it is when a call does not give it.
+    /// What it is when a call does not give it, or gives an empty text.
     pub default: Option<String>,
+    /// Values that a client may propose. Any other is as good.
+    pub choices: Vec<String>,
 }
 
-/// Gives each of the `arguments` its text. `uses_any` tells whether the template has a placeholder for one of them.
-///
-/// A single argument takes the whole input, its default if the input is empty. Several get their defaults.
+impl Argument {
+    /// Whether a call that does not give it is refused.
+    pub fn is_needed(&self) -> bool {
+        self.required && self.default.is_none()
+    }
+}
+
+/// How to call a prompt that declares arguments: `:compare options=… [criteria=…]`.
+pub(super) fn usage(prompt: &Prompt) -> Option<String> {
+    let parts = prompt.arguments.iter().map(|argument| match argument.is_needed() {
+        true => format!(" {}=…", argument.name),
+        false => format!(" [{}=…]", argument.name),
+    });
+    (!prompt.arguments.is_empty()).then(|| format!(":{}{}", prompt.name, parts.collect::<String>()))
+}
+
+/// Values from one input, divided as the module says.
 ///
 /// # Errors
-/// An empty input where an argument is required and has no default; an input that several arguments, of which the
-/// template uses any, could each claim.
-pub(super) fn bind<'v>(arguments: &'v [Argument], uses_any: bool, input: &'v str) -> Result<Values<'v>, ExpandError> {
-    let names = |wanted: &dyn Fn(&Argument) -> bool| -> Vec<String> {
-        arguments.iter().filter(|argument| wanted(argument)).map(|argument| argument.name.clone()).collect()
-    };
-    if input.is_empty() {
-        let missing = names(&|argument| argument.required && argument.default.is_none());
-        if !missing.is_empty() {
-            return Err(ExpandError::Missing { names: missing });
-        }
-    } else if uses_any && arguments.len() > 1 {
-        return Err(ExpandError::SeveralArguments { names: names(&|_| true) });
+/// Arguments that are needed and not given; text that belongs to no argument, where no `{{input}}` takes it.
+pub(super) fn from_input<'v>(prompt: &'v Prompt, input: &'v str) -> Result<Values<'v>, ExpandError> {
+    let mut given = vec![None; prompt.arguments.len()];
+    if let Some(text) = divide(prompt, input, &mut given) {
+        return Err(ExpandError::Leftover { text: text.to_owned(), usage: usage(prompt).unwrap_or_default() });
     }
-    let text = |argument: &'v Argument| match (&argument.default, input) {
-        (Some(default), "") => default.as_str(),
-        _ => input,
+    fill(prompt, given, input)
+}
+
+/// Values by name. Names that are not declared are ignored, but for `input`, which is used in the input's stead.
+///
+/// # Errors
+/// Arguments that are needed and not given.
+pub(super) fn from_values<'v>(
+    prompt: &'v Prompt,
+    values: &'v BTreeMap<String, String>,
+    input: &'v str,
+) -> Result<Values<'v>, ExpandError> {
+    let given = prompt.arguments.iter().map(|argument| values.get(&argument.name).map(|value| Cow::Borrowed(&**value)));
+    fill(prompt, given.collect(), values.get(INPUT).map_or(input, String::as_str))
+}
+
+/// Defaults for what is not given.
+fn fill<'v>(prompt: &'v Prompt, given: Vec<Option<Cow<'v, str>>>, input: &'v str) -> Result<Values<'v>, ExpandError> {
+    let mut missing = Vec::new();
+    let mut arguments = Vec::with_capacity(given.len());
+    for (argument, given) in prompt.arguments.iter().zip(given) {
+        if given.is_none() && argument.is_needed() {
+            missing.push(argument.name.clone());
+        }
+        let default = argument.default.as_deref().map(Cow::Borrowed);
+        let value = given.filter(|value| !value.is_empty() || default.is_none()).or(default).unwrap_or_default();
+        arguments.push((argument.name.as_str(), value));
+    }
+    if missing.is_empty() {
+        Ok(Values { input, arguments })
+    } else {
+        Err(ExpandError::Missing { names: missing, usage: usage(prompt).unwrap_or_default() })
+    }
+}
+
+/// What a shell has split into words already, by name: pairs, then words by position. `None` where the input, all
+/// words joined, is divided as well: for a single argument, and for words that no argument is left for.
+pub(super) fn from_words(arguments: &[Argument], words: &[String]) -> Option<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
+    let mut rest = Vec::new();
+    for word in words {
+        match pair_at(arguments, word).filter(|(argument, _)| !values.contains_key(&argument.name)) {
+            Some((argument, length)) => _ = values.insert(argument.name.clone(), word[length..].to_owned()),
+            None => rest.push(word.as_str()),
+        }
+    }
+    let open: Vec<&Argument> = arguments.iter().filter(|argument| !values.contains_key(&argument.name)).collect();
+    if arguments.len() < 2 || (open.is_empty() && !rest.is_empty()) {
+        return None;
+    }
+    let last = open.len().saturating_sub(1);
+    for (argument, word) in open[..last].iter().zip(&rest) {
+        values.insert(argument.name.clone(), (*word).to_owned());
+    }
+    if let (Some(argument), Some(words)) = (open.last(), rest.get(last..).filter(|words| !words.is_empty())) {
+        values.insert(argument.name.clone(), words.join(" "));
+    }
+    Some(values)
+}
+
+/// A `name=value` of the input.
+struct Pair {
+    /// The index of the argument.
+    argument: usize,
+    /// Where the word stands.
+    range: Range<usize>,
+    /// Where its value begins.
+    value: usize,
+}
+
+/// Gives the arguments the parts of `input`; the result is text that has no place.
+fn divide<'v>(prompt: &Prompt, input: &'v str, given: &mut [Option<Cow<'v, str>>]) -> Option<&'v str> {
+    let arguments = &prompt.arguments;
+    if arguments.is_empty() {
+        return None;
+    }
+    let pairs = pairs(arguments, input);
+    for pair in &pairs {
+        given[pair.argument] = Some(unquoted(&input[pair.value..pair.range.end]));
+    }
+    // What stands before, between and behind the pairs.
+    let ends = pairs.iter().map(|pair| pair.range.end);
+    let starts = pairs.iter().map(|pair| pair.range.start);
+    let gaps = std::iter::once(0).chain(ends).zip(starts.chain([input.len()]));
+    let mut open: Vec<usize> = (0..arguments.len()).filter(|&argument| given[argument].is_none()).collect();
+    let Some(last) = open.pop() else {
+        let mut leftover = None;
+        if prompt.takes_input() {
+            return None;
+        }
+        for (index, (start, end)) in gaps.enumerate() {
+            let text = input[start..end].trim();
+            if text.is_empty() {
+                continue;
+            }
+            match index.checked_sub(1).map(|before| &pairs[before]) {
+                Some(pair) => given[pair.argument] = Some(Cow::Borrowed(input[pair.value..end].trim_end())),
+                None => leftover = Some(text),
+            }
+        }
+        return leftover;
     };
-    let arguments = arguments.iter().map(|argument| (argument.name.as_str(), text(argument))).collect();
-    Ok(Values { input, arguments })
+    let mut open = open.into_iter();
+    let mut rest: Option<Cow<'v, str>> = None;
+    for (start, end) in gaps {
+        // The whole input is taken as it stands, and so is its end; the spaces beside a pair belong to the pair.
+        let text = if end < input.len() { input[start..end].trim_end() } else { &input[start..] };
+        let mut text = if start > 0 { text.trim_start() } else { text };
+        while !text.trim().is_empty() && rest.is_none() {
+            let Some(argument) = open.next() else { break };
+            text = text.trim_start();
+            let (word, after) = text.split_at(word_end(text, 0, &mut Quotes::default()));
+            given[argument] = Some(unquoted(word));
+            text = after.trim_start();
+        }
+        if !text.trim().is_empty() {
+            rest = Some(match rest {
+                Some(before) => Cow::Owned(format!("{before} {text}")),
+                None => Cow::Borrowed(text),
+            });
+        }
+    }
+    given[last] = rest;
+    None
+}
+
+/// The pairs of an input, the first for each argument.
+fn pairs(arguments: &[Argument], input: &str) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    if !input.contains('=') {
+        return pairs;
+    }
+    let mut quotes = Quotes::default();
+    let mut in_text = false;
+    let mut end = 0;
+    while let Some(space) = input[end..].find(|letter: char| !letter.is_whitespace()) {
+        let start = end + space;
+        if in_text && input[end..start].contains('\n') {
+            break; // what goes on in further lines is text
+        }
+        let pair = pair_at(arguments, &input[start..]);
+        let argument = pair.and_then(|(pair, _)| arguments.iter().position(|argument| argument.name == pair.name));
+        let argument = argument.filter(|argument| pairs.iter().all(|earlier| earlier.argument != *argument));
+        let value = start + pair.map_or(0, |(_, length)| length);
+        end = word_end(input, value, &mut quotes);
+        match argument {
+            Some(argument) => pairs.push(Pair { argument, range: start..end, value }),
+            None => in_text = true,
+        }
+    }
+    pairs
+}
+
+/// The argument that `text` begins with as `name=`, and the length of that.
+fn pair_at<'a>(arguments: &'a [Argument], text: &str) -> Option<(&'a Argument, usize)> {
+    let is_pair = |argument: &&Argument| text.strip_prefix(&argument.name).is_some_and(|rest| rest.starts_with('='));
+    arguments.iter().find(is_pair).map(|argument| (argument, argument.name.len() + 1))
+}
+
+/// Which quotes close nowhere in the rest of the text, so that they need not be looked for again.
+#[derive(Default)]
+struct Quotes {
+    unclosed: [bool; 2],
+}
+
+impl Quotes {
+    /// The byte of the quote that closes the one at `open`.
+    fn closing(&mut self, text: &str, open: usize) -> Option<usize> {
+        let quote = text.as_bytes()[open];
+        let unclosed = &mut self.unclosed[usize::from(quote == b'"')];
+        if *unclosed || behind_a_letter(text, open) {
+            return None;
+        }
+        let mut at = open + 1;
+        while let Some(found) = memchr::memchr2(quote, b'\\', &text.as_bytes()[at..]) {
+            let found = at + found;
+            at = found + 1;
+            if text.as_bytes()[found] == b'\\' {
+                // An escape is two bytes; in single quotes there is none.
+                at += usize::from(quote == b'"' && is_escape(&text[found..]));
+            } else if quote == b'"' || !(behind_a_letter(text, found) && before_a_letter(text, found)) {
+                return Some(found);
+            }
+        }
+        *unclosed = true;
+        None
+    }
+}
+
+fn is_escape(text: &str) -> bool {
+    text.starts_with("\\\"") || text.starts_with("\\\\")
+}
+
+fn behind_a_letter(text: &str, at: usize) -> bool {
+    text[..at].chars().next_back().is_some_and(char::is_alphanumeric)
+}
+
+fn before_a_letter(text: &str, at: usize) -> bool {
+    text[at + 1..].chars().next().is_some_and(char::is_alphanumeric)
+}
+
+/// Where the word ends that begins at `start`, or goes on there.
+fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
+    let mut at = start;
+    while let Some(letter) = text[at..].chars().next().filter(|letter| !letter.is_whitespace()) {
+        let closing = if matches!(letter, '"' | '\'') { quotes.closing(text, at) } else { None };
+        at = closing.map_or(at + letter.len_utf8(), |closing| closing + 1);
+    }
+    at
+}
+
+/// A word without the quotes that group it.
+fn unquoted(word: &str) -> Cow<'_, str> {
+    if !word.contains(['"', '\'']) {
+        return Cow::Borrowed(word);
+    }
+    let mut quotes = Quotes::default();
+    let mut text = String::with_capacity(word.len());
+    let mut at = 0;
+    while let Some(letter) = word[at..].chars().next() {
+        let closing = if matches!(letter, '"' | '\'') { quotes.closing(word, at) } else { None };
+        let Some(closing) = closing else {
+            text.push(letter);
+            at += letter.len_utf8();
+            continue;
+        };
+        let mut inside = &word[at + 1..closing];
+        while let Some(escape) = inside.find('\\').filter(|_| letter == '"') {
+            let dropped = usize::from(is_escape(&inside[escape..]));
+            text.push_str(&inside[..escape]);
+            text.push_str(&inside[escape + dropped..][..1]);
+            inside = &inside[escape + dropped + 1..];
+        }
+        text.push_str(inside);
+        at = closing + 1;
+    }
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A prompt with these arguments: `a!` is required, `b=x` has the default `x`. It shows what each got.
+    fn prompt(arguments: &str) -> Prompt {
+        let mut prompt = Prompt::parse("p", b"").unwrap();
+        prompt.arguments = arguments
+            .split_whitespace()
+            .map(|argument| {
+                let (name, default) = argument.split_once('=').map_or((argument, None), |(name, x)| (name, Some(x)));
+                let (name, required) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
+                Argument { name: name.into(), required, default: default.map(str::to_owned), ..Argument::default() }
+            })
+            .collect();
+        let names: Vec<&str> = prompt.arguments.iter().map(|argument| argument.name.as_str()).collect();
+        let body = names.iter().map(|name| format!("[{{{{{name}}}}}]")).collect::<String>();
+        prompt.template = crate::prompt::Template::parse(body, names);
+        prompt
+    }
+
+    #[track_caller]
+    fn check(arguments: &str, input: &str, want: &str) {
+        assert_eq!(prompt(arguments).expand(input).as_deref(), Ok(want), "{input:?}");
+    }
+
+    #[track_caller]
+    fn refused(arguments: &str, input: &str, want: &str) {
+        assert_eq!(prompt(arguments).expand(input).map_err(|error| error.to_string()), Err(want.into()), "{input:?}");
+    }
+
+    #[test]
+    fn a_single_argument_takes_the_whole_input_verbatim() {
+        for input in ["solar cells", "  \"a\" 'b'\n c \n", "x=1 it's \\\" fine", "27\" \"", "日本 語"] {
+            check("topic", input, &format!("[{input}]"));
+        }
+        check("topic=all", "", "[all]");
+        check("topic=all", " \n", "[all]");
+        check("topic", "", "[]");
+    }
+
+    #[test]
+    fn words_go_by_position_and_the_last_argument_takes_the_rest_verbatim() {
+        check("a b", "one two", "[one][two]");
+        check("a b", " one   two  three \n four\t\n", "[one][two  three \n four\t\n]");
+        check("a b c", "one two", "[one][two][]");
+        check("a b=x c=y", "one", "[one][x][y]");
+        check("a b", "one \"two\" 'three'", "[one][\"two\" 'three']");
+        check("a b", "一\u{3000}二 三", "[一][二 三]");
+    }
+
+    #[test]
+    fn quotes_group_words() {
+        check("a b", "\"Rust or Go\" speed", "[Rust or Go][speed]");
+        check("a b", "'Rust or \"Go\"' speed", "[Rust or \"Go\"][speed]");
+        check("a b", "\"a \\\"b\\\" \\\\ \\n\" c", "[a \"b\" \\ \\n][c]");
+        check("a b", "'a\\' c", "[a\\][c]");
+        check("a b", "x\"y z\" c", "[x\"y][z\" c]");
+        check("a b", "--x=\"y z\"'!' c", "[--x=y z!][c]");
+        check("a b", "\"\" c", "[][c]");
+        check("a b", "\"one\ntwo\" c", "[one\ntwo][c]");
+        check("a b", "\"日本 語\" c", "[日本 語][c]");
+    }
+
+    #[test]
+    fn an_apostrophe_inside_a_word_and_a_quote_that_is_never_closed_are_text() {
+        check("a b", "it's fine", "[it's][fine]");
+        check("a b", "dogs' tails aren't long", "[dogs'][tails aren't long]");
+        check("a b", "'don't stop' now", "[don't stop][now]");
+        check("a b", "27\" or 24\" screens", "[27\"][or 24\" screens]");
+        check("a b", "5'10\" tall", "[5'10\"][tall]");
+        check("a b", "\"never closed", "[\"never][closed]");
+        check("a b", "'never closed", "['never][closed]");
+        check("a b", "\"ends in \\\" one", "[\"ends][in \\\" one]");
+    }
+
+    #[test]
+    fn pairs_go_by_declared_name_wherever_they_begin_a_word() {
+        check("a b", "b=two a=one", "[one][two]");
+        check("a b", "b=two one and more", "[one and more][two]");
+        check("a b", "one and more b=two", "[one and more][two]");
+        check("a b", "one b=two and more", "[one and more][two]");
+        check("a b c", "b=2 one  three and\nmore", "[one][2][three and\nmore]");
+        check("a b", "a=\"Rust or Go\" b='x y'", "[Rust or Go][x y]");
+        check("a b", "a=\"Rust or Go\"\n  b=x", "[Rust or Go][x]");
+        check("a ab", "ab=1 a=2", "[2][1]");
+        check("größe b", "größe=10 x", "[10][x]");
+        check("a b=x", "a= b=", "[][x]");
+        check("a b", "b== c", "[c][=]");
+    }
+
+    #[test]
+    fn text_that_only_looks_like_a_pair_is_text() {
+        check("a b", "x=1 y=2 z", "[x=1][y=2 z]");
+        check("a b", "A=1 foo(b=2)", "[A=1][foo(b=2)]");
+        check("a b", "\"b=two\" three", "[b=two][three]");
+        check("a b", "b=1 b=2", "[b=2][1]");
+        check("a b", "a = 1", "[a][= 1]");
+    }
+
+    #[test]
+    fn text_in_further_lines_is_never_searched_for_pairs() {
+        check("a b", "main.rs fix this:\na=1\nb=2\n", "[main.rs][fix this:\na=1\nb=2\n]");
+        check("a b", "b=x main.rs\na=1", "[main.rs\na=1][x]");
+    }
+
+    #[test]
+    fn text_for_which_no_argument_is_left_belongs_to_the_pair_before_it() {
+        check("notes", "notes=fixed the  parser\n", "[fixed the  parser]");
+        check("a b", "a=Rust or Go b=speed, \"safety\"", "[Rust or Go][speed, \"safety\"]");
+        check("a b", "a=\"x y\" z b=1", "[\"x y\" z][1]");
+        refused(
+            "a b!",
+            "please do a=1 b=2",
+            "each of its arguments has a value, and `please do` belongs to none; write `:p [a=…] b=…`, with quotes around \
+             a value of several words",
+        );
+        let mut takes_input = prompt("a");
+        takes_input.template = crate::prompt::Template::parse("{{input}}|{{a}}", ["a"]);
+        assert_eq!(takes_input.expand("please a=1").unwrap(), "please a=1|1");
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_named_at_once_with_a_usage_line() {
+        refused("a! b c!", "", "it needs a text for `a` and `c`; write `:p a=… [b=…] c=…`");
+        refused("a! b=x c!", "b=1 y", "it needs a text for `c`; write `:p a=… [b=…] c=…`");
+        check("a!=x b", "b=1", "[x][1]");
+        assert_eq!(prompt("").usage(), None);
+    }
+
+    #[test]
+    fn values_by_name_are_verbatim_and_an_empty_one_is_given_where_there_is_no_default() {
+        let values = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        };
+        let expand = |arguments: &str, given: &[(&str, &str)]| prompt(arguments).expand_values(&values(given), "");
+        assert_eq!(expand("a b", &[("a", " \"x\" b=1\n"), ("zzz", "?")]).unwrap(), "[ \"x\" b=1\n][]");
+        assert_eq!(expand("a! b=x", &[("a", ""), ("b", "")]).unwrap(), "[][x]");
+        let missing = expand("a! b! c", &[("c", "1")]).unwrap_err();
+        assert!(matches!(missing, ExpandError::Missing { names, .. } if names == ["a", "b"]));
+    }
+
+    #[test]
+    fn words_of_a_shell_are_words_whatever_they_hold() {
+        let expand = |arguments: &str, words: &[&str]| {
+            prompt(arguments).expand_words(&words.iter().map(|word| word.to_string()).collect::<Vec<_>>()).unwrap()
+        };
+        assert_eq!(expand("a b", &["Rust or Go", "speed", "and safety"]), "[Rust or Go][speed and safety]");
+        assert_eq!(expand("a b", &["a=Rust or Go", "say \"hi\""]), "[Rust or Go][say \"hi\"]");
+        assert_eq!(expand("a b", &["b=x y", "a=1", "z"]), "[1 z][x y]");
+        assert_eq!(expand("a b=x", &["one"]), "[one][x]");
+        assert_eq!(expand("a", &["\"one", "two\""]), "[\"one two\"]");
+    }
+
+    #[test]
+    fn a_long_text_full_of_quotes_is_divided_in_linear_time() {
+        for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" "] {
+            let input = text.repeat(200_000);
+            let expanded = prompt("a b c").expand(&input).unwrap();
+            assert!(expanded.len() <= input.len() + 6);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_quotes_spaces_and_names_is_lost(
+            words in prop::collection::vec("[a-cx=\"'\\\\ \n]{0,6}", 0..8),
+        ) {
+            let input = words.join(" ");
+            let Ok(expanded) = prompt("a b c").expand(&input) else { return Ok(()) };
+            let letters = |text: &str| {
+                let mut letters: Vec<char> = text.chars().filter(|letter| letter.is_alphabetic()).collect();
+                letters.sort();
+                letters
+            };
+            let (mut before, after) = (letters(&input), letters(&expanded));
+            // At most the names of three pairs.
+            for letter in &after {
+                let at = before.iter().position(|known| known == letter);
+                prop_assert!(at.is_some(), "{} is new in {}", letter, expanded);
+                before.remove(at.unwrap());
+            }
+            before.dedup();
+            prop_assert!(before.len() <= 3 && !before.contains(&'x'), "{:?} lost {:?}: {}", input, before, expanded);
+        }
+
+        #[test]
+        fn a_value_in_quotes_is_the_value(value in ".*", other in "[a-z]{1,5}") {
+            let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+            check("a b", &format!("\"{quoted}\" {other}"), &format!("[{value}][{other}]"));
+            check("a b", &format!("b={other} a=\"{quoted}\""), &format!("[{value}][{other}]"));
+        }
+    }
 }

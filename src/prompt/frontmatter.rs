@@ -39,6 +39,7 @@ pub(super) struct Frontmatter {
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
+    pub(super) tags: Vec<String>,
 }
 
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, spaces after them allowed.
@@ -58,7 +59,7 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
                 return Err(Diagnostic::error(
                     Some(Position::START),
                     format!("the frontmatter is {} bytes long, the limit is {MAX_FRONTMATTER}", yaml.len()),
-                    "move what is not `title`, `description` or `arguments` into the body",
+                    "move what is not `title`, `description`, `arguments` or `tags` into the body",
                 ));
             }
             return Ok(Split { yaml: Some(yaml), body: &text[end + line.len()..], body_line: count + 3 });
@@ -117,11 +118,11 @@ pub(super) fn missed(text: &str) -> Option<Diagnostic> {
 }
 
 /// The keys of a frontmatter that mean something to us, and of one of its arguments.
-const KEYS: [&str; 3] = ["title", "description", "arguments"];
-const ARGUMENT_KEYS: [&str; 4] = ["name", "description", "required", "default"];
+const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
+const ARGUMENT_KEYS: [&str; 5] = ["name", "description", "required", "default", "choices"];
 
-/// Those whose value is a text, of which nothing may be lost in silence.
-const TEXTS: [&str; 3] = ["title", "description", "default"];
+/// Those whose value may be a text, of which nothing may be lost in silence.
+const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Reads a frontmatter, whose first line is line 2 of the file. What was not as it should be is added to `found`.
 ///
@@ -158,6 +159,7 @@ pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Fro
         title: reader.text(&mut map, "title"),
         description: reader.text(&mut map, "description"),
         arguments: reader.arguments(&mut map)?,
+        tags: reader.texts(&mut map, "tags"),
     }))
 }
 
@@ -377,7 +379,61 @@ impl Reader<'_> {
             description: self.text(&mut map, "description"),
             required: self.truth(&mut map, "required"),
             default: self.text(&mut map, "default"),
+            choices: self.texts(&mut map, "choices"),
         }
+    }
+
+    /// A value that should be a list of texts; a text is one of them, or several between commas.
+    fn texts(&mut self, map: &mut ReadMap<'_>, key: &str) -> Vec<String> {
+        let entry = map.lines.get(key);
+        let position = map.position(key);
+        let values = match map.values.remove(key) {
+            None | Some(Pod::Null) => return Vec::new(),
+            Some(Pod::Array(values)) => values,
+            Some(Pod::String(text)) => {
+                let unclosed = text.trim().strip_prefix('['); // a slip that has its warning already
+                if text.contains(',') && key != "tags" && unclosed.is_none() {
+                    let message = format!("{} is not a list, and is read as one at its commas", quoted(key));
+                    self.warn(position, message, format!("write `{key}: [{}]`", text.trim()));
+                }
+                let texts = unclosed.unwrap_or(&text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
+                texts.map(|text| Pod::String(text.to_owned())).collect()
+            }
+            Some(scalar) => vec![scalar],
+        };
+        let items = entry.map(Entry::items).unwrap_or_default();
+        let aligned = items.len() == values.len();
+        let mut texts = Vec::new();
+        for (index, value) in values.iter().enumerate() {
+            let item = items.get(index).filter(|_| aligned);
+            let position = item.map(|item| item.position).or(position);
+            match (value, item.map(Item::scalar)) {
+                (Pod::Null, _) => {}
+                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), Some(written)) => texts.push(written.to_owned()),
+                (value, _) => match scalar_text(value) {
+                    Some(text) => {
+                        // In a flow list, whose parts have no lines of their own.
+                        let is_as_written =
+                            |entry: &Entry<'_>| entry.block.split([',', '[', ']', ' ', '\n']).any(|part| part == text);
+                        if !matches!(value, Pod::String(_)) && !entry.is_some_and(is_as_written) {
+                            let message = format!(
+                                "a part of {} is a number or a truth value to YAML, read as {}",
+                                quoted(key),
+                                quoted(&text)
+                            );
+                            self.warn(position, message, "put it in quotes");
+                        }
+                        texts.push(text.trim().to_owned());
+                    }
+                    None => {
+                        let message = format!("part {} of {} is not a text, and is left out", index + 1, quoted(key));
+                        self.warn(position, message, "write it as text, in quotes if it begins with `[` or `{`");
+                    }
+                },
+            }
+        }
+        texts.retain(|text| !text.is_empty());
+        texts
     }
 
     /// A value that should be `true` or `false`; nothing is `false`.

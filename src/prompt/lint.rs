@@ -1,10 +1,10 @@
 //! What works, but looks like a slip of the pen: for `check`, never for a listing or an expansion.
 
 use super::diagnostic::{Diagnostic, Positions};
-use super::{INPUT, Prompt};
+use super::{INPUT, Prompt, markdown};
 use crate::suggestion::closest;
 use crate::wording::{all_of, named, quoted};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// From here on a client may cut the middle out of an expansion, in characters: Codex shows its model 40,000 of what
 /// one call prints, and that holds the text twice.
@@ -72,8 +72,16 @@ struct Lookalike<'p> {
     /// The byte of the body at which it begins.
     at: usize,
     written: String,
-    /// The name of the placeholder that may be meant.
-    meant: &'p str,
+    meant: Meant<'p>,
+}
+
+/// What whoever wrote it may have meant.
+#[derive(Clone, Copy)]
+enum Meant<'p> {
+    /// The placeholder of this name.
+    Placeholder(&'p str),
+    /// An argument of this name, which is not declared.
+    Argument(&'p str),
 }
 
 /// Placeholders that are none: a name misspelled, a brace too few, another program's spelling.
@@ -89,11 +97,14 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let mut positions = Positions::new(body, prompt.body_line);
     let more = found.len().saturating_sub(MAX_PLACES);
     for Lookalike { at, written, meant } in found.iter().take(MAX_PLACES) {
-        warnings.push(Diagnostic::warning(
-            Some(positions.at(*at)),
-            format!("{} is not a placeholder, and is left as it is", quoted(written)),
-            format!("write `{{{{{meant}}}}}` if it is meant to be replaced"),
-        ));
+        let repair = match meant {
+            Meant::Placeholder(name) => format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
+            Meant::Argument(name) => {
+                format!("declare {} in the `arguments` of the frontmatter if it is meant to be replaced", quoted(name))
+            }
+        };
+        let message = format!("{} is not a placeholder, and is left as it is", quoted(written));
+        warnings.push(Diagnostic::warning(Some(positions.at(*at)), message, repair));
     }
     if let Some(first) = found.get(MAX_PLACES) {
         let message = format!("from here on, {more} more like these are not placeholders, and are left as they are");
@@ -102,10 +113,15 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end.
-fn misspelled<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
+/// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end; and the first place of each `{{name}}`
+/// that looks like an argument, unless it stands in code.
+fn misspelled<'p>(body: &'p str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
     let mut found = Vec::new();
     let mut nearest: HashMap<&str, Option<&'p str>> = HashMap::new();
+    let mut undeclared = HashSet::new();
+    let code = markdown::code(body);
+    let is_code =
+        |at: usize| code[..code.partition_point(|range| range.start <= at)].last().is_some_and(|range| at < range.end);
     for (at, opening) in body.match_indices("{{").chain(body.match_indices("<<")) {
         let close = if opening == "{{" { "}}" } else { ">>" };
         let inside = body[at + 2..].trim_start_matches([' ', '\t']);
@@ -117,9 +133,13 @@ fn misspelled<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
             if nearest.len() < MAX_WORDS {
                 nearest.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
             }
-            (nearest.get(word).copied().flatten(), close)
+            let meant = nearest.get(word).copied().flatten().map(Meant::Placeholder);
+            let mut is_first = || undeclared.len() < MAX_WORDS && undeclared.insert(word);
+            let is_name = word.starts_with(char::is_alphabetic) && word != "args"; // Gemini CLI's
+
+            (meant.or_else(|| (is_name && !is_code(at) && is_first()).then_some(Meant::Argument(word))), close)
         } else if close == "}}" && after.starts_with('}') && !after.starts_with(close) {
-            (exact, "}")
+            (exact.map(Meant::Placeholder), "}")
         } else {
             (None, close)
         };
@@ -135,7 +155,7 @@ fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
         let written = format!("{{{meant}}}}}");
         let places: Vec<usize> = body.match_indices(&written).map(|(at, _)| at).collect();
         let places = places.into_iter().filter(|&at| !body[..at].ends_with('{'));
-        places.map(move |at| Lookalike { at, written: written.clone(), meant })
+        places.map(move |at| Lookalike { at, written: written.clone(), meant: Meant::Placeholder(meant) })
     };
     names.iter().copied().flat_map(of).collect()
 }
@@ -144,7 +164,9 @@ fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
 fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
     let places = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
     let places = places.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
-    places.map(|(at, written)| Lookalike { at, written: written.to_owned(), meant: INPUT }).collect()
+    places
+        .map(|(at, written)| Lookalike { at, written: written.to_owned(), meant: Meant::Placeholder(INPUT) })
+        .collect()
 }
 
 fn unused_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

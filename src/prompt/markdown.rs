@@ -58,6 +58,13 @@ pub(super) fn outline(body: &str) -> Outline {
     Outline { heading, paragraph: paragraph.or(other).map(cut_after_a_word) }
 }
 
+/// The ranges of a body that are code: blocks, and spans between backquotes.
+pub(super) fn code(body: &str) -> Vec<Range<usize>> {
+    let is_code = |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
+    let events = Parser::new(body).into_offset_iter();
+    events.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect()
+}
+
 /// Moves the text into the place, if there is a text and the place is still empty; the text is empty afterwards.
 fn keep_first(place: &mut Option<String>, text: &mut String) {
     let words = std::mem::take(text);

@@ -7,6 +7,7 @@
 //! 4. A body without a placeholder is followed by two newlines and the input, unless the input is empty.
 
 use super::ExpandError;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -46,7 +47,7 @@ pub struct Values<'v> {
     /// What replaces `{{input}}`, or follows a body that has no placeholder.
     pub input: &'v str,
     /// Declared names and their texts; a name `input` here goes before the field above.
-    pub arguments: Vec<(&'v str, &'v str)>,
+    pub arguments: Vec<(&'v str, Cow<'v, str>)>,
 }
 
 impl Template {
@@ -119,7 +120,7 @@ impl Template {
         Ok(text)
     }
 
-    fn piece<'t>(&'t self, part: &'t Part, values: &Values<'t>) -> &'t str {
+    fn piece<'t>(&'t self, part: &'t Part, values: &'t Values<'_>) -> &'t str {
         match part {
             Part::Text(range) => &self.body[range.clone()],
             Part::Placeholder(Placeholder { name, .. }) => {
@@ -165,7 +166,8 @@ mod tests {
     #[track_caller]
     fn check_with(body: &str, arguments: &[(&str, &str)], input: &str, want: &str) {
         let template = Template::parse(body, arguments.iter().map(|&(name, _)| name));
-        let values = Values { input, arguments: arguments.to_vec() };
+        let arguments = arguments.iter().map(|&(name, value)| (name, value.into())).collect();
+        let values = Values { input, arguments };
         assert_eq!(template.expand(&values).unwrap(), want, "{body:?}");
     }
 
@@ -259,11 +261,11 @@ mod tests {
             // Private-use characters cannot form a placeholder. Marking where a value goes and putting the value
             // there afterwards must give the same as expanding with the value itself.
             let template = Template::parse(body, ["topic"]);
-            let marked = template.expand(&Values { input: "\u{e000}", arguments: vec![("topic", "\u{e001}")] });
+            let marked = template.expand(&Values { input: "\u{e000}", arguments: vec![("topic", "\u{e001}".into())] });
             prop_assume!(!template.body().contains(['\u{e000}', '\u{e001}']));
             prop_assume!(!input.contains('\u{e001}') && !input.is_empty());
             let want = marked.unwrap().replace('\u{e000}', &input).replace('\u{e001}', &topic);
-            let got = template.expand(&Values { input: &input, arguments: vec![("topic", &topic)] }).unwrap();
+            let got = template.expand(&Values { input: &input, arguments: vec![("topic", topic.as_str().into())] }).unwrap();
             prop_assert_eq!(got, want);
         }
 
@@ -306,7 +308,7 @@ mod tests {
                 "\t", "  "];
             prop_assume!(!others.iter().any(|other| body.contains(other)));
             let got = Template::parse(body, ["topic"])
-                .expand(&Values { input: &input, arguments: vec![("topic", "T")] });
+                .expand(&Values { input: &input, arguments: vec![("topic", "T".into())] });
             prop_assert_eq!(got.unwrap(), want);
         }
     }

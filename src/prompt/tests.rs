@@ -257,6 +257,7 @@ fn a_slip_in_one_key_costs_no_other() {
         description: description.map(str::to_owned),
         required,
         default: default.map(str::to_owned),
+        ..Argument::default()
     };
     assert_eq!(
         prompt.arguments,
@@ -501,7 +502,7 @@ fn a_file_that_is_no_text_or_too_large_is_a_problem() {
     problem(
         frontmatter.as_bytes(),
         "1:1: the frontmatter is 65540 bytes long, the limit is 65536; \
-         move what is not `title`, `description` or `arguments` into the body",
+         move what is not `title`, `description`, `arguments` or `tags` into the body",
     );
 }
 
@@ -617,7 +618,7 @@ fn a_required_argument_without_a_default_needs_a_text() {
     let prompt = parse("---\narguments:\n  - name: topic\n    required: true\n---\nOn {{topic}}.");
     assert_eq!(prompt.expand("x").unwrap(), "On x.");
     let error = prompt.expand("").unwrap_err().to_string();
-    assert_eq!(error, "it needs a text for `topic`; write the text after the command");
+    assert_eq!(error, "it needs a text for `topic`; write `:p topic=…`");
     let with_default =
         parse("---\narguments:\n  - name: topic\n    required: true\n    default: all\n---\nOn {{topic}}.");
     assert_eq!(with_default.expand("").unwrap(), "On all.");
@@ -626,11 +627,87 @@ fn a_required_argument_without_a_default_needs_a_text() {
 }
 
 #[test]
-fn several_declared_arguments_are_never_filled_by_a_guess() {
+fn several_declared_arguments_share_the_input_and_input_stands_for_all_of_it() {
     let prompt = parse("---\narguments:\n  - name: a\n    default: A\n  - name: b\n---\n{{a}}|{{b}}");
     assert_eq!(prompt.expand("").unwrap(), "A|");
-    let error = prompt.expand("x y").unwrap_err().to_string();
-    assert!(error.contains("declares 2 arguments (`a` and `b`)"), "{error}");
-    let only_input = parse("---\narguments: [a, b]\n---\n{{input}}");
-    assert_eq!(only_input.expand("x y").unwrap(), "x y");
+    assert_eq!(prompt.expand("x y z").unwrap(), "x|y z");
+    let both = parse("---\narguments: [a, b]\n---\n{{input}}|{{a}}");
+    assert_eq!(both.expand("x y").unwrap(), "x y|x");
+    assert!(both.takes_input() && !prompt.takes_input());
+    let declared = parse("---\narguments: [lang, input]\n---\n{{lang}}: {{input}}");
+    assert_eq!(declared.expand("rust some text").unwrap(), "rust: some text");
+    assert!(!declared.takes_input());
+    assert!(parse("---\narguments: [a]\n---\nNo placeholder.").takes_input());
+}
+
+#[test]
+fn choices_and_tags_are_lists_of_texts_as_written() {
+    let lists = |yaml: &str| {
+        let prompt = parse(&format!("---\narguments:\n  - name: x\n    {yaml}\n---\n{{{{x}}}}"));
+        (prompt.arguments[0].choices.clone(), prompt.warnings().iter().map(shown).collect::<Vec<_>>())
+    };
+    let ok = |choices: &[&str]| (choices.iter().map(|choice| choice.to_string()).collect::<Vec<_>>(), Vec::new());
+    assert_eq!(lists("choices: [short, \"long, and wide\", 'x']"), ok(&["short", "long, and wide", "x"]));
+    assert_eq!(
+        lists("choices:\n      - short\n      - long one\n      - 1.10\n      - yes # really"),
+        ok(&["short", "long one", "1.10", "yes"])
+    );
+    assert_eq!(lists("choices: [1, 2.5, true]"), ok(&["1", "2.5", "true"]));
+    assert_eq!(lists("choices: fast"), ok(&["fast"]));
+    assert_eq!(lists("choices:"), ok(&[]));
+    let (choices, warnings) = lists("choices: fast, slow");
+    assert_eq!(choices, ["fast", "slow"]);
+    assert_eq!(
+        warnings,
+        ["4:14: `choices` is not a list, and is read as one at its commas; write `choices: [fast, slow]`"]
+    );
+    let (choices, warnings) = lists("choices: [1.10, x]");
+    assert_eq!(choices, ["1.1", "x"]);
+    assert_eq!(
+        warnings,
+        ["4:14: a part of `choices` is a number or a truth value to YAML, read as `1.1`; put it in quotes"]
+    );
+    let (choices, warnings) = lists("choices:\n      - {a: b}\n      - c");
+    assert_eq!(choices, ["c"]);
+    assert!(warnings[0].contains("part 1 of `choices` is not a text, and is left out"), "{warnings:?}");
+    let (choices, warnings) = lists("choices: [fast, slow");
+    assert_eq!((choices, warnings.len()), (vec!["fast".to_owned(), "slow".to_owned()], 1), "{warnings:?}");
+    let (_, warnings) = lists("choises: [fast, slow]");
+    assert!(warnings[0].contains("unknown key `choises`; write `choices:` if that is meant"), "{warnings:?}");
+
+    let tags = |yaml: &str| parse(&format!("---\n{yaml}\n---\nB")).tags;
+    assert_eq!(tags("tags: [git, review]"), ["git", "review"]);
+    assert_eq!(tags("tags:\n- git\n- 2026"), ["git", "2026"]);
+    assert_eq!(tags("tags: git, review"), ["git", "review"]);
+    assert_eq!(tags("description: x: y\ntags: [git]"), ["git"]);
+    assert_eq!(tags("title: x"), [""; 0]);
+    let warnings = parse("---\ntags: #git\n---\nB").warnings();
+    assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and no part of `tags`"), "{warnings:?}");
+}
+
+#[test]
+fn a_name_in_braces_that_looks_undeclared_is_said_once_unless_it_is_code() {
+    let warnings = |body: &str| {
+        let prompt = parse(&format!("---\narguments: [options]\n---\n{{{{options}}}}\n{body}"));
+        prompt.warnings().iter().map(shown).collect::<Vec<_>>()
+    };
+    let repair = "if it is meant to be replaced";
+    assert_eq!(
+        warnings("{{criteria}} <<style>> {{criteria}}"),
+        [
+            format!(
+                "5:1: `{{{{criteria}}}}` is not a placeholder, and is left as it is; declare `criteria` in the \
+                 `arguments` of the frontmatter {repair}"
+            ),
+            format!(
+                "5:14: `<<style>>` is not a placeholder, and is left as it is; declare `style` in the `arguments` of \
+                 the frontmatter {repair}"
+            ),
+        ]
+    );
+    for code in
+        ["`{{name}}`", "```jinja\n{{name}} {{ x }}\n```", "    {{name}}", "{{ .Values.x }} {{ a.b }} {{ f x }} {{1}}"]
+    {
+        assert_eq!(warnings(&format!("\n{code}")), [""; 0], "{code}");
+    }
 }

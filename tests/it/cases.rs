@@ -1,9 +1,13 @@
 //! One file for each expansion: `tests/cases/*.txt`, through every door.
 //!
-//! A case is an input line, a line `=== file`, a prompt file, a line `=== expansion`, and the text that must come of
-//! it. `\n` in the input line is a line end. The last newline of the file is the case's, not the text's.
+//! A case is a line `input: …`, then perhaps the same as lines `name: value`, a line `=== file`, a prompt file, a line
+//! `=== expansion`, and the text that must come of it. `\n` in these lines is a line end. The last newline of the file
+//! is the case's, not the text's.
+//!
+//! Without lines of values, the one value is `input`.
 
 use crate::client::Client;
+use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
@@ -17,14 +21,28 @@ fn every_case_expands_to_its_text_through_every_door() {
     for case in cases {
         let name = case.file_stem().unwrap().to_str().unwrap();
         let text = fs::read_to_string(&case).unwrap();
-        let (input, rest) = text.split_once("\n=== file\n").unwrap_or_else(|| panic!("{name}: no `=== file`"));
+        let (head, rest) = text.split_once("\n=== file\n").unwrap_or_else(|| panic!("{name}: no `=== file`"));
         let (file, want) = rest.split_once("\n=== expansion\n").unwrap_or_else(|| panic!("{name}: no `=== expansion`"));
-        let input = input.strip_prefix("input: ").or(input.strip_prefix("input:")).unwrap().replace("\\n", "\n");
         let want = want.strip_suffix('\n').unwrap();
         client.write(&format!("{name}.md"), file);
 
+        let lines = head.lines().map(|line| line.split_once(':').unwrap_or_else(|| panic!("{name}: {line}")));
+        let values = lines.map(|(name, value)| (name, value.strip_prefix(' ').unwrap_or(value).replace("\\n", "\n")));
+        let mut values: Vec<(&str, String)> = values.collect();
+        let (first, input) = values.remove(0);
+        assert_eq!(first, "input", "{name}");
+        if values.is_empty() {
+            values.push(("input", input.clone()));
+        }
+        let object: Map<String, Value> = values.iter().map(|(key, text)| (key.to_string(), json!(text))).collect();
+
         let got = client.expand(name, &input).structured();
         assert_eq!(got["prompt"].as_str().unwrap(), want, "{name}, tool");
+        let got = client.call("expand_prompt", json!({"command": name, "input": input, "arguments": object}));
+        let shown = got.0.to_string();
+        if !shown.contains("has no argument `input`") {
+            assert_eq!(got.structured()["prompt"].as_str().unwrap(), want, "{name}, tool with arguments");
+        }
 
         let ends = if want.ends_with('\n') { "" } else { "\n" };
         client.run(["expand", name, "-"], &input).printed(&format!("{want}{ends}"));

@@ -67,6 +67,36 @@ fn expand_joins_words_by_one_space() {
 }
 
 #[test]
+fn expand_takes_the_words_of_the_shell_and_values_by_name() {
+    let compare = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
+                   {{options}} by {{criteria}}";
+    let client = Client::new().prompt("compare.md", compare);
+    client
+        .run(["expand", "compare", "Rust or Go", "speed", "and size"], "unread")
+        .printed("Rust or Go by speed and size\n");
+    client
+        .run(["expand", "compare", "criteria=speed and size", "Rust or Go"], "")
+        .printed("Rust or Go by speed and size\n");
+    client
+        .run(["expand", "compare", "\"Rust or Go\" speed and size"], "")
+        .printed("\"Rust or Go\" speed and size by cost\n");
+    client.run(["expand", "compare", "-"], "\"Rust or Go\" speed\n").printed("Rust or Go by speed\n");
+    client
+        .run(["expand", "compare", "--arg", "options=a=b c", "--arg", "criteria= x"], "unread")
+        .printed("a=b c by  x\n");
+    client.run(["expand", "compare"], "").failed(
+        1,
+        "error: `compare` cannot be expanded: it needs a text for `options`; write `:compare options=… [criteria=…]`\n",
+    );
+    client
+        .run(["expand", "compare", "--arg", "opt=x"], "")
+        .failed(1, "error: `compare` has no argument `opt`; it takes `options` and `criteria`\n");
+    let ran = client.run(["expand", "compare", "--arg", "options"], "");
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(ran.stderr.contains("it must be NAME=VALUE, such as `criteria=speed`"), "{}", ran.stderr);
+}
+
+#[test]
 fn expand_reads_standard_input_for_a_dash_or_for_no_words() {
     let client = Client::new().prompt("p.md", "[{{input}}]").prompt("end.md", "{{input}}");
     client.run(["expand", "p", "-"], "two\nlines\n").printed("[two\nlines\n]\n");

@@ -339,11 +339,80 @@ fn an_expansion_beyond_64_mib_is_an_error_that_says_so() {
     );
 }
 
+const COMPARE: &str = "---\narguments:\n  - name: options\n    required: true\n  - name: criteria\n    default: cost\n\
+                       ---\nCompare {{options}} by {{criteria}}.";
+
 #[test]
-fn several_declared_arguments_are_an_error_that_says_so() {
-    let mut client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n{{a}} {{b}}");
-    let error = client.expand("p", "x y").error();
-    assert!(error.starts_with("`p` cannot be expanded: it declares 2 arguments (`a` and `b`)"), "{error}");
+fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
+    let mut client = Client::new().prompt("compare.md", COMPARE).prompt("p.md", "[{{input}}]");
+    let mut expand = |command: &str, input: &str, arguments: Value| {
+        client.call("expand_prompt", json!({"command": command, "input": input, "arguments": arguments}))
+    };
+    expand("compare", "ignored=1", json!({"options": " \"a\" b=1\n", "criteria": "x"}))
+        .text("Compare  \"a\" b=1\n by x.");
+    expand("compare", "", json!({"options": 5, "criteria": false})).text("Compare 5 by false.");
+    expand("compare", "", json!({"options": -1.5, "criteria": null})).text("Compare -1.5 by cost.");
+    expand("compare", "", json!({"options": "", "criteria": ""})).text("Compare  by cost.");
+    for none in [json!(null), json!({}), json!({"options": null})] {
+        expand("compare", "a criteria=b", none).text("Compare a by b.");
+    }
+    expand("p", "one", json!({"input": "two"})).text("[two]");
+}
+
+#[test]
+fn arguments_that_are_no_strings_or_unknown_are_tool_errors_in_both_eras() {
+    let mut client = Client::new().prompt("compare.md", COMPARE).prompt("p.md", "[{{input}}]");
+    for (command, arguments, want) in [
+        (
+            "compare",
+            json!([]),
+            "`arguments` must be an object whose values are strings; call expand_prompt again with one.",
+        ),
+        (
+            "compare",
+            json!("x"),
+            "`arguments` must be an object whose values are strings; call expand_prompt again with one.",
+        ),
+        (
+            "compare",
+            json!({"options": ["a"]}),
+            "`options` in `arguments` must be a string; call expand_prompt again with one.",
+        ),
+        (
+            "compare",
+            json!({"options": {}}),
+            "`options` in `arguments` must be a string; call expand_prompt again with one.",
+        ),
+        (
+            "compare",
+            json!({"optoins": "a"}),
+            "`compare` has no argument `optoins`; did you mean `options`? It takes `options` and `criteria`. Call \
+             expand_prompt again with only these.",
+        ),
+        (
+            "p",
+            json!({"zzz": "a"}),
+            "`p` has no argument `zzz`. It takes `input`. Call expand_prompt again with only these.",
+        ),
+    ] {
+        let params =
+            json!({"name": "expand_prompt", "arguments": {"command": command, "input": "", "arguments": arguments}});
+        for params in [params.clone(), modern(params)] {
+            let result = client.request("tools/call", params)["result"].clone();
+            assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(want)));
+        }
+    }
+}
+
+#[test]
+fn a_missing_required_argument_is_a_tool_error_with_a_usage_line() {
+    let mut client = Client::new().prompt("compare.md", COMPARE);
+    let want = "`compare` cannot be expanded: it needs a text for `options`; write `:compare options=… [criteria=…]`. Tell \
+                the user this.";
+    assert_eq!(client.expand("compare", "").error(), want);
+    assert_eq!(client.expand("compare", "criteria=x").error(), want);
+    let call = json!({"command": "compare", "input": "text", "arguments": {"criteria": "x"}});
+    assert_eq!(client.call("expand_prompt", call).error(), want);
 }
 
 #[test]

@@ -194,6 +194,14 @@ impl<'h> Entries<'h> {
     }
 }
 
+impl Item {
+    /// Its one line as written, without a comment.
+    pub(super) fn scalar(&self) -> &str {
+        let text = self.text.trim();
+        comment_at(text).map_or(text, |at| text[..at].trim_end())
+    }
+}
+
 impl<'h> Entry<'h> {
     /// Whether it is `key: words` or `key: "words"` in one line, without anything else that means something to YAML.
     fn is_plain(&self) -> bool {

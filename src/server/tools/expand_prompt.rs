@@ -2,10 +2,13 @@
 
 use super::{Called, ServerTool, ToolError};
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
-use crate::wording::quoted;
+use crate::prompt::Prompt;
+use crate::suggestion::closest;
+use crate::wording::{all_of, named, quoted};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// How many bytes of the description the names of the commands may take.
 const NAMES_BUDGET: usize = 2048;
@@ -42,6 +45,13 @@ fn input_schema() -> Value {
                 "type": "string",
                 "description": "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty \
                                 string if there is none"
+            },
+            "arguments": {
+                "type": "object",
+                "description": "Optional, for a prompt with several arguments (list_prompts shows its usage): all values \
+                                by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. Without it, \
+                                `input` is divided among them: `name=value` pairs, then words by position",
+                "additionalProperties": { "type": "string" }
             }
         },
         "required": ["command", "input"]
@@ -64,6 +74,7 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
     };
     let command = text("command", "the name of the prompt, without its colon")?;
     let input = text("input", "the text that follows the name, or an empty string if there is none")?;
+    let values = values(arguments.remove("arguments"))?;
     let prompt = match library.find(&command) {
         Lookup::Found(prompt) => prompt,
         Lookup::Broken(problem) => {
@@ -78,10 +89,44 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let prompt = prompt.expand(&input).map_err(|error| {
+    only_known(&prompt, &values)?;
+    let prompt = prompt.expand_values(&values, &input).map_err(|error| {
         ToolError::Execution(format!("{} cannot be expanded: {error}. Tell the user this.", quoted(&prompt.name)))
     })?;
     Ok(to_raw_value(&Output { prompt })?)
+}
+
+/// The values that a model gives by name. A number or a truth value is its JSON text, null is no value.
+fn values(arguments: Option<Value>) -> Result<BTreeMap<String, String>, ToolError> {
+    let arguments = match arguments {
+        None | Some(Value::Null) => return Ok(BTreeMap::new()),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => {
+            let message = "`arguments` must be an object whose values are strings; call expand_prompt again with one";
+            return Err(ToolError::Execution(sentence(message)));
+        }
+    };
+    let text = |(name, value): (String, Value)| match value {
+        Value::Null => None,
+        Value::String(text) => Some(Ok((name, text))),
+        Value::Number(_) | Value::Bool(_) => Some(Ok((name, value.to_string()))),
+        Value::Array(_) | Value::Object(_) => {
+            let message =
+                format!("{} in `arguments` must be a string; call expand_prompt again with one", quoted(&name));
+            Some(Err(ToolError::Execution(sentence(&message))))
+        }
+    };
+    arguments.into_iter().filter_map(text).collect()
+}
+
+/// Nothing that a model passes is lost in silence.
+fn only_known(prompt: &Prompt, values: &BTreeMap<String, String>) -> Result<(), ToolError> {
+    let known = prompt.value_names();
+    let Some(unknown) = values.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let meant = closest(unknown, known.iter().copied()).map(|meant| format!("; did you mean {}?", named(meant)));
+    let message = format!("{} has no argument {}{}", named(&prompt.name), quoted(unknown), meant.unwrap_or_default());
+    let known = format!("It takes {}. Call expand_prompt again with only these.", all_of(&known));
+    Err(ToolError::Execution(format!("{} {known}", sentence(&message))))
 }
 
 /// What a model should do about a command that is none, in sentences.
