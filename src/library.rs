@@ -6,16 +6,21 @@
 mod builtin;
 mod dir;
 mod find;
+mod index;
+mod search;
 
 pub use dir::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
 pub use find::{Lookup, Unknown};
+pub use index::{Entry, Index, Source};
+pub use search::Query;
 
 use crate::prompt::{Diagnostic, Position, Prompt};
 use crate::wording::printable;
+use builtin::Shipped;
 use dir::Dir;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// The layers: directories in order, then perhaps the built-in prompts.
 #[derive(Debug, Clone, Default)]
@@ -54,22 +59,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Where a prompt comes from.
+/// The text of a prompt file, as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// A file of the user's.
-    File(PathBuf),
-    /// The program itself.
-    Builtin,
-}
-
-/// Every prompt by name, and what should be one but is not.
-#[derive(Debug, Default)]
-pub struct Listing {
-    /// Sorted by name, in byte order.
-    pub prompts: Vec<(Prompt, Source)>,
-    /// Sorted by layer and path.
-    pub problems: Vec<Problem>,
+pub struct Markdown {
+    /// All of it, frontmatter included.
+    pub text: String,
+    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
+    pub modified: Option<SystemTime>,
 }
 
 /// The names of every prompt, without a look into a file.
@@ -120,43 +116,26 @@ impl Library {
     /// no prompt is a problem; it hides what later layers have.
     pub fn get(&self, name: &str) -> Option<Result<Prompt, Problem>> {
         let own = self.dirs.iter().find_map(|dir| dir.get(name));
-        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(Ok))
+        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(Shipped::read))
     }
 
-    /// Every prompt, read.
-    pub fn list(&self) -> Listing {
-        let mut prompts: BTreeMap<String, Option<(Prompt, Source)>> = BTreeMap::new();
-        let mut problems = Vec::new();
-        for dir in &self.dirs {
-            let scan = dir.scan();
-            problems.extend(scan.unseen);
-            problems.extend(scan.problems);
-            for (name, path) in scan.files {
-                // A name that is there already, even one of a broken file, hides this one.
-                prompts.entry(name).or_insert_with_key(|name| match dir.read(name, &path) {
-                    Ok(prompt) => Some((prompt, Source::File(path))),
-                    Err(problem) => {
-                        problems.push(problem);
-                        None
-                    }
-                });
-            }
-        }
-        for prompt in builtin::all().filter(|_| self.builtin) {
-            prompts.entry(prompt.name.clone()).or_insert(Some((prompt, Source::Builtin)));
-        }
-        Listing { prompts: prompts.into_values().flatten().collect(), problems }
+    /// The text of the prompt file with exactly this name, and nothing but this one file is looked at.
+    pub fn markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
+        let own = self.dirs.iter().find_map(|dir| dir.markdown(name));
+        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(|shipped| Ok(shipped.markdown())))
+    }
+
+    /// Which prompts there are: directories are read, files are not.
+    pub fn index(&self) -> Index<'_> {
+        Index::of(&self.dirs, self.builtin)
     }
 
     /// Every name: directories are read, files are not.
     pub fn names(&self) -> Names {
-        let (mut own, mut unseen) = (BTreeSet::new(), Vec::new());
-        for scan in self.dirs.iter().map(Dir::scan) {
-            own.extend(scan.files.into_keys());
-            unseen.extend(scan.unseen);
-        }
-        let builtin = builtin::names().filter(|name| self.builtin && !own.contains(*name));
-        Names { builtin: builtin.map(str::to_owned).collect(), own: own.into_iter().collect(), unseen }
+        let index = self.index();
+        let (builtin, own): (Vec<_>, Vec<_>) = index.entries.into_iter().partition(Entry::is_builtin);
+        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name).collect();
+        Names { own: names(own), builtin: names(builtin), unseen: index.unseen }
     }
 
     /// Reads every file of every directory, and tells everything that is or looks wrong.

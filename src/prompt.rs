@@ -222,7 +222,8 @@ pub fn too_large(length: u64) -> Diagnostic {
     )
 }
 
-fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
+/// The diagnostic for a file that is UTF-8 only up to a byte.
+pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
     let before = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     Diagnostic::error(

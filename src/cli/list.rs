@@ -1,7 +1,8 @@
 //! `prompt-expander list`: all prompts, for a person, for a script, or as JSON.
 
 use super::output::{self, FAINT, NAME};
-use crate::library::{Library, Listing, Source};
+use crate::library::{Library, Problem, Source};
+use crate::prompt::Prompt;
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
@@ -33,16 +34,22 @@ struct JsonPrompt {
 
 impl List {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let listing = library.list();
+        let index = library.index();
+        let mut problems = [index.unseen, index.problems].concat();
+        // A row is all that is kept of a prompt.
+        let mut rows = Vec::new();
+        for entry in index.entries {
+            match entry.read() {
+                Ok(prompt) => rows.push(row(prompt, entry.source())),
+                Err(problem) => problems.push(problem),
+            }
+        }
         if self.json {
-            output::print_json(&json(listing))?;
+            output::print_json(&json(rows, problems))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let rows: Vec<(String, String)> = listing
-            .prompts
-            .iter()
-            .map(|(prompt, _)| (prompt.name.clone(), output::one_line(&prompt.description().unwrap_or_default())))
-            .collect();
+        let rows: Vec<(String, String)> =
+            rows.into_iter().map(|row| (row.name, output::one_line(&row.description))).collect();
         let mut table = Vec::new();
         match output::terminal_width() {
             None => {
@@ -63,15 +70,15 @@ impl List {
             }
         }
         output::print(&table)?;
-        for problem in &listing.problems {
+        for problem in &problems {
             output::warning(&problem.to_string());
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn json(listing: Listing) -> Json {
-    let prompts = listing.prompts.into_iter().map(|(prompt, source)| JsonPrompt {
+fn row(prompt: Prompt, source: Source) -> JsonPrompt {
+    JsonPrompt {
         title: prompt.title(),
         description: prompt.description().unwrap_or_default(),
         source: match source {
@@ -79,6 +86,9 @@ fn json(listing: Listing) -> Json {
             Source::Builtin => "built-in".to_owned(),
         },
         name: prompt.name,
-    });
-    Json { prompts: prompts.collect(), problems: listing.problems.into_iter().map(Into::into).collect() }
+    }
+}
+
+fn json(prompts: Vec<JsonPrompt>, problems: Vec<Problem>) -> Json {
+    Json { prompts, problems: problems.into_iter().map(Into::into).collect() }
 }

@@ -1,11 +1,13 @@
 //! The prompts that ship inside the program: the files of `prompts/`, compiled in.
 
+use super::{Markdown, Problem};
 use crate::prompt::Prompt;
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
-        /// Names and files, sorted by name. A test holds the list against the directory.
-        const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*];
+        /// Sorted by name. A test holds the list against the directory.
+        const ALL: &[Shipped] =
+            &[$(Shipped { name: $name, text: include_str!(concat!("../../prompts/", $name, ".md")) }),*];
     };
 }
 
@@ -24,23 +26,36 @@ shipped![
     "test",
 ];
 
+/// A file of `prompts/`.
+#[derive(Debug)]
+pub(super) struct Shipped {
+    pub(super) name: &'static str,
+    text: &'static str,
+}
+
 /// The shipped prompt with exactly this name.
-pub(super) fn get(name: &str) -> Option<Prompt> {
-    FILES.iter().find(|(shipped, _)| *shipped == name).and_then(parse)
+pub(super) fn get(name: &str) -> Option<&'static Shipped> {
+    ALL.iter().find(|shipped| shipped.name == name)
 }
 
 /// Every shipped prompt, sorted by name.
-pub(super) fn all() -> impl Iterator<Item = Prompt> {
-    FILES.iter().filter_map(parse)
+pub(super) fn all() -> &'static [Shipped] {
+    ALL
 }
 
-/// Every name, sorted.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(name, _)| *name)
-}
+impl Shipped {
+    /// Reads it; a test holds that this goes well for every one.
+    pub(super) fn read(&self) -> Result<Prompt, Problem> {
+        Prompt::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
+            file: format!("{}.md", self.name),
+            path: self.name.into(),
+            diagnostic,
+        })
+    }
 
-fn parse(&(name, file): &(&str, &str)) -> Option<Prompt> {
-    Prompt::parse(name, file.as_bytes()).ok() // a test reads every one of them
+    pub(super) fn markdown(&self) -> Markdown {
+        Markdown { text: self.text.to_owned(), modified: None }
+    }
 }
 
 #[cfg(test)]
@@ -54,9 +69,10 @@ mod tests {
         let mut files: Vec<String> =
             std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         files.sort();
-        assert_eq!(files, names().map(|name| format!("{name}.md")).collect::<Vec<_>>());
-        for (name, file) in FILES {
-            let prompt = Prompt::parse(*name, file.as_bytes()).unwrap();
+        assert_eq!(files, ALL.iter().map(|shipped| format!("{}.md", shipped.name)).collect::<Vec<_>>());
+        for shipped in ALL {
+            let (name, file) = (shipped.name, shipped.text);
+            let prompt = shipped.read().unwrap();
             assert_eq!(prompt.warnings(), [], "{name}");
             assert!(file.contains("\ndescription: ") && file.contains("\ntitle: "), "{name}");
             assert!(file.ends_with("\n{{input}}\n"), "{name}");

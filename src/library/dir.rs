@@ -3,14 +3,15 @@
 //! A path is made from a name in one place ([`Dir::locate`]), segment by segment. Links are followed, loops end, and
 //! nothing but a regular file is ever opened.
 
-use super::Problem;
-use crate::prompt::{Diagnostic, MAX_FILE, Prompt, too_large};
+use super::{Markdown, Problem};
+use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
 use crate::wording::{printable, quoted};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use walkdir::WalkDir;
 
 /// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
@@ -72,6 +73,20 @@ impl Dir {
         self.locate(name).map(|path| self.read(name, &path))
     }
 
+    /// Reads the text of the file with exactly this name, if there is one.
+    pub(super) fn markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
+        self.locate(name).map(|path| {
+            let (bytes, modified) = self.read_bytes(&path)?;
+            match String::from_utf8(bytes) {
+                Ok(text) => Ok(Markdown { text, modified }),
+                Err(error) => {
+                    let bytes = error.as_bytes();
+                    Err(self.problem(&path, not_utf8(bytes, error.utf8_error().valid_up_to())))
+                }
+            }
+        })
+    }
+
     /// The file that has exactly this name: the one place where a name becomes a path.
     fn locate(&self, name: &str) -> Option<PathBuf> {
         if name.len() > MAX_NAME || name.split('/').count() > MAX_DEPTH + 1 || !name.split('/').all(is_segment) {
@@ -106,9 +121,20 @@ impl Dir {
 
     /// Reads and parses one file.
     pub(super) fn read(&self, name: &str, path: &Path) -> Result<Prompt, Problem> {
-        let problem = |diagnostic| self.problem(path, diagnostic);
-        let bytes = read_regular_file(path).map_err(problem)?;
-        Prompt::parse(name, &bytes).map_err(problem)
+        let (bytes, _) = self.read_bytes(path)?;
+        Prompt::parse(name, &bytes).map_err(|diagnostic| self.problem(path, diagnostic))
+    }
+
+    /// The same, and keeps its text.
+    pub(super) fn read_with_markdown(&self, name: &str, path: &Path) -> Result<(Prompt, Markdown), Problem> {
+        let (bytes, modified) = self.read_bytes(path)?;
+        let prompt = Prompt::parse(name, &bytes).map_err(|diagnostic| self.problem(path, diagnostic))?;
+        // It was UTF-8 to Prompt::parse.
+        Ok((prompt, Markdown { text: String::from_utf8_lossy(&bytes).into_owned(), modified }))
+    }
+
+    fn read_bytes(&self, path: &Path) -> Result<(Vec<u8>, Option<SystemTime>), Problem> {
+        read_regular_file(path).map_err(|diagnostic| self.problem(path, diagnostic))
     }
 
     /// Walks over the directory: which files there are, and what is wrong with those that are no prompts.
@@ -266,8 +292,8 @@ fn leads_nowhere(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Reads a file of at most [`MAX_FILE`] bytes.
-fn read_regular_file(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+/// Reads a file of at most [`MAX_FILE`] bytes; also, when it was modified.
+fn read_regular_file(path: &Path) -> Result<(Vec<u8>, Option<SystemTime>), Diagnostic> {
     let unreadable = |error: io::Error| {
         if leads_nowhere(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
             let (message, repair) = LEADS_NOWHERE;
@@ -297,7 +323,7 @@ fn read_regular_file(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     // It may grow meanwhile; Prompt::parse refuses the one byte more.
     file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(bytes)
+    Ok((bytes, metadata.modified().ok()))
 }
 
 /// Opens a file for reading. What would make the caller wait (a FIFO, or a file of `/proc` that waits for news) is an

@@ -43,18 +43,14 @@ fn problems_are_named_and_the_key_is_there_only_when_there_are_any() {
     let mut client = Client::new().prompt("good.md", "Good.");
     assert_eq!(client.list(), json!({"prompts": [{"name": "good", "description": "Good."}]}));
     client.write("git/broken.md", "---\ndescription: never closed\n");
-    let path = client.prompts().join("git").join("broken.md");
     assert_eq!(
         client.list(),
         json!({
             "prompts": [{"name": "good", "description": "Good."}],
             "problems": [{
                 "file": "git/broken.md",
-                "message": format!(
-                    "{}:1:1: the frontmatter that line 1 opens with `---` is never closed; add a line `---` after line 2, \
-                     or write the rule in line 1 as `***` if no frontmatter is meant",
-                    path.display()
-                )
+                "message": "1:1: the frontmatter that line 1 opens with `---` is never closed; add a line `---` after \
+                            line 2, or write the rule in line 1 as `***` if no frontmatter is meant"
             }]
         })
     );
@@ -91,4 +87,116 @@ fn what_is_on_disk_is_in_the_very_next_answer() {
     assert_eq!(client.names(), "a new/deep/b");
     std::fs::remove_dir_all(client.prompts().join("new")).unwrap();
     assert_eq!(client.names(), "a");
+}
+
+#[test]
+fn a_prompt_with_arguments_shows_its_usage() {
+    let mut client = Client::new().prompt(
+        "git/compare.md",
+        "---\ndescription: D\narguments:\n  - name: options\n    required: true\n  - name: by\n---\n{{options}} {{by}}",
+    );
+    assert_eq!(
+        client.list(),
+        json!({"prompts": [{"name": "git/compare", "description": "D", "usage": ":git/compare options=… [by=…]"}]})
+    );
+}
+
+/// Six prompts, two of them with tags, and two broken files.
+fn library() -> Client {
+    Client::new()
+        .prompt("git/commit.md", "---\ndescription: Write a message\ntags: [git, Writing]\n---\n")
+        .prompt("git/review.md", "---\ndescription: Review a change\ntags: git\n---\n")
+        .prompt("research.md", "---\ndescription: Research a topic\n---\n")
+        .prompt("rewrite.md", "---\ntitle: Rewrite\ndescription: Rewrite a text\n---\n")
+        .prompt("git/broken.md", "---\n")
+        .prompt("other.md", b"\xff")
+}
+
+#[track_caller]
+fn listed(client: &mut Client, arguments: serde_json::Value) -> (String, serde_json::Value) {
+    let mut list = client.call("list_prompts", arguments).structured();
+    let prompts = list.as_object_mut().unwrap().remove("prompts").unwrap();
+    let names: Vec<&str> = prompts.as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    if let Some(problems) = list.get_mut("problems") {
+        let files: Vec<_> = problems.as_array().unwrap().iter().map(|problem| problem["file"].clone()).collect();
+        *problems = files.into();
+    }
+    (names.join(" "), list)
+}
+
+#[test]
+fn a_query_leaves_the_prompts_that_match_best_first_and_the_problems_whose_name_does() {
+    let mut client = library();
+    for (query, names, rest) in [
+        ("git", "git/commit git/review", json!({"problems": ["git/broken.md"]})),
+        ("reserch", "research", json!({})),
+        ("change", "git/review", json!({})),
+        ("writing", "git/commit", json!({})),
+        ("write", "rewrite git/commit", json!({})),
+        ("git message", "git/commit", json!({})),
+        ("other", "", json!({"problems": ["other.md"]})),
+        ("zzz", "", json!({})),
+        (" ", "git/commit git/review research rewrite", json!({"problems": ["git/broken.md", "other.md"]})),
+    ] {
+        assert_eq!(listed(&mut client, json!({"query": query})), (names.to_owned(), rest), "{query}");
+    }
+}
+
+#[test]
+fn a_tag_and_a_limit_leave_fewer_and_what_is_left_out_is_counted() {
+    let mut client = library();
+    let problems = json!({"problems": ["git/broken.md", "other.md"]});
+    for tag in ["git", "#git", " GIT "] {
+        let want = ("git/commit git/review".to_owned(), problems.clone());
+        assert_eq!(listed(&mut client, json!({"tag": tag})), want, "{tag}");
+    }
+    assert_eq!(listed(&mut client, json!({"tag": "writing"})).0, "git/commit");
+    assert_eq!(listed(&mut client, json!({"tag": "nothing"})).0, "");
+    assert_eq!(
+        listed(&mut client, json!({"limit": 1})),
+        ("git/commit".to_owned(), json!({"omitted": 3, "problems": ["git/broken.md"], "omittedProblems": 1}))
+    );
+    for limit in [json!(4), json!(4.0), json!(1_000_000)] {
+        assert_eq!(listed(&mut client, json!({"limit": limit})).1, problems);
+    }
+    assert_eq!(
+        listed(&mut client, json!({"query": "git", "tag": "git", "limit": 1})),
+        ("git/commit".to_owned(), json!({"omitted": 1, "problems": ["git/broken.md"]}))
+    );
+}
+
+#[test]
+fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
+    let mut client = library();
+    for (arguments, want) in [
+        (json!({"query": 5}), "`query` must be a string. Call list_prompts again with one."),
+        (json!({"tag": ["git"]}), "`tag` must be a string. Call list_prompts again with one."),
+        (
+            json!({"limit": 0}),
+            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
+        ),
+        (
+            json!({"limit": -1}),
+            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
+        ),
+        (
+            json!({"limit": 1.5}),
+            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
+        ),
+        (
+            json!({"limit": "5"}),
+            "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",
+        ),
+    ] {
+        let params = json!({"name": "list_prompts", "arguments": arguments});
+        for params in [params.clone(), modern(params)] {
+            let result = client.request("tools/call", params)["result"].clone();
+            assert_eq!(
+                (&result["isError"], &result["content"][0]["text"]),
+                (&json!(true), &json!(want)),
+                "{arguments}"
+            );
+        }
+    }
+    assert_eq!(listed(&mut client, json!({"query": null, "tag": null, "limit": null})).0.split(' ').count(), 4);
 }

@@ -20,11 +20,12 @@ const MAY_NAME: [(&str, &[&str]); 9] = [
 ];
 
 /// A crate, and the only place below `src` that names it.
-const NAMED_IN: [(&str, &str); 7] = [
+const NAMED_IN: [(&str, &str); 8] = [
     ("gray_matter", "prompt/frontmatter"),
     ("yaml_rust2", "prompt/frontmatter/yaml.rs"),
     ("pulldown_cmark", "prompt/markdown.rs"),
     ("walkdir", "library/dir.rs"),
+    ("nucleo_matcher", "library/search.rs"),
     ("strsim", "suggestion.rs"),
     ("clap", "cli"),
     ("anstream", "cli/output.rs"),

@@ -1,16 +1,19 @@
-//! The tool `list_prompts`: every prompt with its description, and what should be one but is not.
+//! The tool `list_prompts`: every prompt with its description, and what should be one but is not; or those that a
+//! query, a tag and a limit leave.
 
-use super::{Called, ServerTool};
-use crate::library::Library;
+use super::{Called, ServerTool, ToolError};
+use crate::library::{Library, Query};
+use crate::prompt::Prompt;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
 
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "list_prompts",
     title: "List prompts",
     description: |_| include_str!("list_prompts.md").trim_ascii_end().to_owned(),
-    input_schema: || json!({ "type": "object", "properties": {} }),
+    input_schema,
     output_schema,
     call,
 };
@@ -18,20 +21,46 @@ pub(super) const TOOL: ServerTool = ServerTool {
 #[derive(Serialize)]
 struct Output {
     prompts: Vec<Listed>,
+    #[serde(skip_serializing_if = "is_zero")]
+    omitted: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Problem>,
+    #[serde(rename = "omittedProblems", skip_serializing_if = "is_zero")]
+    omitted_problems: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize)]
 struct Listed {
     name: String,
     description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<String>,
 }
 
+/// Without the whole path, which expand_prompt tells.
 #[derive(Serialize)]
 struct Problem {
     file: String,
     message: String,
+}
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {
+                "type": "string",
+                "description": "Only prompts that match these words, the best first: in name, title, tags or \
+                                description, a missing letter allowed. By default all, sorted by name"
+            },
+            "tag": { "type": "string", "description": "Only prompts with this tag" },
+            "limit": { "type": "integer", "description": "At most this many; `omitted` says how many more match" }
+        }
+    })
 }
 
 fn output_schema() -> Value {
@@ -44,34 +73,101 @@ fn output_schema() -> Value {
                     "type": "object",
                     "properties": {
                         "name": { "type": "string", "description": "What stands behind the colon" },
-                        "description": { "type": "string" }
+                        "description": { "type": "string" },
+                        "usage": {
+                            "type": "string",
+                            "description": "How to type a prompt with arguments; those in [] may be left out"
+                        }
                     },
                     "required": ["name", "description"]
                 }
             },
+            "omitted": { "type": "integer", "description": "How many more there are than `limit`" },
             "problems": {
                 "type": "array",
-                "description": "Files that should be prompts but cannot be read as such, for the user to repair",
+                "description": "Files that should be prompts but cannot be read as such, for the user to repair: \
+                                line, column, reason, repair",
                 "items": {
                     "type": "object",
                     "properties": { "file": { "type": "string" }, "message": { "type": "string" } },
                     "required": ["file", "message"]
                 }
-            }
+            },
+            "omittedProblems": { "type": "integer", "description": "How many more problems there are than `limit`" }
         },
         "required": ["prompts"]
     })
 }
 
-fn call(library: &Library, _arguments: Map<String, Value>) -> Called {
-    let listing = library.list();
-    let listed = listing.prompts.into_iter().map(|(prompt, _)| {
-        let description = prompt.description().unwrap_or_default();
-        Listed { name: prompt.name, description }
+fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
+    let mut query = text(arguments.remove("query"), "query")?.map(|query| Query::new(&query));
+    let tag = text(arguments.remove("tag"), "tag")?;
+    let limit = limit(arguments.remove("limit"))?;
+    let index = library.index();
+    let mut problems = [index.unseen, index.problems].concat();
+    let mut found = Vec::new();
+    for entry in index.entries {
+        // What is listed is all that is kept of a prompt.
+        match entry.read() {
+            Ok(prompt) if tag.as_ref().is_some_and(|tag| !has_tag(&prompt, tag)) => {}
+            Ok(prompt) => {
+                let score = query.as_mut().map_or(Some(0), |query| query.score(&prompt));
+                found.extend(score.map(|score| (score, listed(prompt))));
+            }
+            Err(problem) if query.as_mut().is_none_or(|query| query.score_name(&entry.name).is_some()) => {
+                problems.push(problem);
+            }
+            Err(_) => {}
+        }
+    }
+    found.sort_by_key(|(score, _)| Reverse(*score)); // stable: those that match alike stay sorted by name
+    let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
+    let problems = problems.into_iter().take(limit).map(|problem| {
+        let place = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));
+        Problem { message: format!("{}{}", place.unwrap_or_default(), problem.diagnostic), file: problem.file }
     });
-    let problems = listing.problems.into_iter().map(|problem| {
-        let message = problem.to_string();
-        Problem { file: problem.file, message }
-    });
-    Ok(to_raw_value(&Output { prompts: listed.collect(), problems: problems.collect() })?)
+    Ok(to_raw_value(&Output {
+        prompts: found.into_iter().take(limit).map(|(_, listed)| listed).collect(),
+        omitted,
+        problems: problems.collect(),
+        omitted_problems,
+    })?)
+}
+
+fn listed(prompt: Prompt) -> Listed {
+    Listed { description: prompt.description().unwrap_or_default(), usage: prompt.usage(), name: prompt.name }
+}
+
+/// Letter case and a leading `#` make no difference.
+fn has_tag(prompt: &Prompt, tag: &str) -> bool {
+    let bare = |tag: &str| tag.trim().trim_start_matches('#').to_lowercase();
+    let tag = bare(tag);
+    prompt.tags.iter().any(|own| bare(own) == tag)
+}
+
+/// An optional text; one of spaces is none.
+fn text(value: Option<Value>, key: &str) -> Result<Option<String>, ToolError> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
+        Some(_) => Err(ToolError::Execution(format!("`{key}` must be a string. Call list_prompts again with one."))),
+    }
+}
+
+/// How many at most.
+fn limit(value: Option<Value>) -> Result<usize, ToolError> {
+    let number = match value {
+        None | Some(Value::Null) => return Ok(usize::MAX),
+        // Some clients write every number as a float.
+        Some(value) => {
+            value.as_u64().or(value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
+        }
+    };
+    match number.and_then(|number| usize::try_from(number).ok()) {
+        Some(limit @ 1..) => Ok(limit),
+        _ => {
+            let message = "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.";
+            Err(ToolError::Execution(message.to_owned()))
+        }
+    }
 }

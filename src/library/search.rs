@@ -1,0 +1,119 @@
+//! Which prompts somebody may mean by a few words: fuzzy, best first. The only file that names nucleo_matcher.
+
+use crate::prompt::Prompt;
+use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// The longest query that is read, in characters; the rest is ignored. Nobody types a longer one.
+const MAX_QUERY: usize = 200;
+
+/// What a match in a field is worth, and how well each letter must match. A letter in its place scores 16 or more; in a
+/// long text, letters that lie far apart mean nothing.
+const NAME: Field = Field { weight: 4, least: 12 };
+const TAG: Field = Field { weight: 3, least: 12 };
+const TITLE: Field = Field { weight: 2, least: 12 };
+const DESCRIPTION: Field = Field { weight: 1, least: 18 };
+
+struct Field {
+    weight: u32,
+    least: u32,
+}
+
+/// The words that are looked for. All must match, each in any of name, title, tags and description.
+#[derive(Debug)]
+pub struct Query {
+    words: Vec<Atom>,
+    matcher: Matcher,
+}
+
+impl Query {
+    /// Reads the words of a query; letter case and accents make no difference.
+    pub fn new(text: &str) -> Query {
+        let end = text.char_indices().nth(MAX_QUERY).map_or(text.len(), |(at, _)| at);
+        let word = |word| Atom::new(word, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy, false);
+        Query {
+            words: text[..end].split_whitespace().map(word).collect(),
+            matcher: Matcher::new(Config::DEFAULT.match_paths()),
+        }
+    }
+
+    /// How well a prompt matches, the more the better; `None`, where it does not. Without words, all match alike.
+    pub fn score(&mut self, prompt: &Prompt) -> Option<u32> {
+        let (title, description) = (prompt.title().unwrap_or_default(), prompt.description().unwrap_or_default());
+        let named = [(&NAME, prompt.name.as_str()), (&TITLE, &title), (&DESCRIPTION, &description)];
+        let fields: Vec<_> = named.into_iter().chain(prompt.tags.iter().map(|tag| (&TAG, tag.as_str()))).collect();
+        self.score_of(&fields)
+    }
+
+    /// How well a name alone matches.
+    pub fn score_name(&mut self, name: &str) -> Option<u32> {
+        self.score_of(&[(&NAME, name)])
+    }
+
+    fn score_of(&mut self, fields: &[(&Field, &str)]) -> Option<u32> {
+        let matcher = &mut self.matcher;
+        let mut buffer = Vec::new();
+        let mut best = |word: &Atom| {
+            let least = word.needle_text().len() as u32;
+            let scores = fields.iter().filter_map(|(field, text)| {
+                let score = word.score(Utf32Str::new(text, &mut buffer), matcher)?;
+                (u32::from(score) >= field.least * least).then_some(field.weight * u32::from(score))
+            });
+            scores.max()
+        };
+        self.words.iter().map(&mut best).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names that match, best first.
+    fn found(query: &str) -> Vec<String> {
+        let files = [
+            ("git/commit", "---\ntitle: Commit message\ndescription: Write a message for the staged changes\n---\n"),
+            ("review", "---\ndescription: Review a change and get its defects\ntags: [quality, git]\n---\n"),
+            ("research", "---\ndescription: Research a topic in primary sources\n---\n"),
+            ("café", "---\ndescription: Where to drink\n---\n"),
+        ];
+        let mut query = Query::new(query);
+        let prompts = files.map(|(name, file)| Prompt::parse(name, file.as_bytes()).unwrap());
+        let mut scored: Vec<(u32, String)> =
+            prompts.into_iter().filter_map(|prompt| Some((query.score(&prompt)?, prompt.name))).collect();
+        scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        scored.into_iter().map(|(_, name)| name).collect()
+    }
+
+    #[test]
+    fn names_go_before_tags_before_titles_before_descriptions() {
+        assert_eq!(found("git"), ["git/commit", "review"]);
+        assert_eq!(found("commit"), ["git/commit"]);
+        assert_eq!(found("message"), ["git/commit"]);
+        assert_eq!(found("defects"), ["review"]);
+    }
+
+    #[test]
+    fn a_letter_too_few_another_case_and_accents_still_match() {
+        for (query, want) in [
+            ("reserch", "research"),
+            ("RSRCH", "research"),
+            ("gitcommit", "git/commit"),
+            ("gc", "git/commit"),
+            ("cafe", "café"),
+            ("staged", "git/commit"),
+        ] {
+            assert_eq!(found(query).first().map(String::as_str), Some(want), "{query}");
+        }
+    }
+
+    #[test]
+    fn every_word_must_match_and_letters_far_apart_do_not() {
+        assert_eq!(found("git quality"), ["review"]);
+        assert_eq!(found("git nothing"), [""; 0]);
+        assert_eq!(found("rpy"), [""; 0]);
+        assert_eq!(found("wmc"), [""; 0]);
+        assert_eq!(found("").len(), 4);
+        assert_eq!(found(&"x".repeat(100_000)), [""; 0]);
+    }
+}
