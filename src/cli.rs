@@ -7,13 +7,14 @@ mod expand;
 mod list;
 mod output;
 
-use crate::library::Library;
-use crate::server::Server;
-use crate::transport::stdio;
+use crate::library::{Hooks, Library};
+use crate::server::{PAGE_SIZE, Server};
+use crate::transport::stdio::{self, Events};
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
-use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,6 +47,9 @@ Your prompts:
 struct Cli {
     #[command(flatten)]
     source: PromptSource,
+    /// How many prompts or resources a client gets at once when it lists them; some clients never ask for more
+    #[arg(long, value_name = "COUNT", default_value_t = PAGE_SIZE)]
+    page_size: NonZeroUsize,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -102,7 +106,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let leading = cli.source;
     let result = match cli.command {
-        None => serve(leading.library()),
+        None => serve(leading.library(), cli.page_size),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
@@ -121,7 +125,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Serves MCP until the end of input.
-fn serve(library: Library) -> anyhow::Result<ExitCode> {
+fn serve(library: Library, page_size: NonZeroUsize) -> anyhow::Result<ExitCode> {
     for problem in library.missing() {
         output::warning(&problem.to_string());
     }
@@ -132,9 +136,10 @@ fn serve(library: Library) -> anyhow::Result<ExitCode> {
              For people: `prompt-expander list`, `prompt-expander expand research ocean currents`, `prompt-expander --help`."
         )?;
     }
-    let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
-    stdio::serve(&mut Server::new(library), &mut input, &mut io::stdout().lock())
-        .context("standard input or output failed")?;
+    let (mut events, waker) = Events::new().context("standard input cannot be waited for")?;
+    let hooks = Hooks { wake: Box::new(move || waker.wake()), warn: output::warning };
+    let mut server = Server::new(library, Some(hooks)).with_page_size(page_size);
+    stdio::serve(&mut server, &mut events, &mut io::stdout().lock()).context("standard input or output failed")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0: bytes to a [`Message`], a [`Response`] to one line. Knows nothing of MCP, and does no input.
+//! JSON-RPC 2.0: bytes to a [`Message`], an [`Outgoing`] to one line. Knows nothing of MCP, and does no input.
 //!
 //! Where MCP narrows JSON-RPC, the narrower rule holds: an id is a string or an integer and never null, `params` is an
 //! object.
@@ -30,7 +30,7 @@ pub enum Message {
     /// It wants an answer.
     Request(Request),
     /// It wants none, whatever is wrong with it.
-    Notification,
+    Notification(Notification),
     /// A response; we send no requests, so it answers none.
     Response,
     /// An array of messages, for [`Message::from_value`] one by one.
@@ -48,7 +48,28 @@ pub struct Request {
     pub params: Map<String, Value>,
 }
 
-/// An answer: one line, once it is written.
+/// A message that is never answered, either way.
+#[derive(Debug, Clone, Serialize)]
+pub struct Notification {
+    jsonrpc: Version,
+    /// What has happened.
+    pub method: String,
+    /// The details; empty where there are none.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub params: Map<String, Value>,
+}
+
+/// What goes out: one line, once it is written.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Outgoing {
+    /// The answer to a request, or to a batch.
+    Response(Response),
+    /// News.
+    Notification(Notification),
+}
+
+/// An answer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Response(Answer);
@@ -114,6 +135,11 @@ impl Error {
         Error::new(-32603, format!("internal error: {message}"))
     }
 
+    /// `-32603` as well: a fault of neither, but of what was to be read.
+    pub fn unreadable(message: impl fmt::Display) -> Error {
+        Error::new(-32603, message.to_string())
+    }
+
     /// A code of the protocol above.
     pub fn new(code: i64, message: impl Into<String>) -> Error {
         Error { code, message: message.into(), data: None }
@@ -160,8 +186,12 @@ impl Message {
         }
         let id = match message.remove("id") {
             Some(id) => Id::from_value(id),
-            None if matches!(method, Some(Value::String(_))) => return Ok(Message::Notification),
-            None => None,
+            None => match method {
+                Some(Value::String(method)) => {
+                    return Ok(Message::Notification(Notification::received(method, message)));
+                }
+                _ => None,
+            },
         };
         let Some(id) = id else {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
@@ -192,7 +222,8 @@ fn method_and_params(
 }
 
 impl Id {
-    fn from_value(value: Value) -> Option<Id> {
+    /// An id as JSON; `None` for what can be none.
+    pub fn from_value(value: Value) -> Option<Id> {
         match value {
             Value::String(id) => Some(Id::String(id)),
             // What fits neither i64 nor u64 was read as a float, and could not be echoed exactly.
@@ -226,7 +257,25 @@ impl Response {
             Answer::Batch(answers) => answers.iter().map(Response::length).sum(),
         }
     }
+}
 
+impl Notification {
+    /// News for a client.
+    pub fn new(method: impl Into<String>, params: Map<String, Value>) -> Notification {
+        Notification { jsonrpc: Version::V2, method: method.into(), params }
+    }
+
+    /// What is no object among the params of a client's notification is ignored: nobody could be told.
+    fn received(method: String, mut message: Map<String, Value>) -> Notification {
+        let params = match message.remove("params") {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        Notification::new(method, params)
+    }
+}
+
+impl Outgoing {
     /// Writes it as one line of compact JSON, in one piece, and flushes.
     ///
     /// # Errors
@@ -236,6 +285,12 @@ impl Response {
         line.push(b'\n');
         output.write_all(&line)?;
         output.flush()
+    }
+}
+
+impl From<Response> for Outgoing {
+    fn from(response: Response) -> Self {
+        Outgoing::Response(response)
     }
 }
 
@@ -300,7 +355,7 @@ mod tests {
                 panic!("{id}");
             };
             let mut line = Vec::new();
-            Response::result(request.id, RawValue::NULL.to_owned()).write(&mut line).unwrap();
+            Outgoing::from(Response::result(request.id, RawValue::NULL.to_owned())).write(&mut line).unwrap();
             assert_eq!(
                 String::from_utf8(line).unwrap(),
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}\n")
@@ -315,7 +370,7 @@ mod tests {
             r#"{"method":"nope"}"#,
             r#"{"jsonrpc":"2.0","method":"x","params":5}"#,
         ] {
-            assert!(matches!(parse(line), Message::Notification), "{line}");
+            assert!(matches!(parse(line), Message::Notification(_)), "{line}");
         }
     }
 
@@ -338,7 +393,7 @@ mod tests {
     #[test]
     fn an_answer_is_one_line_without_null_members() {
         let mut line = Vec::new();
-        Response::error(None, Error::internal("a\nb\u{2028}")).write(&mut line).unwrap();
+        Outgoing::from(Response::error(None, Error::internal("a\nb\u{2028}"))).write(&mut line).unwrap();
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"internal error: a\\nb\u{2028}\"}}\n"

@@ -24,17 +24,24 @@
 //! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expand`] |
 //! | template | [`prompt::Template::expand`] |
 //! | result | `tools::call` in `server/tools.rs` |
-//! | line out | [`jsonrpc::Response::write`] |
+//! | line out | [`jsonrpc::Outgoing::write`] |
 //!
-//! The command line ([`cli`]) enters at the library and leaves with the template.
+//! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
+//! `completion/complete`, and who is told of changes (`subscriptions.rs`). The command line ([`cli`]) enters at the
+//! library and leaves with the template.
+//!
+//! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
+//! [`server::Server::library_changed`] says who is to be told what.
 //!
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` touches the file system.
+//!   `library/dir.rs` reads files; `library/places.rs` and `library/watch.rs` know where to wait for news of them.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
-//! - Nothing is kept between two requests but the revision that `initialize` settled: what is on disk is what is
-//!   served.
+//! - Nothing is kept between two requests but the revision that `initialize` settled and who listens: what is on disk is
+//!   what is served, whether the watch has seen it or not.
+//! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
+//!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt`, `jsonrpc` and `mcp` name no other module; `library` names `prompt`;
@@ -43,9 +50,8 @@
 //!
 //! # Where the next things go
 //!
-//! Several arguments from one input: `prompt/arguments.rs`. `prompts/*` and `resources/*`: one file each below
-//! `server/`, and an arm of the table in `Server::dispatch`. A cache: inside `library/dir.rs`, behind the same three
-//! functions.
+//! A method: a file below `server/`, and an arm of the table in `Server::dispatch`. A tool: a file below `server/tools/`.
+//! A command: a file below `cli/`. A cache: inside `library/dir.rs`, behind the functions that are there.
 
 pub mod prompt;
 

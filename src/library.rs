@@ -1,24 +1,31 @@
 //! All prompts of a user: layers of directories, and below them the built-in prompts.
 //!
 //! The first layer that has a name wins. Nothing is kept between two calls, so that what is on disk is what is served:
-//! an exact name costs one file, a listing reads them all, and only a miss looks at every name.
+//! an exact name costs one file, a listing reads them all, and only a miss looks at every name. [`Watch`] tells when
+//! there is something new to ask for.
 
 mod builtin;
 mod dir;
 mod find;
 mod index;
+mod places;
 mod search;
+mod snapshot;
+mod watch;
 
 pub use dir::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
 pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Source};
 pub use search::Query;
+pub use snapshot::Changes;
+pub use watch::{Hooks, Watch};
 
 use crate::prompt::{Diagnostic, Position, Prompt};
 use crate::wording::printable;
 use builtin::Shipped;
 use dir::Dir;
 use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -121,7 +128,7 @@ impl Library {
 
     /// The text of the prompt file with exactly this name, and nothing but this one file is looked at.
     pub fn markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
-        let own = self.dirs.iter().find_map(|dir| dir.markdown(name));
+        let own = self.dirs.iter().find_map(|dir| dir.get_markdown(name));
         own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(|shipped| Ok(shipped.markdown())))
     }
 
@@ -136,6 +143,17 @@ impl Library {
         let (builtin, own): (Vec<_>, Vec<_>) = index.entries.into_iter().partition(Entry::is_builtin);
         let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name).collect();
         Names { own: names(own), builtin: names(builtin), unseen: index.unseen }
+    }
+
+    /// A number that changes with the files: their names, sizes and times, none of them opened. `None`, where a change
+    /// may be too young to show in the times.
+    fn stamp(&self) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        let mut settled = true;
+        for dir in &self.dirs {
+            settled &= dir.stamp(&mut hasher);
+        }
+        settled.then(|| hasher.finish())
     }
 
     /// Reads every file of every directory, and tells everything that is or looks wrong.

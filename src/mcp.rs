@@ -34,10 +34,34 @@ pub(crate) struct DiscoverResult {
 }
 
 /// What the server offers.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ServerCapabilities {
-    /// It has tools, and does not say when their list changes.
-    pub(crate) tools: Empty,
+    pub(crate) tools: ListChanged,
+    pub(crate) prompts: ListChanged,
+    pub(crate) resources: ResourcesCapability,
+    /// It completes (2025-03-26).
+    pub(crate) completions: Empty,
+    /// It takes `logging/setLevel`, which 2026-07-28 has no longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) logging: Option<Empty>,
+}
+
+/// Of a feature whose list may change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListChanged {
+    /// It tells when the list does.
+    pub(crate) list_changed: bool,
+}
+
+/// Of resources.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResourcesCapability {
+    /// It tells when one changes.
+    pub(crate) subscribe: bool,
+    /// It tells when the list does.
+    pub(crate) list_changed: bool,
 }
 
 /// `{}`
@@ -114,25 +138,150 @@ pub(crate) struct TextContent {
 }
 
 /// Result of `prompts/list`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ListPromptsResult {
-    /// None so far.
-    pub(crate) prompts: [Empty; 0],
+    /// One page of them.
+    pub(crate) prompts: Vec<Prompt>,
+    /// Asks for the next page; left out of the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// A prompt as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Prompt {
+    pub(crate) name: String,
+    /// For people (2025-06-18).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    /// Never empty.
+    pub(crate) description: String,
+    /// In the order in which a client asks for them.
+    pub(crate) arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt; its value is a string.
+#[derive(Debug, Serialize)]
+pub(crate) struct PromptArgument {
+    pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+    /// Left out where it is false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) required: bool,
+}
+
+/// Result of `prompts/get`.
+#[derive(Debug, Serialize)]
+pub(crate) struct GetPromptResult {
+    pub(crate) description: String,
+    pub(crate) messages: [PromptMessage; 1],
+}
+
+/// What the user is to have said.
+#[derive(Debug, Serialize)]
+pub(crate) struct PromptMessage {
+    pub(crate) role: Role,
+    pub(crate) content: TextContent,
+}
+
+/// Who speaks.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Role {
+    User,
 }
 
 /// Result of `resources/list`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ListResourcesResult {
-    /// None so far.
-    pub(crate) resources: [Empty; 0],
+    /// One page of them.
+    pub(crate) resources: Vec<Resource>,
+    /// Asks for the next page; left out of the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// A resource as clients see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Resource {
+    pub(crate) uri: String,
+    pub(crate) name: String,
+    /// For people (2025-06-18).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    /// Never empty.
+    pub(crate) description: String,
+    pub(crate) mime_type: &'static str,
+    /// Bytes.
+    pub(crate) size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) annotations: Option<Annotations>,
+}
+
+/// Hints about a resource.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Annotations {
+    /// ISO 8601, in UTC (2025-06-18).
+    pub(crate) last_modified: String,
 }
 
 /// Result of `resources/templates/list`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListResourceTemplatesResult {
-    /// None so far.
-    pub(crate) resource_templates: [Empty; 0],
+    pub(crate) resource_templates: [ResourceTemplate; 1],
+}
+
+/// A kind of resource, by the form of its URI.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResourceTemplate {
+    /// RFC 6570.
+    pub(crate) uri_template: &'static str,
+    pub(crate) name: &'static str,
+    /// For people (2025-06-18).
+    pub(crate) title: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) mime_type: &'static str,
+}
+
+/// Result of `resources/read`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReadResourceResult {
+    pub(crate) contents: [TextResourceContents; 1],
+}
+
+/// The text of a resource.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TextResourceContents {
+    /// As the client wrote it.
+    pub(crate) uri: String,
+    pub(crate) mime_type: &'static str,
+    pub(crate) text: String,
+}
+
+/// Result of `completion/complete`.
+#[derive(Debug, Serialize)]
+pub(crate) struct CompleteResult {
+    pub(crate) completion: Completion,
+}
+
+/// What a value may become.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Completion {
+    /// At most 100, the best first.
+    pub(crate) values: Vec<String>,
+    /// How many there are.
+    pub(crate) total: usize,
+    /// Whether there are more than `values` holds.
+    pub(crate) has_more: bool,
 }
 
 /// How long, and for whom, a client may keep a result (2026-07-28).

@@ -1,49 +1,138 @@
-//! The server: a message in, at most one response out. It holds a library and does no input or output of its own.
+//! The server: a message in, at most one out; and news, when the library has changed. It holds a library and does no
+//! input or output of its own.
 //!
-//! [`Server::handle`] is the whole interface. Below it, [`Server::dispatch`] is the one table of methods; what every
-//! method would repeat (the era, a panic, an error) is settled there, so that a handler is a plain function that
-//! cannot forget to answer.
+//! [`Server::handle`] and [`Server::library_changed`] are the whole interface. Below them, [`Server::dispatch`] is the
+//! one table of methods; what every method would repeat (the era, a panic, an error) is settled there, so that a handler
+//! is a plain function that cannot forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+mod completion;
 mod lifecycle;
+mod page;
+mod prompts;
+mod resources;
+mod subscriptions;
 mod tools;
 
-use crate::jsonrpc::{Error, Message, Request, Response};
-use crate::library::Library;
+pub use page::PAGE_SIZE;
+pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
+
+use crate::jsonrpc::{Error, Id, Message, Notification, Outgoing, Request, Response};
+use crate::library::{Hooks, Library, Watch};
 use crate::mcp;
 use crate::wording::quoted;
 use lifecycle::Era;
+use page::{Kind, Page};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use subscriptions::{Lists, Subscriptions};
 use tools::ServerTool;
 
 /// How long the answers to a batch may become, in bytes, before the rest of it is refused.
 pub const MAX_BATCH_ANSWER: usize = 64 * 1024 * 1024;
 
-/// Answers the requests of one client.
+/// Answers the requests of one pipe.
 #[derive(Debug)]
 pub struct Server {
     library: Library,
     tools: &'static [ServerTool],
+    page_size: NonZeroUsize,
     /// What the last `initialize` settled. Requests of the modern era never ask.
     negotiated: Option<&'static str>,
+    subscriptions: Subscriptions,
+    /// For the watch, until there is one.
+    hooks: Option<Hooks>,
+    /// Set when somebody first wants to hear of changes.
+    watch: Option<Watch>,
+    /// What the descriptions of the tools said when somebody who hears of changes last asked, or was told.
+    described: Option<Vec<String>>,
+}
+
+/// What comes of a request that went well.
+enum Reply {
+    Result(Box<RawValue>),
+    /// It stays open, and this says so.
+    Open(Notification),
 }
 
 impl Server {
-    /// A server of this library.
-    pub fn new(library: Library) -> Server {
-        Server { library, tools: tools::TOOLS, negotiated: None }
+    /// A server of this library. It is watched, from when somebody wants to hear of changes, if there are hooks.
+    pub fn new(library: Library, hooks: Option<Hooks>) -> Server {
+        Server {
+            library,
+            tools: tools::TOOLS,
+            page_size: PAGE_SIZE,
+            negotiated: None,
+            subscriptions: Subscriptions::default(),
+            hooks,
+            watch: None,
+            described: None,
+        }
+    }
+
+    /// The same with this many prompts, or resources, in one page of a list.
+    pub fn with_page_size(self, page_size: NonZeroUsize) -> Server {
+        Server { page_size, ..self }
     }
 
     /// Answers a message; a notification and a response get no answer.
     ///
     /// A request that makes us panic is answered with `-32603`.
-    pub fn handle(&mut self, message: Message) -> Option<Response> {
+    pub fn handle(&mut self, message: Message) -> Option<Outgoing> {
         match message {
             Message::Request(request) => Some(self.answer(request)),
-            Message::Notification | Message::Response => None,
-            Message::Batch(elements) => self.batch(elements),
+            Message::Notification(notification) => {
+                self.hear(&notification);
+                None
+            }
+            Message::Response => None,
+            Message::Batch(elements) => self.batch(elements).map(Outgoing::Response),
+        }
+    }
+
+    /// Whether the hooks may be called from now on.
+    pub fn is_watching(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// What everybody is to be told, now that the hook has said that the library has changed.
+    pub fn library_changed(&mut self) -> Vec<Notification> {
+        let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return Vec::new() };
+        let mut lists = Lists { tools: false, prompts: changes.listing, resources: changes.listed_contents };
+        if changes.names || (changes.begun && self.described.is_some()) {
+            let now = Some(tools::descriptions(self.tools, &self.library));
+            lists.tools = self.described != now;
+            self.described = now;
+        }
+        self.subscriptions.tell(lists, &changes.contents)
+    }
+
+    fn hear(&mut self, Notification { method, params, .. }: &Notification) {
+        match method.as_str() {
+            // Only a conversation that was opened can have been.
+            "notifications/initialized" if self.negotiated.is_some() => {
+                self.subscriptions.initialized();
+                self.watch();
+            }
+            "notifications/cancelled" => self.subscriptions.cancelled(params),
+            _ => {}
+        }
+    }
+
+    /// Sees to it that changes will be told.
+    fn watch(&mut self) {
+        if let Some(hooks) = self.hooks.take() {
+            self.watch = Some(Watch::start(self.library.clone(), hooks));
+        }
+    }
+
+    /// Waits, if the library is watched, until every change from now on will be told: what is read next is compared
+    /// with what comes later.
+    fn wait_for_the_watch(&self) {
+        if let Some(watch) = &self.watch {
+            watch.wait_until_ready();
         }
     }
 
@@ -67,55 +156,86 @@ impl Server {
                 let message = format!("{} cannot be part of a batch", quoted(&request.method));
                 Some(Response::error(Some(request.id), Error::invalid_request(message)))
             }
-            Ok(message) => self.handle(message).inspect(|answer| written += answer.length()),
+            Ok(message) => match self.handle(message)? {
+                Outgoing::Response(answer) => {
+                    written += answer.length();
+                    Some(answer)
+                }
+                Outgoing::Notification(_) => None, // only of what is modern
+            },
             Err(refusal) => Some(refusal),
         });
         let answers: Vec<Response> = answers.collect();
         (!answers.is_empty()).then_some(Response::batch(answers))
     }
 
-    fn answer(&mut self, request: Request) -> Response {
+    fn answer(&mut self, request: Request) -> Outgoing {
         let Request { id, method, params } = request;
-        // What a panic leaves behind is whole: a request changes nothing but `negotiated`, and that at once.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&method, params))).unwrap_or_else(|_| {
+        // What a panic leaves behind is whole: each request changes one thing of ours at most, and that at once.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, params))).unwrap_or_else(|_| {
             Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
         match outcome {
-            Ok(result) => Response::result(id, result),
-            Err(error) => Response::error(Some(id), error),
+            Ok(Reply::Result(result)) => Response::result(id, result).into(),
+            Ok(Reply::Open(notification)) => Outgoing::Notification(notification),
+            Err(error) => Response::error(Some(id), error).into(),
         }
     }
 
     /// The table of methods.
-    fn dispatch(&mut self, method: &str, params: Map<String, Value>) -> Result<Box<RawValue>, Error> {
+    fn dispatch(&mut self, id: &Id, method: &str, params: Map<String, Value>) -> Result<Reply, Error> {
+        use lifecycle::{CONSTANT, FRESH};
         let era = lifecycle::era(method, &params)?;
-        if LISTS.contains(&method) {
-            only_page(&params)?;
-        }
-        match (method, era) {
-            ("initialize", Era::Legacy) => era.result(&lifecycle::initialize(&mut self.negotiated, params)?, None),
-            ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
-            ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(lifecycle::CONSTANT)),
-            ("tools/list", _) => era.result(&tools::list(self.tools, &self.library), Some(lifecycle::FRESH)),
-            ("tools/call", _) => era.result(&tools::call(self.tools, &self.library, era, params)?, None),
-            // Clients ask for these whatever is declared.
-            ("prompts/list", _) => era.result(&mcp::ListPromptsResult::default(), Some(lifecycle::FRESH)),
-            ("resources/list", _) => era.result(&mcp::ListResourcesResult::default(), Some(lifecycle::FRESH)),
-            ("resources/templates/list", _) => {
-                era.result(&mcp::ListResourceTemplatesResult::default(), Some(lifecycle::FRESH))
+        let page = |kind| Page::requested(kind, self.page_size, &params);
+        let library = &self.library;
+        let result = match (method, era) {
+            ("initialize", Era::Legacy) => {
+                let result = lifecycle::initialize(&mut self.negotiated, params)?;
+                self.subscriptions.initialize();
+                era.result(&result, None)
             }
+            ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
+            ("logging/setLevel", Era::Legacy) => era.result(&lifecycle::set_level(&params)?, None),
+            ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
+            ("tools/list", _) => {
+                page::only_page(&params)?;
+                if self.described.is_none() && self.subscriptions.are_any() {
+                    self.described = Some(tools::descriptions(self.tools, library));
+                }
+                era.result(&tools::list(self.tools, library), Some(FRESH))
+            }
+            ("tools/call", _) => era.result(&tools::call(self.tools, library, era, params)?, None),
+            ("prompts/list", _) => {
+                self.wait_for_the_watch();
+                era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
+            }
+            ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
+            ("resources/list", _) => {
+                self.wait_for_the_watch();
+                era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
+            }
+            ("resources/templates/list", _) => {
+                page::only_page(&params)?;
+                era.result(&resources::templates(), Some(FRESH))
+            }
+            ("resources/read", _) => era.result(&resources::read(library, era, &params)?, Some(FRESH)),
+            ("resources/subscribe", Era::Legacy) => {
+                let result = self.subscriptions.subscribe(library, &params)?;
+                self.watch();
+                self.wait_for_the_watch();
+                era.result(&result, None)
+            }
+            ("resources/unsubscribe", Era::Legacy) => era.result(&self.subscriptions.unsubscribe(&params)?, None),
+            ("subscriptions/listen", Era::Modern) => {
+                let acknowledgement = self.subscriptions.listen(id, &params)?;
+                self.watch();
+                self.wait_for_the_watch();
+                return Ok(Reply::Open(acknowledgement));
+            }
+            ("completion/complete", _) => era.result(&completion::complete(library, &params)?, None),
             _ => Err(Error::method_not_found(quoted(method))),
-        }
-    }
-}
-
-const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
-
-/// Every list has one page, so every cursor is one that we never gave out.
-fn only_page(params: &Map<String, Value>) -> Result<(), Error> {
-    match params.get("cursor") {
-        None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(Error::invalid_params("`cursor` is unknown; this list has one page")),
+        };
+        result.map(Reply::Result)
     }
 }
 

@@ -9,9 +9,10 @@ use crate::wording::{printable, quoted};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{Hash, Hasher};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use walkdir::WalkDir;
 
 /// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
@@ -25,6 +26,9 @@ pub const MAX_ENTRIES: usize = 100_000;
 
 /// How many links to folders one scan follows. Links between folders can make many more paths than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
+
+/// How far apart two times of a file may be and still look equal: FAT counts in steps of two seconds.
+const COARSEST_CLOCK: Duration = Duration::from_secs(2);
 
 /// How the end of a file's name may be spelled, in byte order. Where file names are the same in any case, one
 /// spelling finds them all.
@@ -49,6 +53,10 @@ pub(super) struct Scan {
     pub(super) problems: Vec<Problem>,
     /// What was passed over, perhaps against the intention, sorted by path.
     pub(super) warnings: Vec<Problem>,
+    /// The folders that were looked into.
+    pub(super) folders: Vec<PathBuf>,
+    /// The links among all that was found.
+    pub(super) links: Vec<PathBuf>,
 }
 
 impl Dir {
@@ -74,17 +82,8 @@ impl Dir {
     }
 
     /// Reads the text of the file with exactly this name, if there is one.
-    pub(super) fn markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
-        self.locate(name).map(|path| {
-            let (bytes, modified) = self.read_bytes(&path)?;
-            match String::from_utf8(bytes) {
-                Ok(text) => Ok(Markdown { text, modified }),
-                Err(error) => {
-                    let bytes = error.as_bytes();
-                    Err(self.problem(&path, not_utf8(bytes, error.utf8_error().valid_up_to())))
-                }
-            }
-        })
+    pub(super) fn get_markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
+        self.locate(name).map(|path| self.markdown(&path))
     }
 
     /// The file that has exactly this name: the one place where a name becomes a path.
@@ -121,20 +120,18 @@ impl Dir {
 
     /// Reads and parses one file.
     pub(super) fn read(&self, name: &str, path: &Path) -> Result<Prompt, Problem> {
-        let (bytes, _) = self.read_bytes(path)?;
-        Prompt::parse(name, &bytes).map_err(|diagnostic| self.problem(path, diagnostic))
+        let problem = |diagnostic| self.problem(path, diagnostic);
+        let (bytes, _) = read_regular_file(path).map_err(problem)?;
+        Prompt::parse(name, &bytes).map_err(problem)
     }
 
-    /// The same, and keeps its text.
-    pub(super) fn read_with_markdown(&self, name: &str, path: &Path) -> Result<(Prompt, Markdown), Problem> {
-        let (bytes, modified) = self.read_bytes(path)?;
-        let prompt = Prompt::parse(name, &bytes).map_err(|diagnostic| self.problem(path, diagnostic))?;
-        // It was UTF-8 to Prompt::parse.
-        Ok((prompt, Markdown { text: String::from_utf8_lossy(&bytes).into_owned(), modified }))
-    }
-
-    fn read_bytes(&self, path: &Path) -> Result<(Vec<u8>, Option<SystemTime>), Problem> {
-        read_regular_file(path).map_err(|diagnostic| self.problem(path, diagnostic))
+    /// Reads one file as text.
+    pub(super) fn markdown(&self, path: &Path) -> Result<Markdown, Problem> {
+        let problem = |diagnostic| self.problem(path, diagnostic);
+        let (bytes, modified) = read_regular_file(path).map_err(problem)?;
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()));
+        Ok(Markdown { text: text.map_err(problem)?, modified })
     }
 
     /// Walks over the directory: which files there are, and what is wrong with those that are no prompts.
@@ -144,6 +141,7 @@ impl Dir {
             scan.unseen.push(missing);
             return scan;
         }
+        scan.folders.push(self.path.clone());
         let mut linked = 0; // folders that are links
         let mut entries = WalkDir::new(&self.path).min_depth(1).follow_links(true).into_iter();
         for seen in 0.. {
@@ -152,6 +150,11 @@ impl Dir {
                 let limit = format!("more than {MAX_ENTRIES} files and folders");
                 scan.unseen.push(self.beyond(&self.path, &limit, "name a smaller folder"));
                 break;
+            }
+            match &entry {
+                Ok(entry) if entry.path_is_symlink() => scan.links.push(entry.path().to_owned()),
+                Err(error) => scan.links.extend(error.path().map(Path::to_owned)),
+                Ok(_) => {}
             }
             match entry {
                 Err(error) => self.add_error(&mut scan, &error),
@@ -169,6 +172,8 @@ impl Dir {
                         entries.skip_current_dir();
                     } else if is_link && linked > MAX_LINKED_FOLDERS {
                         entries.skip_current_dir();
+                    } else {
+                        scan.folders.push(entry.into_path());
                     }
                 }
                 Ok(entry) if is_markdown(entry.path()) => self.add(&mut scan, entry.into_path()),
@@ -183,6 +188,26 @@ impl Dir {
             found.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir gives the order of the file system
         }
         scan
+    }
+
+    /// Adds to a hash what tells the files apart from others without opening them. `false`, if one of them was modified
+    /// so lately that the next modification may show the same time.
+    pub(super) fn stamp(&self, hasher: &mut impl Hasher) -> bool {
+        let scan = self.scan();
+        let mut settled = true;
+        for (name, path) in &scan.files {
+            let metadata = fs::metadata(path).ok();
+            let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+            settled &= modified.is_none_or(|time| time.elapsed().map_or(true, |age| age > COARSEST_CLOCK));
+            (name, metadata.as_ref().map(|metadata| metadata.len()), modified).hash(hasher);
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::MetadataExt;
+                metadata.map(|of| (of.dev(), of.ino(), of.mode(), of.ctime(), of.ctime_nsec())).hash(hasher);
+            }
+        }
+        scan.unseen.len().hash(hasher);
+        settled
     }
 
     fn beyond(&self, path: &Path, limit: &str, repair: &str) -> Problem {
@@ -286,7 +311,7 @@ const LEADS_NOWHERE: (&str, &str) = ("the link is broken", "point it at a file t
 /// Whether an error of following a link says that there is nothing at its end.
 fn leads_nowhere(error: &io::Error) -> bool {
     #[cfg(unix)]
-    if error.raw_os_error() == Some(libc::ELOOP) {
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
         return true; // a link that names itself
     }
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
@@ -331,6 +356,6 @@ fn read_regular_file(path: &Path) -> Result<(Vec<u8>, Option<SystemTime>), Diagn
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
     options.read(true).open(path)
 }

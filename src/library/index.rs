@@ -88,14 +88,14 @@ impl Entry<'_> {
         }
     }
 
-    /// Reads it, and keeps the text of the file.
+    /// Reads the text of the file, whether it is a prompt or not.
     ///
     /// # Errors
-    /// Those of [`Entry::read`].
-    pub fn read_with_markdown(&self) -> Result<(Prompt, Markdown), Problem> {
+    /// The file cannot be read, or is no text.
+    pub fn markdown(&self) -> Result<Markdown, Problem> {
         match &self.place {
-            Place::File(dir, path) => dir.read_with_markdown(&self.name, path),
-            Place::Builtin(shipped) => Ok((shipped.read()?, shipped.markdown())),
+            Place::File(dir, path) => dir.markdown(path),
+            Place::Builtin(shipped) => Ok(shipped.markdown()),
         }
     }
 }

@@ -6,7 +6,10 @@
 //! share a pipe. No tool asks for it.
 
 use crate::jsonrpc::Error;
-use crate::mcp::{CacheScope, Cacheable, DiscoverResult, Implementation, InitializeResult, ServerCapabilities};
+use crate::mcp::{
+    CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeResult, ListChanged, ResourcesCapability,
+    ServerCapabilities,
+};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -74,12 +77,25 @@ pub(super) fn era(method: &str, params: &Map<String, Value>) -> Result<Era, Erro
         let data = json!({ "supported": MODERN, "requested": version });
         return Err(Error::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version").with_data(data));
     }
-    if let Some(level) = meta(LOG_LEVEL)
-        && !level.as_str().is_some_and(|level| LOG_LEVELS.contains(&level))
-    {
-        return Err(Error::invalid_params(format!("{LOG_LEVEL} must be one of {}", LOG_LEVELS.join(", "))));
+    if let Some(level) = meta(LOG_LEVEL) {
+        known_level(LOG_LEVEL, level)?;
     }
     Ok(Era::Modern)
+}
+
+fn known_level(key: &str, level: &Value) -> Result<(), Error> {
+    match level.as_str() {
+        Some(level) if LOG_LEVELS.contains(&level) => Ok(()),
+        _ => Err(Error::invalid_params(format!("{key} must be one of {}", LOG_LEVELS.join(", ")))),
+    }
+}
+
+/// `logging/setLevel`. No level has anything to say: what a person should know is in the answers.
+///
+/// # Errors
+/// `-32602` for an unknown level.
+pub(super) fn set_level(params: &Map<String, Value>) -> Result<Empty, Error> {
+    known_level("`level`", params.get("level").unwrap_or(&Value::Null)).map(|()| Empty {})
 }
 
 impl Era {
@@ -126,7 +142,7 @@ pub(super) fn initialize(
     *negotiated = Some(version);
     Ok(InitializeResult {
         protocol_version: version,
-        capabilities: ServerCapabilities::default(),
+        capabilities: capabilities(Era::Legacy),
         server_info: SERVER_INFO,
         instructions: INSTRUCTIONS.trim_ascii_end(),
         client_info: params.remove("clientInfo").filter(|info| !info.is_null()),
@@ -137,7 +153,17 @@ pub(super) fn initialize(
 pub(super) fn discover() -> DiscoverResult {
     DiscoverResult {
         supported_versions: MODERN,
-        capabilities: ServerCapabilities::default(),
+        capabilities: capabilities(Era::Modern),
         instructions: INSTRUCTIONS.trim_ascii_end(),
+    }
+}
+
+fn capabilities(era: Era) -> ServerCapabilities {
+    ServerCapabilities {
+        tools: ListChanged { list_changed: true },
+        prompts: ListChanged { list_changed: true },
+        resources: ResourcesCapability { subscribe: true, list_changed: true },
+        completions: Empty {},
+        logging: (era == Era::Legacy).then_some(Empty {}),
     }
 }

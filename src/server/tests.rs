@@ -23,7 +23,7 @@ fn handle(server: &mut Server, line: &str) -> Value {
 
 #[test]
 fn a_panic_in_one_request_is_an_internal_error_and_the_next_is_served() {
-    let mut server = Server { library: Library::default(), tools: PANICKING, negotiated: None };
+    let mut server = Server { tools: PANICKING, ..Server::new(Library::default(), None) };
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic"}}"#;
     let answer = handle(&mut server, call);
     assert_eq!(answer["id"], 1);
@@ -34,7 +34,7 @@ fn a_panic_in_one_request_is_an_internal_error_and_the_next_is_served() {
 
 #[test]
 fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
-    let mut server = Server { library: Library::default(), tools: PANICKING, negotiated: None };
+    let mut server = Server { tools: PANICKING, ..Server::new(Library::default(), None) };
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic","arguments":{"x":1}}}"#;
     assert_eq!(
         handle(&mut server, call)["error"],

@@ -65,6 +65,11 @@ pub(super) fn list(tools: &[ServerTool], library: &Library) -> ListToolsResult {
     ListToolsResult { tools: tools.collect() }
 }
 
+/// What the tools' descriptions say now; they name the commands.
+pub(super) fn descriptions(tools: &[ServerTool], library: &Library) -> Vec<String> {
+    tools.iter().map(|tool| (tool.description)(library)).collect()
+}
+
 /// `tools/call`.
 pub(super) fn call(
     tools: &[ServerTool],

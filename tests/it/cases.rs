@@ -44,6 +44,9 @@ fn every_case_expands_to_its_text_through_every_door() {
             assert_eq!(got.structured()["prompt"].as_str().unwrap(), want, "{name}, tool with arguments");
         }
 
+        let got = client.request("prompts/get", json!({"name": name, "arguments": object}))["result"].clone();
+        assert_eq!(got["messages"][0]["content"]["text"], want, "{name}, native prompt");
+
         let ends = if want.ends_with('\n') { "" } else { "\n" };
         client.run(["expand", name, "-"], &input).printed(&format!("{want}{ends}"));
     }

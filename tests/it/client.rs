@@ -2,7 +2,9 @@
 //!
 //! A test makes a [`Client`], puts files in place, and asks. The server starts with the first question. When the
 //! client is dropped it closes the server's input, and the test fails if the server said anything that the test did
-//! not read, on standard output or on standard error, or did not end with status 0.
+//! not read, on standard output or on standard error, or did not end with status 0. Notifications are kept apart from
+//! answers: [`Client::heard`] waits for one; what is told of changes on disk that a test makes, and does not ask for, is
+//! its own affair, unless it looks at [`Client::told_meanwhile`].
 //!
 //! ```ignore
 //! let mut client = Client::new().prompt("review.md", "Review this.");
@@ -31,6 +33,8 @@ pub(crate) struct Client {
     variables: Vec<(String, String)>,
     /// Another program than the one that cargo built, run as another user.
     unprivileged: Option<PathBuf>,
+    /// How many files the program may have open.
+    descriptors: Option<u32>,
     server: Option<Running>,
     next_id: u64,
     stderr: Option<String>,
@@ -39,7 +43,9 @@ pub(crate) struct Client {
 struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
+    /// Answers.
     lines: Receiver<Vec<u8>>,
+    notifications: Receiver<Value>,
     stderr: Option<JoinHandle<String>>,
 }
 
@@ -60,6 +66,7 @@ impl Client {
             arguments: None,
             variables: Vec::new(),
             unprivileged: None,
+            descriptors: None,
             server: None,
             next_id: 1,
             stderr: Some(String::new()),
@@ -122,10 +129,25 @@ impl Client {
         self
     }
 
+    /// The program may have only this many files open.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn descriptors(mut self, limit: u32) -> Client {
+        self.descriptors = Some(limit);
+        self
+    }
+
     /// The program in this client's surroundings, without arguments.
     pub(crate) fn command(&self) -> Command {
         let mut command = match &self.unprivileged {
-            None => Command::new(env!("CARGO_BIN_EXE_prompt-expander")),
+            None => match self.descriptors {
+                None => Command::new(env!("CARGO_BIN_EXE_prompt-expander")),
+                Some(limit) => {
+                    let mut command = Command::new("sh");
+                    let limited = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
+                    command.args(["-c", &limited, env!("CARGO_BIN_EXE_prompt-expander")]);
+                    command
+                }
+            },
             Some(program) => {
                 let mut command = Command::new(program);
                 #[cfg(unix)]
@@ -216,11 +238,17 @@ impl Client {
 
     /// Opens the conversation with a legacy revision.
     pub(crate) fn initialize(&mut self, version: &str) -> Value {
+        let result = self.shake_hands(version);
+        self.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+        result
+    }
+
+    /// The same without the notification that ends the handshake.
+    pub(crate) fn shake_hands(&mut self, version: &str) -> Value {
         let answer = self.request(
             "initialize",
             json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}}),
         );
-        self.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
         answer["result"].clone()
     }
 
@@ -246,6 +274,29 @@ impl Client {
         names.collect::<Vec<_>>().join(" ")
     }
 
+    /// Waits for a notification: its method without `notifications/`, and its params.
+    pub(crate) fn heard(&mut self) -> (String, Value) {
+        let told = self.server().notifications.recv_timeout(HANG).expect("a notification");
+        let method = told["method"].as_str().unwrap().strip_prefix("notifications/").unwrap().to_owned();
+        (method, told.get("params").cloned().unwrap_or_default())
+    }
+
+    /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.
+    pub(crate) fn heard_all(&mut self, count: usize) -> Vec<String> {
+        let told = (0..count).map(|_| {
+            let (method, params) = self.heard();
+            params.get("uri").map_or(method.clone(), |uri| format!("{method} {}", uri.as_str().unwrap()))
+        });
+        let mut told: Vec<String> = told.collect();
+        told.sort();
+        told
+    }
+
+    /// The notifications that have come and that nobody has waited for.
+    pub(crate) fn told_meanwhile(&mut self) -> Vec<Value> {
+        self.server().notifications.try_iter().collect()
+    }
+
     /// The server must say nothing to these lines: the next answer is that to a ping.
     #[track_caller]
     pub(crate) fn silent(&mut self, lines: &str) {
@@ -261,10 +312,26 @@ impl Client {
         peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
+    /// How many threads the server has.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn threads(&mut self) -> usize {
+        fs::read_dir(format!("/proc/{}/task", self.server().child.id())).unwrap().count()
+    }
+
     /// Closes the input and waits for the end: what else was said, the status, and the standard error.
     pub(crate) fn finish(&mut self) -> (String, ExitStatus, String) {
         self.server().finish()
     }
+}
+
+/// A line that is a notification, held to the rules for one.
+fn notification(line: &[u8]) -> Option<Value> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let keys: Vec<&String> = value.as_object()?.keys().collect();
+    let is_one = value.get("method").is_some() && value.get("id").is_none();
+    assert!(!is_one || keys == ["jsonrpc", "method"] || keys == ["jsonrpc", "method", "params"], "{value}");
+    assert!(!is_one || (value["jsonrpc"] == "2.0" && !has_null(&value)), "{value}");
+    is_one.then_some(value)
 }
 
 impl Running {
@@ -273,10 +340,15 @@ impl Running {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
         let (sender, lines) = channel();
+        let (notify, notifications) = channel();
         std::thread::spawn(move || {
             let mut line = Vec::new();
-            while stdout.read_until(b'\n', &mut line).unwrap_or(0) > 0 && sender.send(std::mem::take(&mut line)).is_ok()
-            {
+            while stdout.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+                let line = std::mem::take(&mut line);
+                _ = match notification(&line) {
+                    Some(notification) => notify.send(notification).is_ok(),
+                    None => sender.send(line).is_ok(),
+                };
             }
         });
         let stderr = std::thread::spawn(move || {
@@ -284,7 +356,7 @@ impl Running {
             stderr.read_to_string(&mut text).unwrap();
             text
         });
-        Running { stdin: child.stdin.take(), child, lines, stderr: Some(stderr) }
+        Running { stdin: child.stdin.take(), child, lines, notifications, stderr: Some(stderr) }
     }
 
     fn finish(&mut self) -> (String, ExitStatus, String) {

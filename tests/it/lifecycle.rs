@@ -38,7 +38,13 @@ fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
         answer["result"],
         json!({
             "protocolVersion": "2024-11-05",
-            "capabilities": {"tools": {}},
+            "capabilities": {
+                "tools": {"listChanged": true},
+                "prompts": {"listChanged": true},
+                "resources": {"subscribe": true, "listChanged": true},
+                "completions": {},
+                "logging": {}
+            },
             "serverInfo": {"name": "prompt-expander", "version": env!("CARGO_PKG_VERSION")},
             "clientInfo": info
         })
@@ -91,7 +97,12 @@ fn discover_answers_the_modern_revision_and_initialize_still_works() {
         json!({
             "resultType": "complete",
             "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
+            "capabilities": {
+                "tools": {"listChanged": true},
+                "prompts": {"listChanged": true},
+                "resources": {"subscribe": true, "listChanged": true},
+                "completions": {}
+            },
             "ttlMs": 3_600_000,
             "cacheScope": "public",
             "_meta": {"io.modelcontextprotocol/serverInfo":
@@ -143,7 +154,7 @@ fn an_envelope_with_another_revision_is_unsupported() {
 #[test]
 fn a_removed_method_with_an_envelope_is_not_found() {
     for_fresh_and_initialized(|client| {
-        for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "subscriptions/listen", "nope"]
+        for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "nope"]
         {
             let params = modern(json!({"protocolVersion": LEGACY}));
             assert_eq!(client.request(method, params)["error"]["code"], -32601, "{method}");
@@ -170,13 +181,9 @@ fn the_era_is_settled_by_each_request_alone() {
 }
 
 #[test]
-fn the_lists_of_features_that_are_not_there_are_empty_and_no_errors() {
+fn the_lists_of_an_empty_library_are_empty_and_no_errors() {
     for_fresh_and_initialized(|client| {
-        for (method, key) in [
-            ("prompts/list", "prompts"),
-            ("resources/list", "resources"),
-            ("resources/templates/list", "resourceTemplates"),
-        ] {
+        for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
             assert_eq!(client.request(method, json!({}))["result"], json!({key: []}));
             let modern = client.request(method, modern(json!({})))["result"].clone();
             assert_eq!(
@@ -188,14 +195,26 @@ fn the_lists_of_features_that_are_not_there_are_empty_and_no_errors() {
 }
 
 #[test]
-fn a_cursor_is_refused_because_every_list_has_one_page() {
+fn a_cursor_that_no_list_gave_out_is_refused() {
     let mut client = Client::new();
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        for cursor in [json!("!!"), json!(5), json!("")] {
+        for cursor in [json!("!!"), json!(5), json!(""), json!("cHJvbXB0")] {
             assert_eq!(client.request(method, json!({"cursor": cursor}))["error"]["code"], -32602, "{method}");
         }
         let answer = client.request(method, json!({"cursor": Value::Null}));
         assert!(answer["result"].get("nextCursor").is_none() && answer.get("error").is_none());
+    }
+}
+
+#[test]
+fn every_level_of_logging_is_taken_and_an_unknown_one_is_invalid_params() {
+    let mut client = Client::new();
+    client.initialize(LEGACY);
+    for level in ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] {
+        assert_eq!(client.request("logging/setLevel", json!({"level": level})), json!({"result": {}}));
+    }
+    for params in [json!({"level": "loud"}), json!({"level": 5}), json!({}), json!({"level": null})] {
+        assert_eq!(client.request("logging/setLevel", params)["error"]["code"], -32602);
     }
 }
 

@@ -6,17 +6,21 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
 mod cases;
+mod changes;
 mod check;
 mod client;
 mod command_line;
+mod completion;
 mod expand_prompt;
 mod interop;
 mod lifecycle;
 mod list_prompts;
+mod native_prompts;
 #[cfg(target_os = "linux")]
 mod opened;
 mod prompts_dir;
 mod readme;
+mod resources;
 mod tidy;
 mod tool_definitions;
 mod wire;

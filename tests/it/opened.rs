@@ -44,7 +44,7 @@ fn nothing_is_read_from_disk_to_answer_initialize_or_discover() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
     client.request("ping", json!({})); // it has started
     let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
-    client.initialize(LEGACY);
+    client.shake_hands(LEGACY);
     client.request("server/discover", modern(json!({})));
     client.request("ping", json!({}));
     assert_eq!(watch.seen(), [""; 0]);
@@ -63,6 +63,22 @@ fn an_exact_name_is_found_without_a_scan() {
     }
     client.expand("A", "").text("A");
     assert_eq!(watch.seen(), ["/", "a.md"], "only a miss looks further");
+}
+
+#[test]
+fn what_nobody_wants_to_hear_of_is_not_watched() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
+    client.shake_hands(LEGACY);
+    client.request("prompts/list", json!({}));
+    client.request("prompts/list", modern(json!({})));
+    let mut watch = Watch::new(&[&client.prompts()]);
+    client.write("a.md", "Other.");
+    client.request("ping", json!({}));
+    assert_eq!(watch.seen(), ["a.md"], "our own writing");
+    assert_eq!(client.threads(), 1);
+    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    client.request("prompts/list", json!({}));
+    assert!(client.threads() > 1);
 }
 
 #[test]

@@ -20,12 +20,16 @@ const MAY_NAME: [(&str, &[&str]); 9] = [
 ];
 
 /// A crate, and the only place below `src` that names it.
-const NAMED_IN: [(&str, &str); 8] = [
+const NAMED_IN: [(&str, &str); 12] = [
     ("gray_matter", "prompt/frontmatter"),
     ("yaml_rust2", "prompt/frontmatter/yaml.rs"),
     ("pulldown_cmark", "prompt/markdown.rs"),
     ("walkdir", "library/dir.rs"),
     ("nucleo_matcher", "library/search.rs"),
+    ("notify", "library/watch.rs"),
+    ("base64", "server/page.rs"),
+    ("jiff", "server/resources.rs"),
+    ("percent_encoding", "server/resources.rs"),
     ("strsim", "suggestion.rs"),
     ("clap", "cli"),
     ("anstream", "cli/output.rs"),

@@ -1,0 +1,106 @@
+//! Where news of a library comes from: the folders that are looked into, the way to each of them, and what links lead
+//! to. All by their real paths, as the system names them in its news.
+
+use super::dir::Dir;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders, and which of their entries matter.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// Folders of prompts: every entry that is not hidden matters.
+    pub(super) folders: BTreeSet<PathBuf>,
+    /// Other folders, of which only these entries matter.
+    points: BTreeMap<PathBuf, BTreeSet<OsString>>,
+}
+
+impl Places {
+    pub(super) fn of(dirs: &[Dir]) -> Places {
+        let mut places = Places::default();
+        for dir in dirs {
+            places.add_way(&dir.path);
+            let scan = dir.scan();
+            places.folders.extend(scan.folders.iter().filter_map(|folder| fs::canonicalize(folder).ok()));
+            for link in scan.links {
+                places.add_target(&link);
+            }
+        }
+        places
+    }
+
+    /// Every folder that news is wanted of.
+    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.folders.iter().chain(self.points.keys().filter(|point| !self.folders.contains(*point)))
+    }
+
+    /// Whether news of a path may change the library.
+    pub(super) fn matter(&self, path: &Path) -> bool {
+        let is_place = |path: &Path| self.folders.contains(path) || self.points.contains_key(path);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return true };
+        if is_place(path) || !is_place(folder) {
+            return true;
+        }
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        (self.folders.contains(folder) && !is_hidden)
+            || self.points.get(folder).is_some_and(|names| names.contains(name))
+    }
+
+    /// The folders that lead to a path, each with the entry that leads on. Any of them may be swapped.
+    fn add_way(&mut self, path: &Path) {
+        for step in path.ancestors() {
+            let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else { continue };
+            let Ok(folder) = fs::canonicalize(folder) else { continue };
+            if self.points.entry(folder).or_default().insert(name.to_owned()) {
+                self.add_target(step);
+            }
+        }
+    }
+
+    /// The way to what a link names, if the path is one.
+    fn add_target(&mut self, link: &Path) {
+        if let (Some(folder), Ok(target)) = (link.parent(), fs::read_link(link)) {
+            self.add_way(&folder.join(target));
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn the_way_to_a_directory_and_the_targets_of_links_matter_and_their_neighbors_do_not() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        for folder in ["prompts/git", "prompts/.git", "elsewhere/deep"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink("../elsewhere/one.md", root.join("prompts/link.md")).unwrap();
+        symlink(root.join("elsewhere/deep"), root.join("prompts/linked")).unwrap();
+        symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
+        symlink("loop.md", root.join("prompts/loop.md")).unwrap();
+        let places = Places::of(&[Dir { path: root.join("prompts"), named: true }]);
+        for (path, matters) in [
+            ("prompts", true),
+            ("prompts/new.md", true),
+            ("prompts/git", true),
+            ("prompts/git/x.md", true),
+            ("prompts/.git", false),
+            ("prompts/.x.md.swp", false),
+            ("neighbor", false),
+            ("elsewhere", true),
+            ("elsewhere/one.md", true),
+            ("elsewhere/two.md", false),
+            ("elsewhere/deep", true),
+            ("elsewhere/deep/any.md", true),
+            ("prompts/nowhere", true),
+        ] {
+            assert_eq!(places.matter(&root.join(path)), matters, "{path}");
+        }
+        assert!(places.all().any(|place| *place == root.parent().unwrap()));
+        assert!(places.all().all(|place| !place.ends_with(".git")));
+    }
+}

@@ -1,0 +1,105 @@
+//! What a library shows at one moment, in a form that can be compared with another moment: a rewrite with equal content
+//! changes nothing.
+
+use super::{Entry, Library, Markdown};
+use crate::prompt::Prompt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Every name, and the fingerprint of what stands behind it.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot(BTreeMap<String, Fingerprint>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fingerprint {
+    /// Of title, description and arguments; `None` for a file that is no prompt.
+    listed: Option<u64>,
+    /// Of the whole file, or of the reason why it cannot be read.
+    content: u64,
+}
+
+/// What has changed between two moments.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// It has only now been looked at for the first time; what came and went before is not known.
+    pub begun: bool,
+    /// A name has come or gone.
+    pub names: bool,
+    /// The list of prompts shows something else: a name, a title, a description, an argument.
+    pub listing: bool,
+    /// The content of a prompt that is listed is another, or the list is.
+    pub listed_contents: bool,
+    /// The names of all files whose content has changed, those that have come or gone included.
+    pub contents: BTreeSet<String>,
+}
+
+impl Changes {
+    /// Whether nothing has changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Changes::default()
+    }
+
+    /// These changes and later ones.
+    pub(super) fn add(&mut self, later: Changes) {
+        self.begun |= later.begun;
+        self.names |= later.names;
+        self.listing |= later.listing;
+        self.listed_contents |= later.listed_contents;
+        self.contents.extend(later.contents);
+    }
+}
+
+impl Snapshot {
+    /// Reads all of the library.
+    pub(super) fn of(library: &Library) -> Snapshot {
+        let fingerprint = |entry: &Entry<'_>| match entry.markdown() {
+            Ok(Markdown { text, .. }) => {
+                let prompt = Prompt::parse(&*entry.name, text.as_bytes()).ok();
+                Fingerprint { listed: prompt.map(|prompt| hash(&listed(&prompt))), content: hash(&text) }
+            }
+            Err(problem) => Fingerprint { listed: None, content: hash(&problem.to_string()) },
+        };
+        Snapshot(library.index().entries.into_iter().map(|entry| (entry.name.clone(), fingerprint(&entry))).collect())
+    }
+
+    /// What has changed since.
+    pub(super) fn changes(&self, now: &Snapshot) -> Changes {
+        let mut changes = Changes::default();
+        let names: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
+        for name in names {
+            let (before, after) = (self.0.get(name), now.0.get(name));
+            if before == after {
+                continue;
+            }
+            let listed = |print: Option<&Fingerprint>| print.and_then(|print| print.listed);
+            changes.names |= before.is_some() != after.is_some();
+            changes.listing |= listed(before) != listed(after);
+            changes.listed_contents |= listed(before).is_some() || listed(after).is_some();
+            if before.map(|print| print.content) != after.map(|print| print.content) {
+                changes.contents.insert(name.clone());
+            }
+        }
+        changes
+    }
+
+    /// As if everything had changed.
+    pub(super) fn all_changed(&self) -> Changes {
+        let contents = self.0.keys().cloned().collect();
+        Changes { begun: false, names: true, listing: true, listed_contents: true, contents }
+    }
+}
+
+/// What a list of prompts shows.
+fn listed(prompt: &Prompt) -> impl Hash {
+    let arguments = prompt
+        .arguments
+        .iter()
+        .map(|argument| (argument.name.clone(), argument.description.clone(), argument.is_needed()));
+    (prompt.title(), prompt.description(), arguments.collect::<Vec<_>>(), prompt.takes_input())
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,300 @@
+//! Tells when a library changes: a thread that waits for news of the file system and, once a burst of it is over, says
+//! what has changed. The only file that names notify.
+//!
+//! Nothing that is served depends on it. News only makes the thread look; what it tells comes of two looks at the
+//! files. Where the system gives no news, the thread looks at the times of the files again and again.
+
+use super::Library;
+use super::places::Places;
+use super::snapshot::{Changes, Snapshot};
+use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
+use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A burst is over when nothing has happened for this long,
+const QUIET: Duration = Duration::from_millis(100);
+
+/// or when it has lasted this long.
+const LONGEST_BURST: Duration = Duration::from_millis(600);
+
+/// How often the files are looked at where the system gives no news.
+const POLL: Duration = Duration::from_millis(700);
+
+/// How often the folders are gone through again because others have come meanwhile.
+const MAX_ROUNDS: usize = 5;
+
+/// What the thread calls.
+pub struct Hooks {
+    /// There are changes to be taken.
+    pub wake: Box<dyn Fn() + Send>,
+    /// What a person should know, said once.
+    pub warn: fn(&str),
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+/// A library that is watched, as long as the process lives.
+#[derive(Debug)]
+pub struct Watch(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether every change from now on will be told.
+    is_ready: bool,
+    /// What has not been taken yet.
+    changes: Changes,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, changes: Changes, hooks: &Hooks) {
+        self.lock().changes.add(changes);
+        self.become_ready();
+        (hooks.wake)();
+    }
+
+    fn become_ready(&self) {
+        self.lock().is_ready = true;
+        self.ready.notify_all();
+    }
+}
+
+impl Watch {
+    /// Begins to watch, in a thread. The hook `wake` is called once when the watch is ready, and after each burst of
+    /// changes.
+    pub fn start(library: Library, hooks: Hooks) -> Watch {
+        let shared = Arc::new(Shared::default());
+        let (of_thread, warn) = (Arc::clone(&shared), hooks.warn);
+        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+            let _ready = ReadyAtTheEnd(&of_thread);
+            run(&library, &of_thread, &hooks);
+        });
+        if let Err(error) = thread {
+            warn(&format!("clients are not told of changed prompt files: no thread could be started ({error})"));
+            shared.become_ready();
+        }
+        Watch(shared)
+    }
+
+    /// Waits until every change from now on will be told.
+    pub fn wait_until_ready(&self) {
+        let waiting = self.0.ready.wait_while(self.0.lock(), |state| !state.is_ready);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What has changed since this was asked last.
+    pub fn take_changes(&self) -> Changes {
+        std::mem::take(&mut self.0.lock().changes)
+    }
+}
+
+/// Nobody waits for a thread that has come to grief.
+struct ReadyAtTheEnd<'s>(&'s Shared);
+
+impl Drop for ReadyAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.become_ready();
+    }
+}
+
+fn run(library: &Library, shared: &Shared, hooks: &Hooks) {
+    let (sender, news) = sync_channel(1);
+    let mut source = Source::new(library, sender, hooks.warn);
+    let mut before = Snapshot::of(library);
+    // What has happened during the first look may be in it or not.
+    let unsure = if news.try_recv().is_ok() { before.all_changed() } else { Changes::default() };
+    shared.tell(Changes { begun: true, ..unsure }, hooks);
+    while source.wait_for_a_burst(library, &news) {
+        source.renew(library);
+        let now = Snapshot::of(library);
+        let changes = before.changes(&now);
+        before = now;
+        if !changes.is_empty() {
+            shared.tell(changes, hooks);
+        }
+    }
+}
+
+/// Where news comes from.
+struct Source {
+    kind: Kind,
+    sender: SyncSender<()>,
+    warn: fn(&str),
+}
+
+enum Kind {
+    /// The system gives it.
+    Watcher {
+        /// Gives it as long as it lives.
+        _watcher: RecommendedWatcher,
+        /// Whether a file or a folder has come or gone, so that other folders may have to be watched.
+        is_outdated: Arc<AtomicBool>,
+    },
+    /// We look ourselves; this is what we saw last.
+    Poll(u64),
+}
+
+impl Source {
+    fn new(library: &Library, sender: SyncSender<()>, warn: fn(&str)) -> Source {
+        let mut source = Source { kind: Kind::Poll(0), sender, warn };
+        source.kind = source.watcher_or_poll(library);
+        source
+    }
+
+    /// Waits for the end of a burst. `false`: there will be none.
+    fn wait_for_a_burst(&mut self, library: &Library, news: &Receiver<()>) -> bool {
+        match &mut self.kind {
+            Kind::Watcher { .. } => {
+                if news.recv().is_err() {
+                    return false;
+                }
+                let end = Instant::now() + LONGEST_BURST;
+                while Instant::now() < end {
+                    match news.recv_timeout(QUIET) {
+                        Ok(()) => {}
+                        Err(RecvTimeoutError::Timeout) => break,
+                        Err(RecvTimeoutError::Disconnected) => return false,
+                    }
+                }
+                true
+            }
+            Kind::Poll(seen) => loop {
+                std::thread::sleep(POLL);
+                let now = library.stamp();
+                if now != Some(*seen) {
+                    *seen = now.unwrap_or_default();
+                    return true;
+                }
+            },
+        }
+    }
+
+    /// Watches other folders, if there may be others.
+    fn renew(&mut self, library: &Library) {
+        if let Kind::Watcher { is_outdated, .. } = &self.kind
+            && is_outdated.load(Ordering::Relaxed)
+        {
+            self.kind = self.watcher_or_poll(library);
+        }
+    }
+
+    fn watcher_or_poll(&self, library: &Library) -> Kind {
+        self.watcher(library).unwrap_or_else(|reason| {
+            (self.warn)(&format!(
+                "the system does not tell of changed prompt files ({reason}); they are looked at every {} milliseconds",
+                POLL.as_millis()
+            ));
+            Kind::Poll(library.stamp().unwrap_or_default())
+        })
+    }
+
+    /// A watcher of every place of the library, as it is after the watcher has begun.
+    fn watcher(&self, library: &Library) -> Result<Kind, String> {
+        let mut places = Arc::new(Places::of(&library.dirs));
+        for _ in 0..MAX_ROUNDS {
+            let is_outdated = Arc::new(AtomicBool::new(false));
+            let watcher = self.watcher_of(&places, &is_outdated)?;
+            let now = Places::of(&library.dirs);
+            if now == *places {
+                return Ok(Kind::Watcher { _watcher: watcher, is_outdated });
+            }
+            places = Arc::new(now);
+        }
+        Err("its folders change too fast".to_owned())
+    }
+
+    fn watcher_of(&self, places: &Arc<Places>, is_outdated: &Arc<AtomicBool>) -> Result<RecommendedWatcher, String> {
+        if let Some(folder) = places.folders.iter().find(|folder| is_remote(folder)) {
+            return Err(format!("{} is on a network file system", folder.display()));
+        }
+        let (of_handler, sender, is_outdated) = (Arc::clone(places), self.sender.clone(), Arc::clone(is_outdated));
+        let handler = move |news: notify::Result<Event>| {
+            // An error is news too: something was lost.
+            let (matters, moves) = news.map_or((true, true), |news| (matters(&news, &of_handler), moves(&news)));
+            if matters {
+                is_outdated.fetch_or(moves, Ordering::Relaxed);
+                _ = sender.try_send(()); // one is enough
+            }
+        };
+        let mut watcher = RecommendedWatcher::new(handler, notify::Config::default()).map_err(|e| e.to_string())?;
+        for place in places.all() {
+            match watcher.watch(place, RecursiveMode::NonRecursive) {
+                Ok(()) => {}
+                Err(error) if is_of_the_place(&error.kind) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(watcher)
+    }
+}
+
+/// Whether news can change what the library shows. That a file was read cannot: we do so ourselves.
+fn matters(news: &Event, places: &Places) -> bool {
+    let is_reading = match news.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) => true,
+        _ => false,
+    };
+    !is_reading && (news.paths.is_empty() || news.paths.iter().any(|path| places.matter(path)))
+}
+
+/// Whether something has come, gone or moved.
+fn moves(news: &Event) -> bool {
+    !matches!(news.kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)))
+        || news.need_rescan()
+}
+
+/// Whether a folder cannot be watched because it has gone, or may not be read (nor may we look into it then).
+fn is_of_the_place(error: &ErrorKind) -> bool {
+    let is_of_the_place = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+    match error {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => is_of_the_place(error.kind()),
+        _ => false,
+    }
+}
+
+/// Whether other machines may change files of this folder, of which our system hears nothing.
+#[cfg(target_os = "linux")]
+fn is_remote(folder: &std::path::Path) -> bool {
+    // Of statfs(2) and the kernel's linux/magic.h: NFS, SMB (three), 9P, FUSE, AFS, Coda, Ceph, VirtualBox, Parallels.
+    const REMOTE: [u32; 11] = [
+        0x6969,
+        0x517b,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x0102_1997,
+        0x6573_5546,
+        0x5346_414f,
+        0x7375_7245,
+        0x00c3_6400,
+        0x786f_4256,
+        0x7c7c_6673,
+    ];
+    // The type is wider on some platforms; the numbers are of 32 bits.
+    rustix::fs::statfs(folder).is_ok_and(|stat| REMOTE.contains(&(stat.f_type as u32)))
+}
+
+/// Elsewhere a watcher that hears nothing cannot be told from one that has nothing to say.
+#[cfg(not(target_os = "linux"))]
+fn is_remote(_: &std::path::Path) -> bool {
+    false
+}

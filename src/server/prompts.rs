@@ -1,0 +1,90 @@
+//! `prompts/list` and `prompts/get`: the library as a client's own menu (slash commands, mostly).
+
+use super::page::Page;
+use crate::jsonrpc::Error;
+use crate::library::{Library, Lookup};
+use crate::mcp;
+use crate::prompt::{INPUT, Prompt};
+use crate::wording::{named, quoted};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// `prompts/list`. Files that are no prompts are left out; `list_prompts` names them.
+pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
+    let index = library.index();
+    let listed = |prompt: Prompt| mcp::Prompt {
+        title: prompt.title(),
+        description: description(&prompt),
+        arguments: arguments(&prompt),
+        name: prompt.name,
+    };
+    let (prompts, next_cursor) = page.fill(&index.entries, |entry| &entry.name, |entry| entry.read().ok().map(listed));
+    mcp::ListPromptsResult { prompts, next_cursor }
+}
+
+/// What a client shows for a prompt. Some show nothing without it, so it is never empty.
+pub(super) fn description(prompt: &Prompt) -> String {
+    prompt.description().unwrap_or_else(|| format!("The prompt {}", named(&prompt.name)))
+}
+
+/// The declared arguments, and `input` where it has a place.
+///
+/// Without declared arguments `input` is the only one, and required, because Gemini CLI passes all words of a command
+/// on only then; a call may leave it out all the same.
+fn arguments(prompt: &Prompt) -> Vec<mcp::PromptArgument> {
+    let of = |name: &str| match prompt.arguments.iter().find(|argument| argument.name == name) {
+        Some(argument) => mcp::PromptArgument {
+            name: name.to_owned(),
+            description: argument.description.clone(),
+            required: argument.is_needed(),
+        },
+        None => mcp::PromptArgument {
+            name: INPUT.to_owned(),
+            description: Some("The text for the prompt".to_owned()),
+            required: prompt.arguments.is_empty(),
+        },
+    };
+    prompt.value_names().into_iter().map(of).collect()
+}
+
+/// `prompts/get`: one message of the user's, whose text is that of `expand_prompt`, byte for byte.
+pub(super) fn get(library: &Library, mut params: Map<String, Value>) -> Result<mcp::GetPromptResult, Error> {
+    let Some(Value::String(name)) = params.remove("name") else {
+        return Err(Error::invalid_params("`name` must be a string, the prompt's name"));
+    };
+    let values = values(params.remove("arguments"))?;
+    let prompt = find(library, &name)?;
+    let text = prompt
+        .expand_values(&values, "")
+        .map_err(|error| Error::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
+    let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text } };
+    Ok(mcp::GetPromptResult { description: description(&prompt), messages: [message] })
+}
+
+/// The prompt that a client names.
+///
+/// # Errors
+/// `-32602` for an unknown one, `-32603` for a file that is none.
+pub(super) fn find(library: &Library, name: &str) -> Result<Prompt, Error> {
+    match library.find(name) {
+        Lookup::Found(prompt) => Ok(*prompt),
+        Lookup::Broken(problem) => Err(Error::unreadable(problem)),
+        Lookup::Unknown { why, .. } => Err(Error::invalid_params(why)),
+    }
+}
+
+/// The values of a call, which the schema wants to be strings. Names that a prompt does not have are ignored: clients
+/// send leftovers.
+fn values(arguments: Option<Value>) -> Result<BTreeMap<String, String>, Error> {
+    let arguments = match arguments {
+        None | Some(Value::Null) => return Ok(BTreeMap::new()),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(Error::invalid_params("`arguments` must be an object of strings")),
+    };
+    let value = |(name, value): (String, Value)| match value {
+        Value::String(text) => Some(Ok((name, text))),
+        Value::Null => None, // not given, to some serializers
+        _ => Some(Err(Error::invalid_params(format!("the argument {} must be a string", quoted(&name))))),
+    };
+    arguments.into_iter().filter_map(value).collect()
+}

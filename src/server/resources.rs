@@ -1,0 +1,167 @@
+//! `resources/list`, `resources/templates/list` and `resources/read`: the Markdown of each prompt, as it is on disk.
+//!
+//! A prompt's URI is `prompt://` and its name, percent-encoded (RFC 3986) but for `/`. A URI is decoded to a name, and
+//! the library has the name or has it not: no part of a URI ever reaches the file system.
+
+use super::lifecycle::Era;
+use super::page::Page;
+use super::prompts::description;
+use crate::jsonrpc::Error;
+use crate::library::{Library, MAX_NAME, Markdown};
+use crate::mcp;
+use crate::prompt::Prompt;
+use crate::wording::quoted;
+use jiff::Timestamp;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+const SCHEME: &str = "prompt://";
+
+/// RFC 6570: `+` lets `/` stand as it is.
+pub(super) const TEMPLATE: &str = "prompt://{+name}";
+
+/// The variable of the template.
+pub(super) const VARIABLE: &str = "name";
+
+/// The longest URI of a prompt, in bytes: each byte of its name may be encoded as three.
+const MAX_URI: usize = SCHEME.len() + 3 * MAX_NAME;
+
+const MIME_TYPE: &str = "text/markdown";
+
+/// All but the unreserved characters of RFC 3986, section 2.3, and `/`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// The resource is unknown (revisions up to 2025-11-25, "Resources", "Error Handling"; later ones forbid it).
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// `resources/list`.
+pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
+    let index = library.index();
+    let (resources, next_cursor) = page.fill(
+        &index.entries,
+        |entry| &entry.name,
+        |entry| {
+            let markdown = entry.markdown().ok()?;
+            let prompt = Prompt::parse(&*entry.name, markdown.text.as_bytes()).ok()?;
+            Some(resource(prompt, &markdown))
+        },
+    );
+    mcp::ListResourcesResult { resources, next_cursor }
+}
+
+fn resource(prompt: Prompt, markdown: &Markdown) -> mcp::Resource {
+    let modified = markdown.modified.and_then(|time| Timestamp::try_from(time).ok());
+    mcp::Resource {
+        uri: uri(&prompt.name),
+        title: prompt.title(),
+        description: description(&prompt),
+        mime_type: MIME_TYPE,
+        size: markdown.text.len(),
+        annotations: modified
+            .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
+        name: prompt.name,
+    }
+}
+
+/// `resources/templates/list`.
+pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
+    mcp::ListResourceTemplatesResult {
+        resource_templates: [mcp::ResourceTemplate {
+            uri_template: TEMPLATE,
+            name: "prompt",
+            title: "Prompt file",
+            description: "The Markdown source of a prompt, by the prompt's name",
+            mime_type: MIME_TYPE,
+        }],
+    }
+}
+
+/// `resources/read`. A file that is text but no prompt is read all the same, so that it can be repaired.
+pub(super) fn read(library: &Library, era: Era, params: &Map<String, Value>) -> Result<mcp::ReadResourceResult, Error> {
+    let uri = uri_of(params)?;
+    match find(library, uri) {
+        Some(Ok(markdown)) => {
+            let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text: markdown.text };
+            Ok(mcp::ReadResourceResult { contents: [contents] })
+        }
+        Some(Err(error)) => Err(error),
+        None => Err(not_found(era, uri)),
+    }
+}
+
+/// The `uri` of a request.
+///
+/// # Errors
+/// `-32602`, if it is no string.
+pub(super) fn uri_of(params: &Map<String, Value>) -> Result<&str, Error> {
+    params.get("uri").and_then(Value::as_str).ok_or_else(|| Error::invalid_params("`uri` must be a string"))
+}
+
+/// The error for a URI that names no prompt.
+pub(super) fn not_found(era: Era, uri: &str) -> Error {
+    let message = format!("no resource {}; resources/list names all", quoted(uri));
+    let error = match era {
+        Era::Legacy => Error::new(RESOURCE_NOT_FOUND, message),
+        Era::Modern => Error::invalid_params(message),
+    };
+    error.with_data(json!({ "uri": uri }))
+}
+
+/// The URI of the prompt with this name.
+fn uri(name: &str) -> String {
+    format!("{SCHEME}{}", utf8_percent_encode(name, ENCODED))
+}
+
+/// The names that a URI may mean: what it decodes to; and the text itself, since a client that fills in the template
+/// leaves what looks encoded (`a%20b` in the name of a file) as it is.
+pub(super) fn names(uri: &str) -> Vec<String> {
+    let is_ours = |scheme: &&str| scheme.eq_ignore_ascii_case(SCHEME) && uri.len() <= MAX_URI;
+    let Some(scheme) = uri.get(..SCHEME.len()).filter(is_ours) else {
+        return Vec::new();
+    };
+    let text = &uri[scheme.len()..];
+    let mut names: Vec<String> = percent_decode_str(text).decode_utf8().map(Into::into).into_iter().collect();
+    if !names.iter().any(|name| name == text) {
+        names.push(text.to_owned());
+    }
+    names
+}
+
+/// Whether a URI names a file, whatever is in it.
+pub(super) fn exists(library: &Library, uri: &str) -> bool {
+    find(library, uri).is_some()
+}
+
+/// The text of the prompt that a URI names.
+fn find(library: &Library, uri: &str) -> Option<Result<Markdown, Error>> {
+    let found = names(uri).into_iter().find_map(|name| library.markdown(&name))?;
+    Some(found.map_err(Error::unreadable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_uri_is_ascii_and_keeps_the_slashes() {
+        assert_eq!(uri("git/commit"), "prompt://git/commit");
+        assert_eq!(uri("Über 100%?#[x]:\"@"), "prompt://%C3%9Cber%20100%25%3F%23%5Bx%5D%3A%22%40");
+        assert_eq!(names("PROMPT://git/commit"), ["git/commit"]);
+        assert_eq!(names("prompt://a%20b"), ["a b", "a%20b"]);
+        assert_eq!(names("prompt://100%"), ["100%"]);
+        assert_eq!(names("prompt://%ff"), ["%ff"]);
+        for other in ["", "prompt:", "prompt:/x", "file:///x", "x", "ünicode"] {
+            assert_eq!(names(other), [""; 0], "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_survives_the_way_to_a_uri_and_back(name in ".+") {
+            let uri = uri(&name);
+            prop_assert!(uri.bytes().all(|byte| byte.is_ascii_graphic()), "{}", uri);
+            prop_assert_eq!(&names(&uri)[0], &name);
+        }
+    }
+}

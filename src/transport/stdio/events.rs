@@ -1,0 +1,97 @@
+//! Everything that can wake the loop.
+//!
+//! Where the system can wait for two things at once, one thread does ([`polled`]): a request then costs no switch from
+//! one thread to another, and nothing but one call more while a library is watched. Elsewhere a second thread reads
+//! ([`threaded`]).
+
+#[cfg(unix)]
+mod polled;
+#[cfg(any(not(unix), test))]
+mod threaded;
+
+#[cfg(unix)]
+use polled as system;
+#[cfg(not(unix))]
+use threaded as system;
+
+pub use system::Waker;
+
+use std::io::{self, Stdin};
+
+/// What has happened.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event<'l> {
+    /// A client has written a line.
+    Line(Line<'l>),
+    /// A [`Waker`] was called.
+    LibraryChanged,
+    /// No line will come any more.
+    EndOfInput,
+}
+
+/// A line, without its line end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'l> {
+    /// All of it.
+    Whole(&'l [u8]),
+    /// It was longer than [`super::MAX_LINE`], and was skipped.
+    TooLong,
+}
+
+/// Standard input, and a way to interrupt the waiting for it.
+#[derive(Debug)]
+pub struct Events(system::Events<Stdin>);
+
+impl Events {
+    /// The events of this process, and what makes [`Event::LibraryChanged`] of them.
+    ///
+    /// # Errors
+    /// The system has no pipe, or no thread, left.
+    pub fn new() -> io::Result<(Events, Waker)> {
+        let (events, waker) = system::Events::new(io::stdin())?;
+        Ok((Events(events), waker))
+    }
+
+    /// Waits for the next event. `is_watching`: the waker may be called.
+    ///
+    /// # Errors
+    /// Those of standard input.
+    pub fn next(&mut self, is_watching: bool) -> io::Result<Event<'_>> {
+        self.0.next(is_watching)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// Both ways give the same events for the same input.
+    macro_rules! same_events {
+        ($name:ident, $system:ident) => {
+            #[test]
+            fn $name() {
+                let (reader, mut writer) = io::pipe().unwrap();
+                let (mut events, waker) = $system::Events::new(reader).unwrap();
+                writer.write_all(b"one\ntwo\npart").unwrap();
+                assert_eq!(events.next(false).unwrap(), Event::Line(Line::Whole(b"one")));
+                assert_eq!(events.next(true).unwrap(), Event::Line(Line::Whole(b"two")));
+                waker.wake();
+                assert_eq!(events.next(true).unwrap(), Event::LibraryChanged);
+                writer.write_all(b"ial\n").unwrap();
+                assert_eq!(events.next(true).unwrap(), Event::Line(Line::Whole(b"partial")));
+                waker.wake();
+                assert_eq!(events.next(true).unwrap(), Event::LibraryChanged);
+                writer.write_all(b"last").unwrap();
+                drop(writer);
+                assert_eq!(events.next(true).unwrap(), Event::Line(Line::Whole(b"last")));
+                assert_eq!(events.next(true).unwrap(), Event::EndOfInput);
+                assert_eq!(events.next(false).unwrap(), Event::EndOfInput);
+            }
+        };
+    }
+
+    #[cfg(unix)]
+    same_events!(the_events_of_one_thread, polled);
+    same_events!(the_events_of_two_threads, threaded);
+}

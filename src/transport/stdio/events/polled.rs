@@ -1,0 +1,69 @@
+//! Events of a system that can wait for two things at once (poll(2)), in one thread.
+
+use super::{Event, Line};
+use crate::transport::stdio::lines::{Found, Lines};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+
+#[derive(Debug)]
+pub(super) struct Events<R> {
+    lines: Lines<R>,
+    wake: PipeReader,
+}
+
+/// Interrupts the waiting for input.
+#[derive(Debug)]
+pub struct Waker(PipeWriter);
+
+impl Waker {
+    /// Makes one [`Event::LibraryChanged`], or joins one that is still to come.
+    pub fn wake(&self) {
+        // It fails when the loop has ended.
+        _ = (&self.0).write(&[0]);
+    }
+}
+
+impl<R: Read + AsFd> Events<R> {
+    pub(super) fn new(input: R) -> io::Result<(Events<R>, Waker)> {
+        let (wake, waker) = io::pipe()?;
+        Ok((Events { lines: Lines::new(input), wake }, Waker(waker)))
+    }
+
+    pub(super) fn next(&mut self, is_watching: bool) -> io::Result<Event<'_>> {
+        let found = loop {
+            if let Some(found) = self.lines.find() {
+                break found;
+            }
+            if is_watching && self.is_woken()? {
+                return Ok(Event::LibraryChanged);
+            }
+            self.lines.fill()?;
+        };
+        Ok(match found {
+            Found::Whole => Event::Line(Line::Whole(self.lines.text())),
+            Found::TooLong => Event::Line(Line::TooLong),
+            Found::End => Event::EndOfInput,
+        })
+    }
+
+    /// Waits for input or for the waker; whether it was the waker.
+    fn is_woken(&mut self) -> io::Result<bool> {
+        let mut both = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(self.lines.input(), PollFlags::IN)];
+        loop {
+            match poll(&mut both, None) {
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !both[0].revents().contains(PollFlags::IN) {
+            return Ok(false);
+        }
+        // As many calls of the waker as there were, up to now, are one event.
+        match self.wake.read(&mut [0; 64]) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => Err(error),
+            _ => Ok(true),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Events of a system that cannot wait for a pipe and for something else at once: a second thread reads the lines.
+
+#![cfg_attr(unix, allow(unreachable_pub))] // there it is compiled for its test only
+
+use super::{Event, Line};
+use crate::transport::stdio::lines::{Found, Lines};
+use std::io::{self, Read};
+use std::marker::PhantomData;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// How many lines are read ahead.
+const READ_AHEAD: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Events<R> {
+    sent: Receiver<Sent>,
+    /// The line that was received last.
+    line: Vec<u8>,
+    is_at_end: bool,
+    _input: PhantomData<R>,
+}
+
+#[derive(Debug)]
+enum Sent {
+    Line(Vec<u8>),
+    TooLong,
+    Failed(io::Error),
+    End,
+    Woken,
+}
+
+/// Interrupts the waiting for input.
+#[derive(Debug)]
+pub struct Waker(SyncSender<Sent>);
+
+impl Waker {
+    /// Makes one [`Event::LibraryChanged`].
+    pub fn wake(&self) {
+        // It fails when the loop has ended.
+        _ = self.0.send(Sent::Woken);
+    }
+}
+
+impl<R: Read + Send + 'static> Events<R> {
+    pub(super) fn new(input: R) -> io::Result<(Events<R>, Waker)> {
+        let (sender, sent) = sync_channel(READ_AHEAD);
+        let waker = Waker(sender.clone());
+        let reader = std::thread::Builder::new().name("input".to_owned());
+        reader.spawn(move || send_lines(Lines::new(input), &sender))?;
+        Ok((Events { sent, line: Vec::new(), is_at_end: false, _input: PhantomData }, waker))
+    }
+
+    pub(super) fn next(&mut self, _is_watching: bool) -> io::Result<Event<'_>> {
+        if self.is_at_end {
+            return Ok(Event::EndOfInput);
+        }
+        Ok(match self.sent.recv() {
+            Ok(Sent::Line(line)) => {
+                self.line = line;
+                Event::Line(Line::Whole(&self.line))
+            }
+            Ok(Sent::TooLong) => Event::Line(Line::TooLong),
+            Ok(Sent::Failed(error)) => return Err(error),
+            Ok(Sent::Woken) => Event::LibraryChanged,
+            Ok(Sent::End) | Err(_) => {
+                self.is_at_end = true;
+                Event::EndOfInput
+            }
+        })
+    }
+}
+
+fn send_lines(mut lines: Lines<impl Read>, sender: &SyncSender<Sent>) {
+    loop {
+        let sent = match lines.find() {
+            Some(Found::Whole) => Sent::Line(lines.text().to_vec()),
+            Some(Found::TooLong) => Sent::TooLong,
+            Some(Found::End) => Sent::End,
+            None => match lines.fill() {
+                Ok(()) => continue,
+                Err(error) => Sent::Failed(error),
+            },
+        };
+        let is_last = matches!(sent, Sent::End | Sent::Failed(_));
+        // Nobody receives any more when the loop has ended.
+        if sender.send(sent).is_err() || is_last {
+            return;
+        }
+    }
+}

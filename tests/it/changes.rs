@@ -1,0 +1,418 @@
+//! Who is told what, when the files change.
+//!
+//! A test that demands silence makes a last change that is told, and looks at what came before it: news comes in the
+//! order of the bursts.
+
+use crate::client::{Client, LEGACY, modern};
+use serde_json::{Value, json};
+use std::fs;
+
+const ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+
+/// An initialized client that has listed everything, so that it is told of every change from now on.
+fn listening(mut client: Client) -> Client {
+    client.initialize(LEGACY);
+    for method in ["tools/list", "prompts/list", "resources/list"] {
+        client.request(method, json!({}));
+    }
+    client
+}
+
+/// A file comes, and that is told as the very next thing.
+#[track_caller]
+fn nothing_but_the_next_file_is_told(client: &mut Client) {
+    client.write("the-next-file.md", "New.");
+    assert_eq!(client.heard_all(3), LISTS);
+}
+
+/// Opens a `subscriptions/listen`; gives what the acknowledgement honors.
+#[track_caller]
+fn listen(client: &mut Client, id: &Value, notifications: Value) -> Value {
+    let params = modern(json!({"notifications": notifications}));
+    client
+        .send(format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})));
+    let (method, params) = client.heard();
+    assert_eq!((method.as_str(), &params["_meta"]), ("subscriptions/acknowledged", &json!({ ID: id })));
+    params["notifications"].clone()
+}
+
+fn cancel(client: &mut Client, id: &Value) {
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    client.send(format!("{cancelled}\n"));
+}
+
+#[test]
+fn a_legacy_client_is_told_of_each_list_that_changed_untagged_and_once() {
+    let mut client = listening(Client::new().prompt("a.md", "---\ndescription: D\n---\nA"));
+    client.write("b.md", "B");
+    for _ in 0..3 {
+        let (method, params) = client.heard();
+        assert!(LISTS.contains(&method.as_str()), "{method}");
+        assert_eq!(params, Value::Null);
+    }
+    client.write("a.md", "---\ndescription: other\n---\nA");
+    assert_eq!(client.heard_all(2), ["prompts/list_changed", "resources/list_changed"]);
+    client.write("a.md", "---\ndescription: other\n---\nOnly the body.");
+    assert_eq!(client.heard_all(1), ["resources/list_changed"]);
+    fs::remove_file(client.prompts().join("b.md")).unwrap();
+    assert_eq!(client.heard_all(3), LISTS);
+    nothing_but_the_next_file_is_told(&mut client);
+    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+}
+
+#[test]
+fn a_rewrite_with_equal_content_is_silent() {
+    let mut client = listening(Client::new().prompt("a.md", "A").prompt("b.md", "B"));
+    for _ in 0..3 {
+        client.write("a.md", "A");
+    }
+    let other = client.prompts().join("b.tmp");
+    fs::write(&other, "B").unwrap();
+    fs::rename(&other, client.prompts().join("b.md")).unwrap();
+    client.write(".hidden.md", "H");
+    client.write("notes.txt", "N");
+    nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn renames_removed_folders_and_swapped_directories_are_told() {
+    let mut client = listening(Client::new().prompt("a.md", "A").prompt("git/deep/x.md", "X").prompt("git/y.md", "Y"));
+    let prompts = client.prompts();
+    fs::rename(prompts.join("a.md"), prompts.join("b.md")).unwrap();
+    assert_eq!(client.heard_all(3), LISTS);
+    fs::rename(prompts.join("git"), prompts.join("svn")).unwrap();
+    assert_eq!(client.heard_all(3), LISTS);
+    client.write("svn/deep/x.md", "In a folder that was renamed.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    client.write("new/folder/z.md", "Z");
+    assert_eq!(client.heard_all(3), LISTS);
+    client.write("new/folder/z.md", "In a folder that is new.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    fs::remove_dir_all(prompts.join("svn")).unwrap();
+    assert_eq!(client.heard_all(3), LISTS);
+    // The whole directory is swapped for one with other contents under the same names.
+    let other = client.root().join("other");
+    fs::create_dir_all(other.join("new/folder")).unwrap();
+    fs::write(other.join("b.md"), "Swapped.").unwrap();
+    fs::write(other.join("new/folder/z.md"), "Swapped too.").unwrap();
+    fs::rename(&prompts, client.root().join("away")).unwrap();
+    fs::rename(&other, &prompts).unwrap();
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    client.write("new/folder/z.md", "In a directory that was swapped.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn a_directory_that_is_deleted_and_made_again_is_watched_again() {
+    let mut client = listening(Client::new().prompt("a.md", "A")).stderr(None);
+    for round in 0..3 {
+        fs::remove_dir_all(client.prompts()).unwrap();
+        assert_eq!(client.heard_all(3), LISTS, "{round}");
+        client.write("a.md", "A");
+        assert_eq!(client.heard_all(3), LISTS, "{round}");
+    }
+    nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn a_directory_that_comes_later_is_told() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "far/away/prompts"]).stderr(None);
+    client = listening(client);
+    fs::create_dir_all(client.root().join("far/away/prompts")).unwrap();
+    fs::write(client.root().join("far/away/prompts/a.md"), "A").unwrap();
+    assert_eq!(client.heard_all(3), LISTS);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_link_leads_to_is_watched_and_so_is_the_link() {
+    use std::os::unix::fs::symlink;
+    let mut client = Client::new();
+    let elsewhere = client.root().join("elsewhere");
+    fs::create_dir_all(elsewhere.join("folder")).unwrap();
+    for (file, text) in [("one.md", "1"), ("two.md", "2"), ("folder/x.md", "X")] {
+        fs::write(elsewhere.join(file), text).unwrap();
+    }
+    symlink("../elsewhere/one.md", client.prompts().join("link.md")).unwrap();
+    symlink(elsewhere.join("folder"), client.prompts().join("folder")).unwrap();
+    client = listening(client);
+    fs::write(elsewhere.join("one.md"), "Edited.").unwrap();
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    fs::write(elsewhere.join("folder/x.md"), "Edited.").unwrap();
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    fs::rename(elsewhere.join("two.md"), elsewhere.join("one.md")).unwrap();
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    fs::rename(elsewhere.join("folder"), elsewhere.join("gone")).unwrap();
+    assert_eq!(client.heard_all(3), LISTS);
+    nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn nothing_is_told_before_the_handshake_is_over() {
+    let mut client = Client::new().prompt("a.md", "A");
+    client.request("prompts/list", json!({})); // no handshake at all
+    client.shake_hands(LEGACY);
+    client.request("prompts/list", json!({}));
+    client.request("resources/subscribe", json!({"uri": "prompt://a"}));
+    client.write("a.md", "Before.");
+    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    client.request("prompts/list", json!({}));
+    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+    // Another conversation begins on the pipe: it has subscribed to nothing.
+    client.initialize(LEGACY);
+    client.request("prompts/list", json!({}));
+    nothing_but_the_next_file_is_told(&mut client);
+    // Without `initialize` the notification means nothing.
+    let mut client = Client::new();
+    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    listen(&mut client, &json!(1), json!({"promptsListChanged": true}));
+    client.write("a.md", "A");
+    assert_eq!(client.heard().1["_meta"][ID], 1);
+    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+}
+
+#[test]
+fn a_change_between_the_listing_of_tools_and_the_first_look_is_told() {
+    let mut client = Client::new();
+    for number in 0..2000 {
+        client.write(&format!("p{number}.md"), "P"); // the first look takes a while
+    }
+    client.initialize(LEGACY);
+    client.request("tools/list", json!({}));
+    client.write("new.md", "N");
+    loop {
+        if client.heard().0 == "tools/list_changed" {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_subscribed_resource_is_told_when_its_file_changes() {
+    let mut client =
+        Client::new().prompt("a b.md", "---\ndescription: D\n---\nA").prompt("other.md", "O").prompt("bad.md", "---\n");
+    client.initialize(LEGACY);
+    for uri in ["prompt://a%20b", "prompt://bad", "prompt://a%20b"] {
+        assert_eq!(client.request("resources/subscribe", json!({"uri": uri}))["result"], json!({}));
+    }
+    client.request("resources/list", json!({}));
+    client.write("a b.md", "---\ndescription: D\n---\nBody.");
+    assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://a%20b"]);
+    client.write("bad.md", "---\nstill bad\n");
+    assert_eq!(client.heard_all(1), ["resources/updated prompt://bad"]);
+    client.write("other.md", "Other.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    fs::remove_file(client.prompts().join("a b.md")).unwrap();
+    assert_eq!(client.heard_all(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
+    client.write("a b.md", "Back again.");
+    assert_eq!(client.heard_all(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
+    for uri in ["prompt://a%20b", "prompt://never"] {
+        assert_eq!(client.request("resources/unsubscribe", json!({"uri": uri}))["result"], json!({}));
+    }
+    client.write("a b.md", "Not told.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn a_subscription_to_an_unknown_uri_is_not_found() {
+    let mut client = Client::new();
+    for uri in ["prompt://nope", "file:///x", ""] {
+        let error = client.request("resources/subscribe", json!({"uri": uri}))["error"].clone();
+        assert_eq!((&error["code"], &error["data"]), (&json!(-32002), &json!({"uri": uri})));
+    }
+}
+
+#[test]
+fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_cancelled() {
+    for id in [json!(5), json!("5"), json!(""), json!(-1), json!(9_007_199_254_740_993_u64)] {
+        let mut client = Client::new().prompt("a.md", "A");
+        let honored = listen(&mut client, &id, json!({"promptsListChanged": true, "toolsListChanged": true, "x": 1}));
+        assert_eq!(honored, json!({"promptsListChanged": true, "toolsListChanged": true}));
+        client.write("b.md", "B");
+        for _ in 0..2 {
+            let (method, params) = client.heard();
+            assert!(["prompts/list_changed", "tools/list_changed"].contains(&method.as_str()), "{method}");
+            assert_eq!(params, json!({"_meta": { ID: id }}));
+        }
+        // Another type of id is another id.
+        cancel(&mut client, &json!([id]));
+        cancel(&mut client, &if id.is_string() { json!(5) } else { json!(id.to_string()) });
+        client.write("c.md", "C");
+        assert_eq!(client.heard_all(2), ["prompts/list_changed", "tools/list_changed"]);
+        cancel(&mut client, &id);
+        listen(&mut client, &json!("witness"), json!({"promptsListChanged": true}));
+        client.write("d.md", "D");
+        assert_eq!(client.heard().1["_meta"][ID], "witness");
+        assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+    }
+}
+
+#[test]
+fn a_listen_hears_only_what_it_asked_for() {
+    let mut client = Client::new().prompt("a.md", "---\ndescription: D\n---\nA").prompt("b.md", "B");
+    let uris = json!(["prompt://a", "prompt://later", "file:///x"]);
+    let honored = listen(&mut client, &json!("updates"), json!({"resourceSubscriptions": uris}));
+    assert_eq!(honored, json!({"resourceSubscriptions": ["prompt://a", "prompt://later"]}));
+    assert_eq!(listen(&mut client, &json!("nothing"), json!({"promptsListChanged": false})), json!({}));
+    assert_eq!(
+        listen(&mut client, &json!("lists"), json!({"resourcesListChanged": true, "resourceSubscriptions": []})),
+        json!({"resourcesListChanged": true, "resourceSubscriptions": []})
+    );
+    client.write("a.md", "---\ndescription: D\n---\nBody.");
+    let mut told: Vec<(String, Value)> = (0..2).map(|_| client.heard()).collect();
+    told.sort_by_key(|(method, _)| method.clone());
+    assert_eq!(told[0], ("resources/list_changed".to_owned(), json!({"_meta": { ID: "lists" }})));
+    assert_eq!(told[1], ("resources/updated".to_owned(), json!({"uri": "prompt://a", "_meta": { ID: "updates" }})));
+    client.write("later.md", "L");
+    assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://later"]);
+    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+}
+
+#[test]
+fn a_malformed_listen_is_invalid_params_and_a_second_with_the_same_id_an_invalid_request() {
+    let mut client = Client::new();
+    for notifications in [
+        json!(null),
+        json!([]),
+        json!("x"),
+        json!({"promptsListChanged": "yes"}),
+        json!({"toolsListChanged": 1}),
+        json!({"resourcesListChanged": null}),
+        json!({"resourceSubscriptions": "prompt://a"}),
+        json!({"resourceSubscriptions": [5]}),
+    ] {
+        let answer = client.request("subscriptions/listen", modern(json!({"notifications": notifications})));
+        assert_eq!(answer["error"]["code"], -32602, "{notifications}");
+    }
+    assert_eq!(client.request("subscriptions/listen", modern(json!({})))["error"]["code"], -32602);
+    listen(&mut client, &json!(7), json!({}));
+    let params = modern(json!({"notifications": {}}));
+    let again = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params}).to_string();
+    let answer = client.line(&again);
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)));
+    cancel(&mut client, &json!(7));
+    listen(&mut client, &json!(7), json!({}));
+}
+
+#[test]
+fn a_hundred_listeners_and_a_legacy_client_on_one_pipe_are_each_told_once() {
+    let mut client = listening(Client::new().prompt("a.md", "A"));
+    for id in 0..100 {
+        listen(&mut client, &json!(id), json!({"promptsListChanged": true, "resourceSubscriptions": ["prompt://a"]}));
+    }
+    client.write("a.md", "Other.");
+    let mut tagged = vec![0; 100];
+    let mut untagged = Vec::new();
+    for _ in 0..202 {
+        let (method, params) = client.heard();
+        match params["_meta"][ID].as_u64() {
+            Some(id) => tagged[id as usize] += if method == "prompts/list_changed" { 1 } else { 10 },
+            None => untagged.push(method),
+        }
+    }
+    assert_eq!(tagged, [11; 100]);
+    untagged.sort();
+    assert_eq!(untagged, LISTS[..2]);
+    nothing_tagged_is_left(&mut client);
+}
+
+#[track_caller]
+fn nothing_tagged_is_left(client: &mut Client) {
+    for id in 0..100 {
+        cancel(client, &json!(id));
+    }
+    nothing_but_the_next_file_is_told(client);
+    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+}
+
+#[test]
+fn listens_and_subscriptions_have_limits_that_say_so() {
+    use prompt_expander::server::{MAX_LISTENS, MAX_SUBSCRIBED};
+    let mut client = Client::new();
+    for id in 0..MAX_LISTENS {
+        listen(&mut client, &json!(id), json!({}));
+    }
+    let error = client.request("subscriptions/listen", modern(json!({"notifications": {}})))["error"].clone();
+    assert_eq!(
+        error,
+        json!({"code": -32600, "message": "invalid request: a subscriptions/listen with this id is open; cancel it, or use \
+               another id"})
+    );
+    let params = modern(json!({"notifications": {}}));
+    let one_more =
+        json!({"jsonrpc": "2.0", "id": "more", "method": "subscriptions/listen", "params": params}).to_string();
+    let error = client.line(&one_more)["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("more than 1000 subscriptions/listen; cancel some"), "{error}");
+
+    let mut client = Client::new();
+    let uris: Vec<String> = (0..=MAX_SUBSCRIBED).map(|number| format!("prompt://p{number}")).collect();
+    let params = modern(json!({"notifications": {"resourceSubscriptions": uris}}));
+    let error = client.request("subscriptions/listen", params)["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("more than 10000 subscriptions to resources"), "{error}");
+}
+
+#[test]
+fn ten_thousand_file_events_lose_nothing_and_tell_the_end() {
+    let mut client = listening(Client::new().prompt("a.md", "A"));
+    listen(&mut client, &json!(1), json!({"resourceSubscriptions": ["prompt://last"]}));
+    for round in 0..10 {
+        for number in 0..500 {
+            client.write(&format!("p{number}.md"), format!("Round {round}."));
+        }
+    }
+    for number in 0..500 {
+        fs::remove_file(client.prompts().join(format!("p{number}.md"))).unwrap();
+    }
+    let last = client.root().join("last.md");
+    fs::write(&last, "L").unwrap();
+    fs::rename(last, client.prompts().join("last.md")).unwrap();
+    let mut told = Vec::new();
+    while told.last().is_none_or(|method| method != "resources/updated") {
+        told.push(client.heard().0);
+    }
+    assert!(told.len() < 50, "one word a burst, not one a file: {told:?}");
+    assert_eq!(client.names(), "a last");
+    nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn the_end_of_input_is_the_end_whatever_is_open() {
+    let mut client = listening(Client::new().prompt("a.md", "A"));
+    listen(&mut client, &json!(1), json!({"promptsListChanged": true}));
+    client.request("resources/subscribe", json!({"uri": "prompt://a"}));
+    let (rest, status, stderr) = client.finish();
+    assert_eq!((rest.as_str(), status.code(), stderr.as_str()), ("", Some(0), ""));
+}
+
+#[test]
+fn an_answer_never_waits_for_the_watch() {
+    let mut client = listening(Client::new().prompt("p.md", "000"));
+    for round in 0..200 {
+        client.write("p.md", format!("{round:03}"));
+        client.expand("p", "").text(&format!("{round:03}"));
+        let got = client.request("prompts/get", json!({"name": "p"}))["result"].clone();
+        assert_eq!(got["messages"][0]["content"]["text"], format!("{round:03}"));
+        let listed = client.request("prompts/list", json!({}))["result"]["prompts"][0]["description"].clone();
+        assert_eq!(listed, format!("{round:03}"));
+    }
+}
+
+/// Where the system has no watch left, the files are looked at again and again, and a person is told so once.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_watch_changes_are_told_all_the_same() {
+    let mut client = Client::new().prompt("a.md", "A").descriptors(7).stderr(Some(
+        "warning: the system does not tell of changed prompt files (Too many open files (os error 24)); they are looked at \
+         every 700 milliseconds\n",
+    ));
+    client.initialize(LEGACY);
+    client.request("prompts/list", json!({}));
+    for file in ["b.md", "c.md"] {
+        client.write(file, "New.");
+        while client.heard().0 != "tools/list_changed" {}
+    }
+}

@@ -1,0 +1,214 @@
+//! `prompts/list` and `prompts/get`, in both eras.
+
+use crate::client::{Client, LEGACY, modern};
+use serde_json::{Value, json};
+
+const COMPARE: &str = "---\ntitle: Compare\ndescription: Compare options\narguments:\n  - name: options\n    description: \
+                       What to compare\n    required: true\n  - name: style\n    required: true\n  - name: criteria\n    \
+                       required: true\n    default: cost\n---\nCompare {{options}} by {{criteria}}, {{style}}.";
+
+fn get(client: &mut Client, name: &str, arguments: Value) -> Value {
+    client.request("prompts/get", json!({"name": name, "arguments": arguments}))
+}
+
+#[track_caller]
+fn refused(answer: &Value, code: i64, message: &str) {
+    assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(code), &json!(message)));
+}
+
+#[test]
+fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
+    let mut client = Client::new()
+        .prompt("compare.md", COMPARE)
+        .prompt("git/review.md", "# Review\n\nReview {{input}}.")
+        .prompt("empty.md", "")
+        .prompt("both.md", "---\narguments: [lang]\n---\nIn {{lang}}: {{input}}")
+        .prompt("broken.md", "---\n");
+    client.initialize(LEGACY);
+    let input = |required: Option<bool>| {
+        let mut input = json!({"name": "input", "description": "The text for the prompt"});
+        if let Some(required) = required {
+            input["required"] = required.into();
+        }
+        input
+    };
+    let prompts = json!([
+        {"name": "both", "description": "In {{lang}}: {{input}}", "arguments": [{"name": "lang"}, input(None)]},
+        {"name": "compare", "title": "Compare", "description": "Compare options", "arguments": [
+            {"name": "options", "description": "What to compare", "required": true},
+            {"name": "style", "required": true},
+            {"name": "criteria"}
+        ]},
+        {"name": "empty", "description": "The prompt `empty`", "arguments": [input(Some(true))]},
+        {"name": "git/review", "title": "Review", "description": "Review {{input}}.", "arguments": [input(Some(true))]}
+    ]);
+    assert_eq!(client.request("prompts/list", json!({}))["result"], json!({"prompts": prompts}));
+    let result = client.request("prompts/list", modern(json!({})))["result"].clone();
+    assert_eq!(
+        (&result["prompts"], &result["resultType"], &result["ttlMs"], &result["cacheScope"]),
+        (&prompts, &json!("complete"), &json!(0), &json!("private"))
+    );
+}
+
+#[test]
+fn a_prompt_is_one_message_of_the_user_with_a_description() {
+    let mut client = Client::new().prompt("compare.md", COMPARE);
+    let arguments = json!({"options": " \"a\"\n{{criteria}} ", "style": "<b>&\u{2028}"});
+    let text = "Compare  \"a\"\n{{criteria}}  by cost, <b>&\u{2028}.";
+    let messages = json!([{"role": "user", "content": {"type": "text", "text": text}}]);
+    assert_eq!(
+        get(&mut client, "compare", arguments.clone())["result"],
+        json!({"description": "Compare options", "messages": messages})
+    );
+    let params = modern(json!({"name": "compare", "arguments": arguments}));
+    let result = client.request("prompts/get", params)["result"].clone();
+    assert_eq!((&result["messages"], &result["resultType"]), (&messages, &json!("complete")));
+    assert!(result.get("ttlMs").is_none() && result.get("cacheScope").is_none(), "{result}");
+}
+
+#[test]
+fn input_may_be_missing_or_empty() {
+    let mut client = Client::new().prompt("p.md", "[{{input}}]").prompt("bare.md", "Bare.");
+    for params in [
+        json!({"name": "p"}),
+        json!({"name": "p", "arguments": null}),
+        json!({"name": "p", "arguments": {}}),
+        json!({"name": "p", "arguments": {"input": ""}}),
+        json!({"name": "p", "arguments": {"input": null}}),
+        json!({"name": "p", "arguments": {"left": "over"}}),
+    ] {
+        let answer = client.request("prompts/get", params);
+        assert_eq!(answer["result"]["messages"][0]["content"]["text"], "[]", "{answer}");
+    }
+    let text = |answer: Value| answer["result"]["messages"][0]["content"]["text"].clone();
+    assert_eq!(text(get(&mut client, "bare", json!({"input": " x "}))), "Bare.\n\n x ");
+    assert_eq!(text(get(&mut client, ":BARE", json!({}))), "Bare.");
+}
+
+#[test]
+fn an_empty_value_counts_as_given_and_one_with_a_default_as_not() {
+    let mut client = Client::new().prompt("compare.md", COMPARE);
+    let answer = get(&mut client, "compare", json!({"options": "", "style": "", "criteria": ""}));
+    assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Compare  by cost, .");
+}
+
+#[test]
+fn errors_name_all_that_is_missing_and_have_their_codes() {
+    let mut client = Client::new().prompt("compare.md", COMPARE).prompt("broken.md", "---\n").prompt("p.md", "P");
+    let path = client.prompts().join("broken.md");
+    refused(
+        &get(&mut client, "compare", json!({})),
+        -32602,
+        "invalid params: `compare` cannot be expanded: it needs a text for `options` and `style`; write `:compare \
+         options=… style=… [criteria=…]`",
+    );
+    refused(
+        &get(&mut client, "compare", json!({"options": 3})),
+        -32602,
+        "invalid params: the argument `options` must be a string",
+    );
+    refused(
+        &get(&mut client, "comapre", json!({})),
+        -32602,
+        "invalid params: no prompt named `comapre`; did you mean `compare`?",
+    );
+    refused(
+        &client.request("prompts/get", json!({"name": 5})),
+        -32602,
+        "invalid params: `name` must be a string, the prompt's name",
+    );
+    refused(
+        &client.request("prompts/get", json!({})),
+        -32602,
+        "invalid params: `name` must be a string, the prompt's name",
+    );
+    for arguments in [json!([]), json!("x"), json!(5)] {
+        refused(&get(&mut client, "p", arguments), -32602, "invalid params: `arguments` must be an object of strings");
+    }
+    let broken = get(&mut client, "broken", json!({}));
+    assert_eq!(broken["error"]["code"], -32603);
+    let message = broken["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with(&format!("{}:1:1: the frontmatter that line 1 opens", path.display())), "{message}");
+    let params = modern(json!({"name": "nope"}));
+    assert_eq!(client.request("prompts/get", params)["error"]["code"], -32602);
+}
+
+#[test]
+fn an_expansion_beyond_64_mib_is_refused() {
+    let mut client = Client::new().prompt("p.md", "{{input}}".repeat(100));
+    let error = get(&mut client, "p", json!({"input": "x".repeat(1024 * 1024)}))["error"].clone();
+    assert_eq!(error["code"], -32602);
+    assert!(error["message"].as_str().unwrap().contains("it would become 104857600 bytes long"), "{error}");
+}
+
+#[test]
+fn every_shipped_prompt_is_the_same_through_both_doors() {
+    let mut client = Client::new().arguments([]);
+    let list = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    assert_eq!(list.as_array().unwrap().len(), 12);
+    for prompt in list.as_array().unwrap() {
+        let name = prompt["name"].as_str().unwrap();
+        for input in ["", "  \"quoted\" {{input}}\n\u{1f600}\t"] {
+            let got = get(&mut client, name, json!({"input": input}))["result"].clone();
+            assert_eq!(got["description"], prompt["description"]);
+            assert_eq!(got["messages"][0]["content"]["text"], client.expand(name, input).structured()["prompt"]);
+        }
+    }
+}
+
+/// The keys of all pages of a list, and how many pages there were.
+fn pages(client: &mut Client, method: &str, key: &str) -> (Vec<String>, usize) {
+    let (mut names, mut params, mut count) = (Vec::new(), json!({}), 0);
+    loop {
+        let result = client.request(method, params)["result"].clone();
+        names.extend(result[key].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()));
+        count += 1;
+        match result.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return (names, count),
+        }
+    }
+}
+
+#[test]
+fn lists_come_in_pages_of_500_or_of_the_size_that_was_asked_for() {
+    let mut client = Client::new();
+    for number in 0..1001 {
+        client.write(&format!("p{number:04}.md"), "P");
+    }
+    let all: Vec<String> = (0..1001).map(|number| format!("p{number:04}")).collect();
+    for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
+        assert_eq!(pages(&mut client, method, key), (all.clone(), 3));
+    }
+    let mut small = Client::new().arguments(["--page-size", "2", "--no-builtin", "--prompts", "prompts"]);
+    for name in ["a.md", "b.md", "c.md", "d.md"] {
+        small.write(name, "P");
+    }
+    small.write("bb.md", "---\n");
+    for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
+        assert_eq!(pages(&mut small, method, key), (["a", "b", "c", "d"].map(str::to_owned).to_vec(), 2));
+    }
+    assert_eq!(small.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_page_begins_behind_the_last_key_even_when_that_has_gone() {
+    let mut client = Client::new().arguments(["--page-size", "2", "--no-builtin", "--prompts", "prompts"]);
+    for name in ["a.md", "b.md", "c.md", "d.md"] {
+        client.write(name, "P");
+    }
+    let first = client.request("prompts/list", json!({}))["result"].clone();
+    let cursor = first["nextCursor"].clone();
+    std::fs::remove_file(client.prompts().join("b.md")).unwrap();
+    client.write("aa.md", "before the cursor");
+    let mut other = Client::new().prompt("b.md", "").prompt("bb.md", "").prompt("x.md", "");
+    for client in [&mut client, &mut other] {
+        let second = client.request("prompts/list", modern(json!({"cursor": cursor})))["result"].clone();
+        let names: Vec<&str> =
+            second["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+        assert!(names == ["c", "d"] || names == ["bb", "x"], "{names:?}");
+        assert!(second.get("nextCursor").is_none());
+    }
+    assert_eq!(client.request("resources/list", json!({"cursor": cursor}))["error"]["code"], -32602);
+    assert_eq!(client.request("tools/list", json!({"cursor": cursor}))["error"]["code"], -32602);
+}
