@@ -1,8 +1,8 @@
 //! Everything that can wake the loop.
 //!
-//! Where the system can wait for two things at once, one thread does ([`polled`]): a request then costs no switch from
+//! Where the system can wait for two things at once, one thread does (`polled.rs`): a request then costs no switch from
 //! one thread to another, and nothing but one call more while a library is watched. Elsewhere a second thread reads
-//! ([`threaded`]).
+//! (`threaded.rs`).
 
 #[cfg(unix)]
 mod polled;
