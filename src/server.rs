@@ -53,8 +53,8 @@ pub struct Server {
 /// What comes of a request that went well.
 enum Reply {
     Result(Box<RawValue>),
-    /// It stays open, and this says so.
-    Open(Notification),
+    /// It stays open. It is acknowledged at once, or by [`Server::library_changed`] as soon as the watch is ready.
+    Open(Option<Notification>),
 }
 
 impl Server {
@@ -82,7 +82,7 @@ impl Server {
     /// A request that makes us panic is answered with `-32603`.
     pub fn handle(&mut self, message: Message) -> Option<Outgoing> {
         match message {
-            Message::Request(request) => Some(self.answer(request)),
+            Message::Request(request) => self.answer(request),
             Message::Notification(notification) => {
                 self.hear(&notification);
                 None
@@ -92,21 +92,32 @@ impl Server {
         }
     }
 
-    /// Whether the hooks may be called from now on.
+    /// Whether there may be news: the hooks may have been called, or be called from now on.
     pub fn is_watching(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// What everybody is to be told, now that the hook has said that the library has changed.
+    /// What everybody is to be told, now that a hook has said that there is news: that their changes will be told from
+    /// now on, and what has changed.
     pub fn library_changed(&mut self) -> Vec<Notification> {
-        let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return Vec::new() };
+        let mut notifications = if self.is_ready() { self.subscriptions.acknowledge() } else { Vec::new() };
+        let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return notifications };
         let mut lists = Lists { tools: false, prompts: changes.listing, resources: changes.listed_contents };
         if changes.names || (changes.begun && self.described.is_some()) {
             let now = Some(tools::descriptions(self.tools, &self.library));
             lists.tools = self.described != now;
             self.described = now;
         }
-        self.subscriptions.tell(lists, &changes.contents)
+        notifications.extend(self.subscriptions.tell(lists, &changes.contents));
+        notifications
+    }
+
+    /// Whether every change from now on will be told.
+    fn is_ready(&self) -> bool {
+        match &self.watch {
+            Some(watch) => watch.is_ready(),
+            None => self.hooks.is_none(),
+        }
     }
 
     fn hear(&mut self, Notification { method, params, .. }: &Notification) {
@@ -169,16 +180,16 @@ impl Server {
         (!answers.is_empty()).then_some(Response::batch(answers))
     }
 
-    fn answer(&mut self, request: Request) -> Outgoing {
+    fn answer(&mut self, request: Request) -> Option<Outgoing> {
         let Request { id, method, params } = request;
         // What a panic leaves behind is whole: each request changes one thing of ours at most, and that at once.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, params))).unwrap_or_else(|_| {
             Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
         match outcome {
-            Ok(Reply::Result(result)) => Response::result(id, result).into(),
-            Ok(Reply::Open(notification)) => Outgoing::Notification(notification),
-            Err(error) => Response::error(Some(id), error).into(),
+            Ok(Reply::Result(result)) => Some(Response::result(id, result).into()),
+            Ok(Reply::Open(acknowledgement)) => acknowledgement.map(Outgoing::Notification),
+            Err(error) => Some(Response::error(Some(id), error).into()),
         }
     }
 
@@ -227,9 +238,8 @@ impl Server {
             }
             ("resources/unsubscribe", Era::Legacy) => era.result(&self.subscriptions.unsubscribe(&params)?, None),
             ("subscriptions/listen", Era::Modern) => {
-                let acknowledgement = self.subscriptions.listen(id, &params)?;
+                let acknowledgement = self.subscriptions.listen(id, &params, self.is_ready())?;
                 self.watch();
-                self.wait_for_the_watch();
                 return Ok(Reply::Open(acknowledgement));
             }
             ("completion/complete", _) => era.result(&completion::complete(library, &params)?, None),

@@ -84,7 +84,7 @@ impl Watch {
         let shared = Arc::new(Shared::default());
         let (of_thread, warn) = (Arc::clone(&shared), hooks.warn);
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
-            let _ready = ReadyAtTheEnd(&of_thread);
+            let _ready = ReadyAtTheEnd(&of_thread, &hooks);
             run(&library, &of_thread, &hooks);
         });
         if let Err(error) = thread {
@@ -100,6 +100,11 @@ impl Watch {
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Whether every change from now on will be told.
+    pub fn is_ready(&self) -> bool {
+        self.0.lock().is_ready
+    }
+
     /// What has changed since this was asked last.
     pub fn take_changes(&self) -> Changes {
         std::mem::take(&mut self.0.lock().changes)
@@ -107,11 +112,12 @@ impl Watch {
 }
 
 /// Nobody waits for a thread that has come to grief.
-struct ReadyAtTheEnd<'s>(&'s Shared);
+struct ReadyAtTheEnd<'s>(&'s Shared, &'s Hooks);
 
 impl Drop for ReadyAtTheEnd<'_> {
     fn drop(&mut self) {
         self.0.become_ready();
+        (self.1.wake)();
     }
 }
 

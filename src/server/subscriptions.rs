@@ -38,6 +38,8 @@ struct Listen {
     lists: Lists,
     /// URIs, as the client wrote them.
     resources: BTreeSet<String>,
+    /// What the client is told that it will hear of; `None` once it has been told.
+    to_acknowledge: Option<Map<String, Value>>,
 }
 
 /// The lists that may change: what somebody wants to hear of, or what has changed.
@@ -113,11 +115,17 @@ impl Subscriptions {
         Ok(Empty {})
     }
 
-    /// `subscriptions/listen`: the acknowledgement, which says what will be heard of.
+    /// `subscriptions/listen`: its acknowledgement, if that is due at once; else [`Subscriptions::acknowledge`] gives
+    /// it.
     ///
     /// # Errors
     /// `-32602` for params that do not fit, `-32600` for the id of an open one; too many.
-    pub(super) fn listen(&mut self, id: &Id, params: &Map<String, Value>) -> Result<Notification, Error> {
+    pub(super) fn listen(
+        &mut self,
+        id: &Id,
+        params: &Map<String, Value>,
+        at_once: bool,
+    ) -> Result<Option<Notification>, Error> {
         let Some(Value::Object(wanted)) = params.get("notifications") else {
             return Err(Error::invalid_params("`notifications` must be an object"));
         };
@@ -152,11 +160,16 @@ impl Subscriptions {
         if let Some(resources) = &resources {
             honored.insert("resourceSubscriptions".to_owned(), json!(resources));
         }
-        let listen = Listen { id: id.clone(), lists, resources: resources.unwrap_or_default() };
-        let params = Map::from_iter([("notifications".to_owned(), Value::Object(honored))]);
-        let acknowledgement = listen.notification("notifications/subscriptions/acknowledged", params);
+        let to_acknowledge = Some(Map::from_iter([("notifications".to_owned(), Value::Object(honored))]));
+        let mut listen = Listen { id: id.clone(), lists, resources: resources.unwrap_or_default(), to_acknowledge };
+        let acknowledgement = if at_once { listen.acknowledge() } else { None };
         self.listens.push(listen);
         Ok(acknowledgement)
+    }
+
+    /// The acknowledgements that are still due.
+    pub(super) fn acknowledge(&mut self) -> Vec<Notification> {
+        self.listens.iter_mut().filter_map(Listen::acknowledge).collect()
     }
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
@@ -173,7 +186,7 @@ impl Subscriptions {
             let updated = self.resources.iter().filter(|uri| is_among(uri, contents));
             notifications.extend(updated.map(|uri| Notification::new(UPDATED, of_resource(uri))));
         }
-        for listen in &self.listens {
+        for listen in self.listens.iter().filter(|listen| listen.to_acknowledge.is_none()) {
             notifications.extend(listen.lists.methods(lists).map(|method| listen.notification(method, Map::new())));
             let updated = listen.resources.iter().filter(|uri| is_among(uri, contents));
             notifications.extend(updated.map(|uri| listen.notification(UPDATED, of_resource(uri))));
@@ -214,6 +227,12 @@ fn subscribed(wanted: &Map<String, Value>) -> Result<Option<BTreeSet<String>>, E
 }
 
 impl Listen {
+    /// Says what the listener will hear of, once.
+    fn acknowledge(&mut self) -> Option<Notification> {
+        let params = self.to_acknowledge.take()?;
+        Some(self.notification("notifications/subscriptions/acknowledged", params))
+    }
+
     /// News for this listener, tagged with the id of its request.
     fn notification(&self, method: &str, mut params: Map<String, Value>) -> Notification {
         params.insert("_meta".to_owned(), json!({ SUBSCRIPTION_ID: self.id }));

@@ -252,6 +252,39 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
 }
 
 #[test]
+fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_told() {
+    let mut client = Client::new();
+    for number in 0..3000 {
+        client.write(&format!("p{number}.md"), "P"); // the first look takes a while
+    }
+    for id in 0..20 {
+        let params = modern(json!({"notifications": {"promptsListChanged": true}}));
+        client.send(format!(
+            "{}\n",
+            json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})
+        ));
+    }
+    cancel(&mut client, &json!(0));
+    client.expand("p1", "").text("P");
+    for id in 1..20 {
+        assert_eq!(
+            client.heard(),
+            (
+                "subscriptions/acknowledged".to_owned(),
+                json!({
+                    "notifications": {"promptsListChanged": true},
+                    "_meta": { ID: id }
+                })
+            )
+        );
+    }
+    client.write("new.md", "N");
+    for id in 1..20 {
+        assert_eq!(client.heard().1["_meta"][ID], id);
+    }
+}
+
+#[test]
 fn a_listen_hears_only_what_it_asked_for() {
     let mut client = Client::new().prompt("a.md", "---\ndescription: D\n---\nA").prompt("b.md", "B");
     let uris = json!(["prompt://a", "prompt://later", "file:///x"]);
