@@ -110,6 +110,7 @@ async fn use_the_menus(client: &Rmcp) {
 }
 
 /// Hears of a file that comes and of one that changes, in the way of its revision.
+#[allow(deprecated)] // resources/subscribe, to rmcp; the legacy revisions have nothing else
 async fn hear_of_changes(client: &Rmcp, home: &Client, heard: &mut UnboundedReceiver<String>, is_modern: bool) {
     const URI: &str = "prompt://compare";
     if is_modern {
