@@ -18,7 +18,7 @@ pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Source};
 pub use search::Query;
 pub use snapshot::Changes;
-pub use watch::{Hooks, Watch};
+pub use watch::{Hooks, POLL, Watch};
 
 use crate::prompt::{Diagnostic, Position, Prompt};
 use crate::wording::printable;

@@ -23,7 +23,7 @@ const QUIET: Duration = Duration::from_millis(100);
 const LONGEST_BURST: Duration = Duration::from_millis(600);
 
 /// How often the files are looked at where the system gives no news.
-const POLL: Duration = Duration::from_millis(700);
+pub const POLL: Duration = Duration::from_millis(700);
 
 /// How often the folders are gone through again because others have come meanwhile.
 const MAX_ROUNDS: usize = 5;

@@ -170,11 +170,30 @@ fn the_line_for_every_agent_ends_in_a_command_that_serves() {
 }
 
 #[test]
+fn what_one_types_is_divided_as_the_readme_shows() {
+    let (_, file) = blocks("markdown").into_iter().find(|(before, _)| before.contains("compare.md")).unwrap();
+    let client = Client::new().prompt("compare.md", file);
+    let rows = table("you type `:compare` and");
+    assert!(rows.len() >= 5);
+    for row in rows {
+        let [typed, options, criteria] = [0, 1, 2].map(|cell| row[cell].trim_matches('`'));
+        client.run(["expand", "compare", "-"], typed).printed(&format!("Compare {options} by {criteria}.\n"));
+    }
+}
+
+#[test]
+fn the_page_size_and_the_period_are_those_of_the_program() {
+    assert!(readme().contains(&format!("Lists come in pages of {};", prompt_expander::server::PAGE_SIZE)));
+    let seconds = prompt_expander::library::POLL.as_secs_f32();
+    assert!(readme().contains(&format!("the files are looked at every {seconds} seconds,")));
+}
+
+#[test]
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::MAX_BATCH;
     use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
-    use prompt_expander::server::MAX_BATCH_ANSWER;
+    use prompt_expander::server::{MAX_BATCH_ANSWER, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
@@ -193,6 +212,14 @@ fn the_limits_are_those_of_the_program() {
         ),
         ("an expansion", mib(MAX_EXPANSION)),
         ("a line of input", mib(MAX_LINE)),
+        (
+            "listening",
+            format!(
+                "{} `subscriptions/listen`, {} subscriptions to resources",
+                thousands(MAX_LISTENS),
+                thousands(MAX_SUBSCRIBED)
+            ),
+        ),
         ("a batch (2025-03-26)", format!("{} messages, {} of answers", thousands(MAX_BATCH), mib(MAX_BATCH_ANSWER))),
     ];
     assert_eq!(table("limit of"), limits.map(|(what, limit)| vec![what.to_owned(), limit]));
