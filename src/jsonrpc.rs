@@ -135,7 +135,7 @@ impl Error {
         Error::new(-32603, format!("internal error: {message}"))
     }
 
-    /// `-32603` as well: a fault of neither, but of what was to be read.
+    /// `-32603` as well: a file cannot be read; the message says why, and what to do.
     pub fn unreadable(message: impl fmt::Display) -> Error {
         Error::new(-32603, message.to_string())
     }

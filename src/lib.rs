@@ -27,7 +27,7 @@
 //! | line out | [`jsonrpc::Outgoing::write`] |
 //!
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
-//! `completion/complete`, and who is told of changes (`subscriptions.rs`). The command line ([`cli`]) enters at the
+//! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
 //! library and leaves with the template.
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
@@ -38,8 +38,8 @@
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
 //!   `library/dir.rs` reads files; `library/places.rs` and `library/watch.rs` know where to wait for news of them.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
-//! - Nothing is kept between two requests but the revision that `initialize` settled and who listens: what is on disk is
-//!   what is served, whether the watch has seen it or not.
+//! - Nothing that is served is kept between two requests: what is on disk is what is served, whether the watch has seen
+//!   it or not. What is kept is the revision that `initialize` settled, who listens, and what they were last told.
 //! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
 //!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.

@@ -66,9 +66,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The text of a prompt file, as it is.
+/// A prompt file as text, whether it is a prompt or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Markdown {
+pub struct PromptFile {
     /// All of it, frontmatter included.
     pub text: String,
     /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
@@ -126,10 +126,15 @@ impl Library {
         own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(Shipped::read))
     }
 
-    /// The text of the prompt file with exactly this name, and nothing but this one file is looked at.
-    pub fn markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
-        let own = self.dirs.iter().find_map(|dir| dir.get_markdown(name));
-        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(|shipped| Ok(shipped.markdown())))
+    /// Whether there is a file, or a built-in prompt, with exactly this name. It is not opened.
+    pub fn has(&self, name: &str) -> bool {
+        self.dirs.iter().any(|dir| dir.has(name)) || (self.builtin && builtin::get(name).is_some())
+    }
+
+    /// The prompt file with exactly this name, as text, and nothing but this one file is looked at.
+    pub fn file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
+        let own = self.dirs.iter().find_map(|dir| dir.get_file(name));
+        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(|shipped| Ok(shipped.file())))
     }
 
     /// Which prompts there are: directories are read, files are not.

@@ -51,6 +51,15 @@ pub enum ExpandError {
         /// How to call the prompt.
         usage: String,
     },
+    /// A value was given by a name that the prompt does not have.
+    Unknown {
+        /// The name.
+        name: String,
+        /// The name that may be meant.
+        closest: Option<String>,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// Every argument has its value, and there is more text.
     Leftover {
         /// The text.
@@ -70,6 +79,13 @@ impl fmt::Display for ExpandError {
         match self {
             ExpandError::Missing { names, usage } => {
                 write!(f, "it needs a text for {}; write {}", all_of(names), named(usage))
+            }
+            ExpandError::Unknown { name, closest, known } => {
+                write!(f, "it has no argument {}", quoted(name))?;
+                if let Some(closest) = closest {
+                    write!(f, ", perhaps {} is meant", named(closest))?;
+                }
+                write!(f, "; it takes {}", all_of(known))
             }
             ExpandError::Leftover { text, usage } => write!(
                 f,
@@ -189,6 +205,14 @@ impl Prompt {
             return self.expand(input);
         }
         self.template.expand(&arguments::from_values(self, values, input)?)
+    }
+
+    /// Refuses values whose name the prompt does not have, which [`Prompt::expand_values`] ignores.
+    ///
+    /// # Errors
+    /// [`ExpandError::Unknown`].
+    pub fn refuse_unknown(&self, values: &BTreeMap<String, String>) -> Result<(), ExpandError> {
+        arguments::refuse_unknown(self, values)
     }
 
     /// The same with words as a shell has split them: each is one, whatever it holds.

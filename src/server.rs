@@ -1,5 +1,5 @@
-//! The server: a message in, at most one out; and news, when the library has changed. It holds a library and does no
-//! input or output of its own.
+//! The server: a message in, at most one out; and news, when the library has changed. It holds a library, and moves no
+//! bytes: a transport does.
 //!
 //! [`Server::handle`] and [`Server::library_changed`] are the whole interface. Below them, [`Server::dispatch`] is the
 //! one table of methods; what every method would repeat (the era, a panic, an error) is settled there, so that a handler
@@ -8,6 +8,7 @@
 
 mod completion;
 mod lifecycle;
+mod news;
 mod page;
 mod prompts;
 mod resources;
@@ -18,16 +19,16 @@ pub use page::PAGE_SIZE;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
 use crate::jsonrpc::{Error, Id, Message, Notification, Outgoing, Request, Response};
-use crate::library::{Hooks, Library, Watch};
+use crate::library::{Hooks, Library};
 use crate::mcp;
 use crate::wording::quoted;
 use lifecycle::Era;
+use news::News;
 use page::{Kind, Page};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use subscriptions::{Lists, Subscriptions};
 use tools::ServerTool;
 
 /// How long the answers to a batch may become, in bytes, before the rest of it is refused.
@@ -41,35 +42,20 @@ pub struct Server {
     page_size: NonZeroUsize,
     /// What the last `initialize` settled. Requests of the modern era never ask.
     negotiated: Option<&'static str>,
-    subscriptions: Subscriptions,
-    /// For the watch, until there is one.
-    hooks: Option<Hooks>,
-    /// Set when somebody first wants to hear of changes.
-    watch: Option<Watch>,
-    /// What the descriptions of the tools said when somebody who hears of changes last asked, or was told.
-    described: Option<Vec<String>>,
+    news: News,
 }
 
 /// What comes of a request that went well.
 enum Reply {
     Result(Box<RawValue>),
-    /// It stays open. It is acknowledged at once, or by [`Server::library_changed`] as soon as the watch is ready.
+    /// It stays open. It is acknowledged at once, or later by [`Server::library_changed`].
     Open(Option<Notification>),
 }
 
 impl Server {
     /// A server of this library. It is watched, from when somebody wants to hear of changes, if there are hooks.
     pub fn new(library: Library, hooks: Option<Hooks>) -> Server {
-        Server {
-            library,
-            tools: tools::TOOLS,
-            page_size: PAGE_SIZE,
-            negotiated: None,
-            subscriptions: Subscriptions::default(),
-            hooks,
-            watch: None,
-            described: None,
-        }
+        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, negotiated: None, news: News::new(hooks) }
     }
 
     /// The same with this many prompts, or resources, in one page of a list.
@@ -94,56 +80,20 @@ impl Server {
 
     /// Whether there may be news: the hooks may have been called, or be called from now on.
     pub fn is_watching(&self) -> bool {
-        self.watch.is_some()
+        self.news.is_watching()
     }
 
-    /// What everybody is to be told, now that a hook has said that there is news: that their changes will be told from
-    /// now on, and what has changed.
+    /// What everybody is to be told, now that a hook has said that there is news.
     pub fn library_changed(&mut self) -> Vec<Notification> {
-        let mut notifications = if self.is_ready() { self.subscriptions.acknowledge() } else { Vec::new() };
-        let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return notifications };
-        let mut lists = Lists { tools: false, prompts: changes.listing, resources: changes.listed_contents };
-        if changes.names || (changes.begun && self.described.is_some()) {
-            let now = Some(tools::descriptions(self.tools, &self.library));
-            lists.tools = self.described != now;
-            self.described = now;
-        }
-        notifications.extend(self.subscriptions.tell(lists, &changes.contents));
-        notifications
-    }
-
-    /// Whether every change from now on will be told.
-    fn is_ready(&self) -> bool {
-        match &self.watch {
-            Some(watch) => watch.is_ready(),
-            None => self.hooks.is_none(),
-        }
+        self.news.library_changed(self.tools, &self.library)
     }
 
     fn hear(&mut self, Notification { method, params, .. }: &Notification) {
         match method.as_str() {
             // Only a conversation that was opened can have been.
-            "notifications/initialized" if self.negotiated.is_some() => {
-                self.subscriptions.initialized();
-                self.watch();
-            }
-            "notifications/cancelled" => self.subscriptions.cancelled(params),
+            "notifications/initialized" if self.negotiated.is_some() => self.news.initialized(&self.library),
+            "notifications/cancelled" => self.news.cancelled(params),
             _ => {}
-        }
-    }
-
-    /// Sees to it that changes will be told.
-    fn watch(&mut self) {
-        if let Some(hooks) = self.hooks.take() {
-            self.watch = Some(Watch::start(self.library.clone(), hooks));
-        }
-    }
-
-    /// Waits, if the library is watched, until every change from now on will be told: what is read next is compared
-    /// with what comes later.
-    fn wait_for_the_watch(&self) {
-        if let Some(watch) = &self.watch {
-            watch.wait_until_ready();
         }
     }
 
@@ -182,7 +132,7 @@ impl Server {
 
     fn answer(&mut self, request: Request) -> Option<Outgoing> {
         let Request { id, method, params } = request;
-        // What a panic leaves behind is whole: each request changes one thing of ours at most, and that at once.
+        // What a panic leaves behind is whole: what a request changes of ours, it changes last, and at once.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, params))).unwrap_or_else(|_| {
             Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
@@ -202,7 +152,7 @@ impl Server {
         let result = match (method, era) {
             ("initialize", Era::Legacy) => {
                 let result = lifecycle::initialize(&mut self.negotiated, params)?;
-                self.subscriptions.initialize();
+                self.news.initialize();
                 era.result(&result, None)
             }
             ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
@@ -210,19 +160,18 @@ impl Server {
             ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
                 page::only_page(&params)?;
-                if self.described.is_none() && self.subscriptions.are_any() {
-                    self.described = Some(tools::descriptions(self.tools, library));
-                }
-                era.result(&tools::list(self.tools, library), Some(FRESH))
+                let listed = tools::list(self.tools, library);
+                self.news.tools_listed(&listed);
+                era.result(&listed, Some(FRESH))
             }
             ("tools/call", _) => era.result(&tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
-                self.wait_for_the_watch();
+                self.news.before_a_list();
                 era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
             }
             ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
             ("resources/list", _) => {
-                self.wait_for_the_watch();
+                self.news.before_a_list();
                 era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
@@ -230,18 +179,9 @@ impl Server {
                 era.result(&resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => era.result(&resources::read(library, era, &params)?, Some(FRESH)),
-            ("resources/subscribe", Era::Legacy) => {
-                let result = self.subscriptions.subscribe(library, &params)?;
-                self.watch();
-                self.wait_for_the_watch();
-                era.result(&result, None)
-            }
-            ("resources/unsubscribe", Era::Legacy) => era.result(&self.subscriptions.unsubscribe(&params)?, None),
-            ("subscriptions/listen", Era::Modern) => {
-                let acknowledgement = self.subscriptions.listen(id, &params, self.is_ready())?;
-                self.watch();
-                return Ok(Reply::Open(acknowledgement));
-            }
+            ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, &params)?, None),
+            ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(&params)?, None),
+            ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, &params).map(Reply::Open),
             ("completion/complete", _) => era.result(&completion::complete(library, &params)?, None),
             _ => Err(Error::method_not_found(quoted(method))),
         };

@@ -2,8 +2,8 @@
 
 use super::output;
 use crate::library::{Library, Lookup, Unknown};
-use crate::prompt::MAX_EXPANSION;
-use crate::wording::{all_of, named, quoted};
+use crate::prompt::{ExpandError, INPUT, MAX_EXPANSION};
+use crate::wording::{named, quoted};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use std::process::ExitCode;
 pub(super) struct Expand {
     /// The prompt, with or without a colon: `research`, `:git/commit`
     name: String,
-    /// The text for the prompt: words are joined by one space; `-`, or no words while standard input is not a
+    /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words while standard input is not a
     /// terminal, reads it from standard input. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
-    /// The value of an argument that the prompt declares; may be repeated. Without it, INPUT is divided among the
-    /// arguments: `NAME=VALUE` pairs, then words by position
+    /// The value of an argument that the prompt declares; may be repeated for others. Without it, INPUT is divided
+    /// among the arguments: `NAME=VALUE` pairs, then words by position
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
 }
@@ -44,18 +44,27 @@ impl Expand {
             Lookup::Broken(problem) => bail!("{problem}"),
             Lookup::Unknown { why, .. } => return Err(refusal(&why)),
         };
-        let values: BTreeMap<String, String> = self.arguments.into_iter().collect();
-        let known = prompt.value_names();
-        if let Some(unknown) = values.keys().find(|name| !known.contains(&name.as_str())) {
-            bail!("{} has no argument {}; it takes {}", named(&prompt.name), quoted(unknown), all_of(&known));
+        let cannot = |error: ExpandError| anyhow!("{} cannot be expanded: {error}", named(&prompt.name));
+        let mut values = BTreeMap::new();
+        for (name, value) in self.arguments {
+            if values.insert(name.clone(), value).is_some() {
+                bail!("--arg {name}=… is given twice");
+            }
         }
+        prompt.refuse_unknown(&values).map_err(cannot)?;
+        // With values by name, there is a place for more text only where the body has one.
+        let has_place = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
         let expanded = match self.input.as_slice() {
+            words @ [_, ..] if !has_place => {
+                let words = quoted(&words.join(" "));
+                bail!("{words} has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg");
+            }
             [dash] if dash == "-" => prompt.expand_values(&values, &from_stdin()?),
-            [] if values.is_empty() && !io::stdin().is_terminal() => prompt.expand(&from_stdin()?),
+            [] if has_place && !io::stdin().is_terminal() => prompt.expand_values(&values, &from_stdin()?),
             words if values.is_empty() => prompt.expand_words(words),
             words => prompt.expand_values(&values, &words.join(" ")),
         };
-        let mut text = expanded.map_err(|error| anyhow!("{} cannot be expanded: {error}", named(&prompt.name)))?;
+        let mut text = expanded.map_err(cannot)?;
         if !text.ends_with('\n') {
             text.push('\n'); // for the terminal, or the next command; no other byte is ours
         }

@@ -1,6 +1,6 @@
 //! The prompts that ship inside the program: the files of `prompts/`, compiled in.
 
-use super::{Markdown, Problem};
+use super::{Problem, PromptFile};
 use crate::prompt::Prompt;
 
 macro_rules! shipped {
@@ -53,8 +53,8 @@ impl Shipped {
         })
     }
 
-    pub(super) fn markdown(&self) -> Markdown {
-        Markdown { text: self.text.to_owned(), modified: None }
+    pub(super) fn file(&self) -> PromptFile {
+        PromptFile { text: self.text.to_owned(), modified: None }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A path is made from a name in one place ([`Dir::locate`]), segment by segment. Links are followed, loops end, and
 //! nothing but a regular file is ever opened.
 
-use super::{Markdown, Problem};
+use super::{Problem, PromptFile};
 use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
 use crate::wording::{printable, quoted};
 use std::collections::BTreeMap;
@@ -81,9 +81,14 @@ impl Dir {
         self.locate(name).map(|path| self.read(name, &path))
     }
 
-    /// Reads the text of the file with exactly this name, if there is one.
-    pub(super) fn get_markdown(&self, name: &str) -> Option<Result<Markdown, Problem>> {
-        self.locate(name).map(|path| self.markdown(&path))
+    /// Whether there is a file with exactly this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.locate(name).is_some()
+    }
+
+    /// Reads the file with exactly this name as text, if there is one.
+    pub(super) fn get_file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
+        self.locate(name).map(|path| self.file(&path))
     }
 
     /// The file that has exactly this name: the one place where a name becomes a path.
@@ -126,12 +131,12 @@ impl Dir {
     }
 
     /// Reads one file as text.
-    pub(super) fn markdown(&self, path: &Path) -> Result<Markdown, Problem> {
+    pub(super) fn file(&self, path: &Path) -> Result<PromptFile, Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
         let (bytes, modified) = read_regular_file(path).map_err(problem)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()));
-        Ok(Markdown { text: text.map_err(problem)?, modified })
+        Ok(PromptFile { text: text.map_err(problem)?, modified })
     }
 
     /// Walks over the directory: which files there are, and what is wrong with those that are no prompts.

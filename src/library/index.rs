@@ -3,7 +3,7 @@
 
 use super::builtin::{self, Shipped};
 use super::dir::Dir;
-use super::{Markdown, Problem};
+use super::{Problem, PromptFile};
 use crate::prompt::Prompt;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -92,10 +92,10 @@ impl Entry<'_> {
     ///
     /// # Errors
     /// The file cannot be read, or is no text.
-    pub fn markdown(&self) -> Result<Markdown, Problem> {
+    pub fn file(&self) -> Result<PromptFile, Problem> {
         match &self.place {
-            Place::File(dir, path) => dir.markdown(path),
-            Place::Builtin(shipped) => Ok(shipped.markdown()),
+            Place::File(dir, path) => dir.file(path),
+            Place::Builtin(shipped) => Ok(shipped.file()),
         }
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Places {
     pub(super) folders: BTreeSet<PathBuf>,
     /// Other folders, of which only these entries matter.
     points: BTreeMap<PathBuf, BTreeSet<OsString>>,
+    /// Those of them that hold what links lead to.
+    targets: BTreeSet<PathBuf>,
 }
 
 impl Places {
@@ -25,6 +27,7 @@ impl Places {
             places.folders.extend(scan.folders.iter().filter_map(|folder| fs::canonicalize(folder).ok()));
             for link in scan.links {
                 places.add_target(&link);
+                places.targets.extend(fs::canonicalize(&link).ok().and_then(|file| file.parent().map(Path::to_owned)));
             }
         }
         places
@@ -35,12 +38,17 @@ impl Places {
         self.folders.iter().chain(self.points.keys().filter(|point| !self.folders.contains(*point)))
     }
 
+    /// Every folder that holds a file of the library.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &PathBuf> {
+        self.folders.iter().chain(&self.targets)
+    }
+
     /// Whether news of a path may change the library.
     pub(super) fn matter(&self, path: &Path) -> bool {
         let is_place = |path: &Path| self.folders.contains(path) || self.points.contains_key(path);
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return true };
         if is_place(path) || !is_place(folder) {
-            return true;
+            return true; // news of a place itself; or under a name that a place had before it was moved
         }
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
         (self.folders.contains(folder) && !is_hidden)

@@ -54,10 +54,10 @@ impl Query {
         let matcher = &mut self.matcher;
         let mut buffer = Vec::new();
         let mut best = |word: &Atom| {
-            let least = word.needle_text().len() as u32;
+            let letters = word.needle_text().len() as u32;
             let scores = fields.iter().filter_map(|(field, text)| {
                 let score = word.score(Utf32Str::new(text, &mut buffer), matcher)?;
-                (u32::from(score) >= field.least * least).then_some(field.weight * u32::from(score))
+                (u32::from(score) >= field.least * letters).then_some(field.weight * u32::from(score))
             });
             scores.max()
         };

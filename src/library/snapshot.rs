@@ -1,7 +1,7 @@
 //! What a library shows at one moment, in a form that can be compared with another moment: a rewrite with equal content
 //! changes nothing.
 
-use super::{Entry, Library, Markdown};
+use super::{Entry, Library, PromptFile};
 use crate::prompt::Prompt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,6 +16,7 @@ struct Fingerprint {
     listed: Option<u64>,
     /// Of the whole file, or of the reason why it cannot be read.
     content: u64,
+    is_builtin: bool,
 }
 
 /// What has changed between two moments.
@@ -23,7 +24,7 @@ struct Fingerprint {
 pub struct Changes {
     /// It has only now been looked at for the first time; what came and went before is not known.
     pub begun: bool,
-    /// A name has come or gone.
+    /// A name has come or gone, or a file of the user's hides a built-in prompt, or no longer does.
     pub names: bool,
     /// The list of prompts shows something else: a name, a title, a description, an argument.
     pub listing: bool,
@@ -52,12 +53,13 @@ impl Changes {
 impl Snapshot {
     /// Reads all of the library.
     pub(super) fn of(library: &Library) -> Snapshot {
-        let fingerprint = |entry: &Entry<'_>| match entry.markdown() {
-            Ok(Markdown { text, .. }) => {
+        let fingerprint = |entry: &Entry<'_>| match entry.file() {
+            Ok(PromptFile { text, .. }) => {
                 let prompt = Prompt::parse(&*entry.name, text.as_bytes()).ok();
-                Fingerprint { listed: prompt.map(|prompt| hash(&listed(&prompt))), content: hash(&text) }
+                let listed = prompt.map(|prompt| hash(&listed(&prompt)));
+                Fingerprint { listed, content: hash(&text), is_builtin: entry.is_builtin() }
             }
-            Err(problem) => Fingerprint { listed: None, content: hash(&problem.to_string()) },
+            Err(problem) => Fingerprint { listed: None, content: hash(&problem.to_string()), is_builtin: false },
         };
         Snapshot(library.index().entries.into_iter().map(|entry| (entry.name.clone(), fingerprint(&entry))).collect())
     }
@@ -72,10 +74,12 @@ impl Snapshot {
                 continue;
             }
             let listed = |print: Option<&Fingerprint>| print.and_then(|print| print.listed);
-            changes.names |= before.is_some() != after.is_some();
+            let is_builtin = |print: Option<&Fingerprint>| print.map(|print| print.is_builtin);
+            changes.names |= is_builtin(before) != is_builtin(after);
+            let is_other_content = before.map(|print| print.content) != after.map(|print| print.content);
             changes.listing |= listed(before) != listed(after);
-            changes.listed_contents |= listed(before).is_some() || listed(after).is_some();
-            if before.map(|print| print.content) != after.map(|print| print.content) {
+            changes.listed_contents |= is_other_content && (listed(before).is_some() || listed(after).is_some());
+            if is_other_content {
                 changes.contents.insert(name.clone());
             }
         }

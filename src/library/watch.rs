@@ -11,8 +11,9 @@ use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -94,10 +95,10 @@ impl Watch {
         Watch(shared)
     }
 
-    /// Waits until every change from now on will be told.
-    pub fn wait_until_ready(&self) {
-        let waiting = self.0.ready.wait_while(self.0.lock(), |state| !state.is_ready);
-        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    /// Waits, but not longer than this, until every change from now on will be told; whether that is so.
+    pub fn wait_until_ready(&self, patience: Duration) -> bool {
+        let waiting = self.0.ready.wait_timeout_while(self.0.lock(), patience, |state| !state.is_ready);
+        waiting.unwrap_or_else(PoisonError::into_inner).0.is_ready
     }
 
     /// Whether every change from now on will be told.
@@ -123,13 +124,14 @@ impl Drop for ReadyAtTheEnd<'_> {
 
 fn run(library: &Library, shared: &Shared, hooks: &Hooks) {
     let (sender, news) = sync_channel(1);
-    let mut source = Source::new(library, sender, hooks.warn);
+    let mut observer = Observer::new(library, sender, hooks.warn);
     let mut before = Snapshot::of(library);
-    // What has happened during the first look may be in it or not.
+    // What has happened during the first look may be in it or not; who was told nothing would take it for unchanged.
     let unsure = if news.try_recv().is_ok() { before.all_changed() } else { Changes::default() };
     shared.tell(Changes { begun: true, ..unsure }, hooks);
-    while source.wait_for_a_burst(library, &news) {
-        source.renew(library);
+    loop {
+        observer.wait_for_a_burst(library, &news);
+        observer.renew(library);
         let now = Snapshot::of(library);
         let changes = before.changes(&now);
         before = now;
@@ -140,7 +142,7 @@ fn run(library: &Library, shared: &Shared, hooks: &Hooks) {
 }
 
 /// Where news comes from.
-struct Source {
+struct Observer {
     kind: Kind,
     sender: SyncSender<()>,
     warn: fn(&str),
@@ -151,43 +153,35 @@ enum Kind {
     Watcher {
         /// Gives it as long as it lives.
         _watcher: RecommendedWatcher,
-        /// Whether a file or a folder has come or gone, so that other folders may have to be watched.
+        /// Whether other folders may have to be watched: a file or a folder has come or gone, or a folder could not
+        /// be watched.
         is_outdated: Arc<AtomicBool>,
     },
     /// We look ourselves; this is what we saw last.
     Poll(u64),
 }
 
-impl Source {
-    fn new(library: &Library, sender: SyncSender<()>, warn: fn(&str)) -> Source {
-        let mut source = Source { kind: Kind::Poll(0), sender, warn };
-        source.kind = source.watcher_or_poll(library);
-        source
+impl Observer {
+    fn new(library: &Library, sender: SyncSender<()>, warn: fn(&str)) -> Observer {
+        let mut observer = Observer { kind: Kind::Poll(0), sender, warn };
+        observer.kind = observer.watcher_or_poll(library);
+        observer
     }
 
-    /// Waits for the end of a burst. `false`: there will be none.
-    fn wait_for_a_burst(&mut self, library: &Library, news: &Receiver<()>) -> bool {
+    /// Waits for the end of a burst.
+    fn wait_for_a_burst(&mut self, library: &Library, news: &Receiver<()>) {
         match &mut self.kind {
             Kind::Watcher { .. } => {
-                if news.recv().is_err() {
-                    return false;
-                }
+                _ = news.recv(); // it cannot fail: we hold a sender
                 let end = Instant::now() + LONGEST_BURST;
-                while Instant::now() < end {
-                    match news.recv_timeout(QUIET) {
-                        Ok(()) => {}
-                        Err(RecvTimeoutError::Timeout) => break,
-                        Err(RecvTimeoutError::Disconnected) => return false,
-                    }
-                }
-                true
+                while Instant::now() < end && news.recv_timeout(QUIET).is_ok() {}
             }
             Kind::Poll(seen) => loop {
                 std::thread::sleep(POLL);
                 let now = library.stamp();
                 if now != Some(*seen) {
                     *seen = now.unwrap_or_default();
-                    return true;
+                    return;
                 }
             },
         }
@@ -196,7 +190,7 @@ impl Source {
     /// Watches other folders, if there may be others.
     fn renew(&mut self, library: &Library) {
         if let Kind::Watcher { is_outdated, .. } = &self.kind
-            && is_outdated.load(Ordering::Relaxed)
+            && is_outdated.load(Ordering::Acquire)
         {
             self.kind = self.watcher_or_poll(library);
         }
@@ -228,15 +222,15 @@ impl Source {
     }
 
     fn watcher_of(&self, places: &Arc<Places>, is_outdated: &Arc<AtomicBool>) -> Result<RecommendedWatcher, String> {
-        if let Some(folder) = places.folders.iter().find(|folder| is_remote(folder)) {
+        if let Some(folder) = places.sources().find(|folder| is_remote(folder)) {
             return Err(format!("{} is on a network file system", folder.display()));
         }
-        let (of_handler, sender, is_outdated) = (Arc::clone(places), self.sender.clone(), Arc::clone(is_outdated));
+        let (of_handler, sender, outdated) = (Arc::clone(places), self.sender.clone(), Arc::clone(is_outdated));
         let handler = move |news: notify::Result<Event>| {
             // An error is news too: something was lost.
             let (matters, moves) = news.map_or((true, true), |news| (matters(&news, &of_handler), moves(&news)));
             if matters {
-                is_outdated.fetch_or(moves, Ordering::Relaxed);
+                outdated.fetch_or(moves, Ordering::Release);
                 _ = sender.try_send(()); // one is enough
             }
         };
@@ -244,7 +238,7 @@ impl Source {
         for place in places.all() {
             match watcher.watch(place, RecursiveMode::NonRecursive) {
                 Ok(()) => {}
-                Err(error) if is_of_the_place(&error.kind) => {}
+                Err(error) if is_of_the_place(&error.kind) => is_outdated.store(true, Ordering::Release),
                 Err(error) => return Err(error.to_string()),
             }
         }
@@ -280,27 +274,47 @@ fn is_of_the_place(error: &ErrorKind) -> bool {
 
 /// Whether other machines may change files of this folder, of which our system hears nothing.
 #[cfg(target_os = "linux")]
-fn is_remote(folder: &std::path::Path) -> bool {
-    // Of statfs(2) and the kernel's linux/magic.h: NFS, SMB (three), 9P, FUSE, AFS, Coda, Ceph, VirtualBox, Parallels.
-    const REMOTE: [u32; 11] = [
-        0x6969,
-        0x517b,
-        0xff53_4d42,
-        0xfe53_4d42,
-        0x0102_1997,
-        0x6573_5546,
-        0x5346_414f,
-        0x7375_7245,
-        0x00c3_6400,
-        0x786f_4256,
-        0x7c7c_6673,
-    ];
+fn is_remote(folder: &Path) -> bool {
     // The type is wider on some platforms; the numbers are of 32 bits.
-    rustix::fs::statfs(folder).is_ok_and(|stat| REMOTE.contains(&(stat.f_type as u32)))
+    rustix::fs::statfs(folder).is_ok_and(|stat| is_remote_type(stat.f_type as u32))
+}
+
+/// By the numbers of statfs(2) and the kernel's linux/magic.h.
+#[cfg(target_os = "linux")]
+fn is_remote_type(number: u32) -> bool {
+    matches!(
+        number,
+        0x6969 // NFS
+            | 0x517b // SMB
+            | 0xff53_4d42 // CIFS
+            | 0xfe53_4d42 // SMB 2
+            | 0x0102_1997 // 9P, as of a virtual machine
+            | 0x6573_5546 // FUSE
+            | 0x5346_414f // AFS
+            | 0x7375_7245 // Coda
+            | 0x00c3_6400 // Ceph
+            | 0x786f_4256 // VirtualBox
+            | 0x7c7c_6673 // Parallels
+    )
 }
 
 /// Elsewhere a watcher that hears nothing cannot be told from one that has nothing to say.
 #[cfg(not(target_os = "linux"))]
-fn is_remote(_: &std::path::Path) -> bool {
+fn is_remote(_: &Path) -> bool {
     false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_file_system_is_remote_and_a_local_one_is_not() {
+        assert!(is_remote_type(0x6969) && is_remote_type(0xfe53_4d42));
+        // ext, btrfs, xfs, tmpfs, overlayfs, zfs
+        for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1] {
+            assert!(!is_remote_type(local), "{local:x}");
+        }
+        assert!(!is_remote(Path::new("/proc")));
+    }
 }

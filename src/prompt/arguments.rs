@@ -10,10 +10,11 @@
 //! 4. Text for which no argument is left belongs to the pair before it (`notes=fixed the parser`), unless the body has
 //!    an `{{input}}` for it, which stands for the whole input.
 //!
-//! A single argument without a pair takes the whole input.
+//! A single argument takes the whole input, unless it begins with its `name=`.
 
 use super::template::Values;
 use super::{ExpandError, INPUT, Prompt};
+use crate::suggestion::closest;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -77,6 +78,16 @@ pub(super) fn from_values<'v>(
     fill(prompt, given.collect(), values.get(INPUT).map_or(input, String::as_str))
 }
 
+/// # Errors
+/// A value has a name that the prompt knows none of.
+pub(super) fn refuse_unknown(prompt: &Prompt, values: &BTreeMap<String, String>) -> Result<(), ExpandError> {
+    let known = prompt.value_names();
+    let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let closest = closest(name, known.iter().copied()).map(str::to_owned);
+    let known = known.into_iter().map(str::to_owned).collect();
+    Err(ExpandError::Unknown { name: name.clone(), closest, known })
+}
+
 /// Defaults for what is not given.
 fn fill<'v>(prompt: &'v Prompt, given: Vec<Option<Cow<'v, str>>>, input: &'v str) -> Result<Values<'v>, ExpandError> {
     let mut missing = Vec::new();
@@ -133,44 +144,58 @@ struct Pair {
 
 /// Gives the arguments the parts of `input`; the result is text that has no place.
 fn divide<'v>(prompt: &Prompt, input: &'v str, given: &mut [Option<Cow<'v, str>>]) -> Option<&'v str> {
-    let arguments = &prompt.arguments;
-    if arguments.is_empty() {
-        return None;
-    }
-    let pairs = pairs(arguments, input);
+    let pairs = match prompt.arguments.as_slice() {
+        [] => return None,
+        [_] if pair_at(&prompt.arguments, input.trim_start()).is_none() => Vec::new(),
+        arguments => pairs(arguments, input),
+    };
     for pair in &pairs {
         given[pair.argument] = Some(unquoted(&input[pair.value..pair.range.end]));
     }
-    // What stands before, between and behind the pairs.
-    let ends = pairs.iter().map(|pair| pair.range.end);
-    let starts = pairs.iter().map(|pair| pair.range.start);
-    let gaps = std::iter::once(0).chain(ends).zip(starts.chain([input.len()]));
-    let mut open: Vec<usize> = (0..arguments.len()).filter(|&argument| given[argument].is_none()).collect();
-    let Some(last) = open.pop() else {
-        let mut leftover = None;
-        if prompt.takes_input() {
-            return None;
+    let open: Vec<usize> = (0..given.len()).filter(|&argument| given[argument].is_none()).collect();
+    match open.as_slice() {
+        [] if prompt.takes_input() => None,
+        [] => extend_pairs(&pairs, input, given),
+        [first @ .., last] => {
+            by_position(&pairs, input, first, *last, given);
+            None
         }
-        for (index, (start, end)) in gaps.enumerate() {
-            let text = input[start..end].trim();
-            if text.is_empty() {
-                continue;
-            }
-            match index.checked_sub(1).map(|before| &pairs[before]) {
-                Some(pair) => given[pair.argument] = Some(Cow::Borrowed(input[pair.value..end].trim_end())),
-                None => leftover = Some(text),
-            }
+    }
+}
+
+/// What stands before the first pair, between two, and behind the last.
+fn gaps(pairs: &[Pair], input: &str) -> impl Iterator<Item = Range<usize>> {
+    let starts = std::iter::once(0).chain(pairs.iter().map(|pair| pair.range.end));
+    let ends = pairs.iter().map(|pair| pair.range.start).chain([input.len()]);
+    starts.zip(ends).map(|(start, end)| start..end)
+}
+
+/// Gives text for which no argument is left to the pair before it; the result is text before the first pair.
+fn extend_pairs<'v>(pairs: &[Pair], input: &'v str, given: &mut [Option<Cow<'v, str>>]) -> Option<&'v str> {
+    let mut leftover = None;
+    for (index, gap) in gaps(pairs, input).enumerate() {
+        let text = input[gap.clone()].trim();
+        if text.is_empty() {
+            continue;
         }
-        return leftover;
-    };
-    let mut open = open.into_iter();
+        match index.checked_sub(1).map(|before| &pairs[before]) {
+            Some(pair) => given[pair.argument] = Some(Cow::Borrowed(input[pair.value..gap.end].trim_end())),
+            None => leftover = Some(text),
+        }
+    }
+    leftover
+}
+
+/// Gives a word that is in no pair to each of the `first` arguments, and all other such text to the `last`.
+fn by_position<'v>(pairs: &[Pair], input: &'v str, first: &[usize], last: usize, given: &mut [Option<Cow<'v, str>>]) {
+    let mut first = first.iter();
     let mut rest: Option<Cow<'v, str>> = None;
-    for (start, end) in gaps {
+    for Range { start, end } in gaps(pairs, input) {
         // The whole input is taken as it stands, and so is its end; the spaces beside a pair belong to the pair.
         let text = if end < input.len() { input[start..end].trim_end() } else { &input[start..] };
         let mut text = if start > 0 { text.trim_start() } else { text };
         while !text.trim().is_empty() && rest.is_none() {
-            let Some(argument) = open.next() else { break };
+            let Some(&argument) = first.next() else { break };
             text = text.trim_start();
             let (word, after) = text.split_at(word_end(text, 0, &mut Quotes::default()));
             given[argument] = Some(unquoted(word));
@@ -184,7 +209,6 @@ fn divide<'v>(prompt: &Prompt, input: &'v str, given: &mut [Option<Cow<'v, str>>
         }
     }
     given[last] = rest;
-    None
 }
 
 /// The pairs of an input, the first for each argument.
@@ -337,6 +361,10 @@ mod tests {
         for input in ["solar cells", "  \"a\" 'b'\n c \n", "x=1 it's \\\" fine", "27\" \"", "日本 語"] {
             check("topic", input, &format!("[{input}]"));
         }
+        for input in ["see topic=old stuff", "let topic=5;", "\ntopic = x", "topics=x"] {
+            check("topic", input, &format!("[{input}]"));
+        }
+        check("topic", " topic=\"a b\"", "[a b]");
         check("topic=all", "", "[all]");
         check("topic=all", " \n", "[all]");
         check("topic", "", "[]");
@@ -418,9 +446,9 @@ mod tests {
             "each of its arguments has a value, and `please do` belongs to none; write `:p [a=…] b=…`, with quotes around \
              a value of several words",
         );
-        let mut takes_input = prompt("a");
-        takes_input.template = crate::prompt::Template::parse("{{input}}|{{a}}", ["a"]);
-        assert_eq!(takes_input.expand("please a=1").unwrap(), "please a=1|1");
+        let mut takes_input = prompt("a b");
+        takes_input.template = crate::prompt::Template::parse("{{input}}|{{a}}|{{b}}", ["a", "b"]);
+        assert_eq!(takes_input.expand("please a=1 b=2 now").unwrap(), "please a=1 b=2 now|1|2");
     }
 
     #[test]

@@ -390,15 +390,10 @@ impl Reader<'_> {
         let values = match map.values.remove(key) {
             None | Some(Pod::Null) => return Vec::new(),
             Some(Pod::Array(values)) => values,
-            Some(Pod::String(text)) => {
-                let unclosed = text.trim().strip_prefix('['); // a slip that has its warning already
-                if text.contains(',') && key != "tags" && unclosed.is_none() {
-                    let message = format!("{} is not a list, and is read as one at its commas", quoted(key));
-                    self.warn(position, message, format!("write `{key}: [{}]`", text.trim()));
-                }
-                let texts = unclosed.unwrap_or(&text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
-                texts.map(|text| Pod::String(text.to_owned())).collect()
+            Some(Pod::String(text)) if entry.is_some_and(|entry| entry.raw.starts_with(['"', '\''])) => {
+                vec![Pod::String(text)]
             }
+            Some(Pod::String(text)) => self.texts_between_commas(key, &text, position),
             Some(scalar) => vec![scalar],
         };
         let items = entry.map(Entry::items).unwrap_or_default();
@@ -407,33 +402,51 @@ impl Reader<'_> {
         for (index, value) in values.iter().enumerate() {
             let item = items.get(index).filter(|_| aligned);
             let position = item.map(|item| item.position).or(position);
-            match (value, item.map(Item::scalar)) {
+            match (value, item) {
                 (Pod::Null, _) => {}
-                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), Some(written)) => texts.push(written.to_owned()),
-                (value, _) => match scalar_text(value) {
-                    Some(text) => {
-                        // In a flow list, whose parts have no lines of their own.
-                        let is_as_written =
-                            |entry: &Entry<'_>| entry.block.split([',', '[', ']', ' ', '\n']).any(|part| part == text);
-                        if !matches!(value, Pod::String(_)) && !entry.is_some_and(is_as_written) {
-                            let message = format!(
-                                "a part of {} is a number or a truth value to YAML, read as {}",
-                                quoted(key),
-                                quoted(&text)
-                            );
-                            self.warn(position, message, "put it in quotes");
-                        }
-                        texts.push(text.trim().to_owned());
-                    }
-                    None => {
-                        let message = format!("part {} of {} is not a text, and is left out", index + 1, quoted(key));
-                        self.warn(position, message, "write it as text, in quotes if it begins with `[` or `{`");
-                    }
-                },
+                (Pod::String(text), _) => texts.push(text.trim().to_owned()),
+                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), Some(item)) => {
+                    texts.push(item.scalar().to_owned());
+                }
+                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), None) => {
+                    texts.extend(self.scalar_of_a_flow_list(key, value, entry, position));
+                }
+                (Pod::Array(_) | Pod::Hash(_), _) => {
+                    let message = format!("part {} of {} is not a text, and is left out", index + 1, quoted(key));
+                    self.warn(position, message, "write it as text, in quotes if it begins with `[` or `{`");
+                }
             }
         }
         texts.retain(|text| !text.is_empty());
         texts
+    }
+
+    fn texts_between_commas(&mut self, key: &str, text: &str, position: Option<Position>) -> Vec<Pod> {
+        let unclosed = text.trim().strip_prefix('['); // a slip that has its warning already
+        if text.contains(',') && key != "tags" && unclosed.is_none() {
+            let message = format!("{} is not a list, and is read as one at its commas", quoted(key));
+            self.warn(position, message, format!("write `{key}: [{}]`", text.trim()));
+        }
+        let texts = unclosed.unwrap_or(text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
+        texts.map(|text| Pod::String(text.to_owned())).collect()
+    }
+
+    /// What YAML takes for a number or a truth value, in a list whose parts have no lines of their own.
+    fn scalar_of_a_flow_list(
+        &mut self,
+        key: &str,
+        value: &Pod,
+        entry: Option<&Entry<'_>>,
+        position: Option<Position>,
+    ) -> Option<String> {
+        let text = scalar_text(value)?;
+        let is_as_written = |entry: &Entry<'_>| entry.block.split([',', '[', ']', ' ', '\n']).any(|part| part == text);
+        if !entry.is_some_and(is_as_written) {
+            let (key, text) = (quoted(key), quoted(&text));
+            let message = format!("a part of {key} is a number or a truth value to YAML, read as {text}");
+            self.warn(position, message, "put it in quotes");
+        }
+        Some(text)
     }
 
     /// A value that should be `true` or `false`; nothing is `false`.

@@ -654,6 +654,7 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     );
     assert_eq!(lists("choices: [1, 2.5, true]"), ok(&["1", "2.5", "true"]));
     assert_eq!(lists("choices: fast"), ok(&["fast"]));
+    assert_eq!(lists("choices: \"long, and wide\""), ok(&["long, and wide"]));
     assert_eq!(lists("choices:"), ok(&[]));
     let (choices, warnings) = lists("choices: fast, slow");
     assert_eq!(choices, ["fast", "slow"]);

@@ -48,6 +48,9 @@ fn arguments(prompt: &Prompt) -> Vec<mcp::PromptArgument> {
 }
 
 /// `prompts/get`: one message of the user's, whose text is that of `expand_prompt`, byte for byte.
+///
+/// # Errors
+/// Those of [`find`]; `-32602` for params that do not fit, and for all that is missing at once.
 pub(super) fn get(library: &Library, mut params: Map<String, Value>) -> Result<mcp::GetPromptResult, Error> {
     let Some(Value::String(name)) = params.remove("name") else {
         return Err(Error::invalid_params("`name` must be a string, the prompt's name"));
@@ -61,7 +64,7 @@ pub(super) fn get(library: &Library, mut params: Map<String, Value>) -> Result<m
     Ok(mcp::GetPromptResult { description: description(&prompt), messages: [message] })
 }
 
-/// The prompt that a client names.
+/// The prompt that a client names, as tolerant as `expand_prompt`.
 ///
 /// # Errors
 /// `-32602` for an unknown one, `-32603` for a file that is none.
@@ -69,7 +72,12 @@ pub(super) fn find(library: &Library, name: &str) -> Result<Prompt, Error> {
     match library.find(name) {
         Lookup::Found(prompt) => Ok(*prompt),
         Lookup::Broken(problem) => Err(Error::unreadable(problem)),
-        Lookup::Unknown { why, .. } => Err(Error::invalid_params(why)),
+        Lookup::Unknown { why, unseen } => {
+            let places: String = unseen.iter().map(|problem| format!("; cannot be seen: {problem}")).collect();
+            let why = why.to_string();
+            let next = if why.ends_with('?') { "" } else { "; prompts/list names all" };
+            Err(Error::invalid_params(format!("{why}{next}{places}")))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::lifecycle::Era;
 use super::page::Page;
 use super::prompts::description;
 use crate::jsonrpc::Error;
-use crate::library::{Library, MAX_NAME, Markdown};
+use crate::library::{Library, MAX_NAME, PromptFile};
 use crate::mcp;
 use crate::prompt::Prompt;
 use crate::wording::quoted;
@@ -41,22 +41,22 @@ pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
         &index.entries,
         |entry| &entry.name,
         |entry| {
-            let markdown = entry.markdown().ok()?;
-            let prompt = Prompt::parse(&*entry.name, markdown.text.as_bytes()).ok()?;
-            Some(resource(prompt, &markdown))
+            let file = entry.file().ok()?;
+            let prompt = Prompt::parse(&*entry.name, file.text.as_bytes()).ok()?;
+            Some(resource(prompt, &file))
         },
     );
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-fn resource(prompt: Prompt, markdown: &Markdown) -> mcp::Resource {
-    let modified = markdown.modified.and_then(|time| Timestamp::try_from(time).ok());
+fn resource(prompt: Prompt, file: &PromptFile) -> mcp::Resource {
+    let modified = file.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
         uri: uri(&prompt.name),
         title: prompt.title(),
         description: description(&prompt),
         mime_type: MIME_TYPE,
-        size: markdown.text.len(),
+        size: file.text.len(),
         annotations: modified
             .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
         name: prompt.name,
@@ -77,16 +77,15 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 }
 
 /// `resources/read`. A file that is text but no prompt is read all the same, so that it can be repaired.
+///
+/// # Errors
+/// `-32602` for a `uri` that is no string; [`not_found`]; `-32603` for a file that cannot be read as text.
 pub(super) fn read(library: &Library, era: Era, params: &Map<String, Value>) -> Result<mcp::ReadResourceResult, Error> {
     let uri = uri_of(params)?;
-    match find(library, uri) {
-        Some(Ok(markdown)) => {
-            let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text: markdown.text };
-            Ok(mcp::ReadResourceResult { contents: [contents] })
-        }
-        Some(Err(error)) => Err(error),
-        None => Err(not_found(era, uri)),
-    }
+    let file = name_of(library, uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, uri))?;
+    let text = file.map_err(Error::unreadable)?.text;
+    let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text };
+    Ok(mcp::ReadResourceResult { contents: [contents] })
 }
 
 /// The `uri` of a request.
@@ -113,7 +112,7 @@ fn uri(name: &str) -> String {
 }
 
 /// The names that a URI may mean: what it decodes to; and the text itself, since a client that fills in the template
-/// leaves what looks encoded (`a%20b` in the name of a file) as it is.
+/// leaves what looks encoded (`a%20b` in the name of a file) as it is. None, for a URI that cannot be ours.
 pub(super) fn names(uri: &str) -> Vec<String> {
     let is_ours = |scheme: &&str| scheme.eq_ignore_ascii_case(SCHEME) && uri.len() <= MAX_URI;
     let Some(scheme) = uri.get(..SCHEME.len()).filter(is_ours) else {
@@ -127,15 +126,9 @@ pub(super) fn names(uri: &str) -> Vec<String> {
     names
 }
 
-/// Whether a URI names a file, whatever is in it.
-pub(super) fn exists(library: &Library, uri: &str) -> bool {
-    find(library, uri).is_some()
-}
-
-/// The text of the prompt that a URI names.
-fn find(library: &Library, uri: &str) -> Option<Result<Markdown, Error>> {
-    let found = names(uri).into_iter().find_map(|name| library.markdown(&name))?;
-    Some(found.map_err(Error::unreadable))
+/// The name that a URI means: the first of those that it may mean for which there is a file.
+pub(super) fn name_of(library: &Library, uri: &str) -> Option<String> {
+    names(uri).into_iter().find(|name| library.has(name))
 }
 
 #[cfg(test)]

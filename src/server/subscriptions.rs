@@ -8,7 +8,6 @@ use super::lifecycle::Era;
 use super::resources;
 use crate::jsonrpc::{Error, Id, Notification};
 use crate::library::Library;
-use crate::mcp::Empty;
 use crate::wording::quoted;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -84,17 +83,17 @@ impl Subscriptions {
     /// `resources/subscribe`.
     ///
     /// # Errors
-    /// `-32602` for a `uri` that is no string, `-32002` for one that names nothing; too many.
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Map<String, Value>) -> Result<Empty, Error> {
+    /// `-32602` for a `uri` that is no string, `-32002` for one that names nothing, `-32600` for too many.
+    pub(super) fn subscribe(&mut self, library: &Library, params: &Map<String, Value>) -> Result<(), Error> {
         let uri = resources::uri_of(params)?;
-        if !resources::exists(library, uri) {
+        if resources::name_of(library, uri).is_none() {
             return Err(resources::not_found(Era::Legacy, uri));
         }
         if !self.resources.contains(uri) {
             self.room_for(1)?;
             self.resources.insert(uri.to_owned());
         }
-        Ok(Empty {})
+        Ok(())
     }
 
     fn room_for(&self, more: usize) -> Result<(), Error> {
@@ -110,22 +109,17 @@ impl Subscriptions {
     ///
     /// # Errors
     /// `-32602` for a `uri` that is no string.
-    pub(super) fn unsubscribe(&mut self, params: &Map<String, Value>) -> Result<Empty, Error> {
+    pub(super) fn unsubscribe(&mut self, params: &Map<String, Value>) -> Result<(), Error> {
         self.resources.remove(resources::uri_of(params)?);
-        Ok(Empty {})
+        Ok(())
     }
 
-    /// `subscriptions/listen`: its acknowledgement, if that is due at once; else [`Subscriptions::acknowledge`] gives
-    /// it.
+    /// `subscriptions/listen`; whether it wants to hear of anything. [`Subscriptions::acknowledge`] gives its
+    /// acknowledgement.
     ///
     /// # Errors
-    /// `-32602` for params that do not fit, `-32600` for the id of an open one; too many.
-    pub(super) fn listen(
-        &mut self,
-        id: &Id,
-        params: &Map<String, Value>,
-        at_once: bool,
-    ) -> Result<Option<Notification>, Error> {
+    /// `-32602` for params that do not fit; `-32600` for the id of an open one, and for too many.
+    pub(super) fn listen(&mut self, id: &Id, params: &Map<String, Value>) -> Result<bool, Error> {
         let Some(Value::Object(wanted)) = params.get("notifications") else {
             return Err(Error::invalid_params("`notifications` must be an object"));
         };
@@ -161,15 +155,16 @@ impl Subscriptions {
             honored.insert("resourceSubscriptions".to_owned(), json!(resources));
         }
         let to_acknowledge = Some(Map::from_iter([("notifications".to_owned(), Value::Object(honored))]));
-        let mut listen = Listen { id: id.clone(), lists, resources: resources.unwrap_or_default(), to_acknowledge };
-        let acknowledgement = if at_once { listen.acknowledge() } else { None };
-        self.listens.push(listen);
-        Ok(acknowledgement)
+        let resources = resources.unwrap_or_default();
+        let wants_any = lists.methods(Lists::ALL).next().is_some() || !resources.is_empty();
+        self.listens.push(Listen { id: id.clone(), lists, resources, to_acknowledge });
+        Ok(wants_any)
     }
 
-    /// The acknowledgements that are still due.
-    pub(super) fn acknowledge(&mut self) -> Vec<Notification> {
-        self.listens.iter_mut().filter_map(Listen::acknowledge).collect()
+    /// The acknowledgements that are still due: of one listen, or of all.
+    pub(super) fn acknowledge(&mut self, id: Option<&Id>) -> Vec<Notification> {
+        let listens = self.listens.iter_mut().filter(|listen| id.is_none_or(|id| listen.id == *id));
+        listens.filter_map(Listen::acknowledge).collect()
     }
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
@@ -178,17 +173,18 @@ impl Subscriptions {
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
-    /// What everybody is told of lists, and of files by name, that have changed.
-    pub(super) fn tell(&self, lists: Lists, contents: &BTreeSet<String>) -> Vec<Notification> {
+    /// What everybody is told of lists, and of files, that have changed.
+    pub(super) fn tell(&self, library: &Library, lists: Lists, contents: Contents<'_>) -> Vec<Notification> {
         let mut notifications = Vec::new();
+        let is_updated = |uri: &&String| contents.has(library, uri);
         if self.is_initialized {
             notifications.extend(Lists::ALL.methods(lists).map(|method| Notification::new(method, Map::new())));
-            let updated = self.resources.iter().filter(|uri| is_among(uri, contents));
+            let updated = self.resources.iter().filter(is_updated);
             notifications.extend(updated.map(|uri| Notification::new(UPDATED, of_resource(uri))));
         }
         for listen in self.listens.iter().filter(|listen| listen.to_acknowledge.is_none()) {
             notifications.extend(listen.lists.methods(lists).map(|method| listen.notification(method, Map::new())));
-            let updated = listen.resources.iter().filter(|uri| is_among(uri, contents));
+            let updated = listen.resources.iter().filter(is_updated);
             notifications.extend(updated.map(|uri| listen.notification(UPDATED, of_resource(uri))));
         }
         notifications
@@ -201,9 +197,29 @@ fn of_resource(uri: &str) -> Map<String, Value> {
     Map::from_iter([("uri".to_owned(), json!(uri))])
 }
 
-/// Whether a URI names one of these files.
-fn is_among(uri: &str, contents: &BTreeSet<String>) -> bool {
-    !contents.is_empty() && resources::names(uri).iter().any(|name| contents.contains(name))
+/// The files that have changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Contents<'c> {
+    /// Those with these names.
+    Of(&'c BTreeSet<String>),
+    /// Perhaps any.
+    Any,
+}
+
+impl Contents<'_> {
+    /// Whether the file that a URI means is among them, be it that it has come or gone.
+    fn has(self, library: &Library, uri: &str) -> bool {
+        match self {
+            Contents::Any => true,
+            Contents::Of(changed) if changed.is_empty() => false,
+            Contents::Of(changed) => match resources::names(uri).iter().position(|name| changed.contains(name)) {
+                None => false,
+                Some(0) => true,
+                // It may mean this one only where there is none of the name before.
+                Some(_) => resources::name_of(library, uri).is_none_or(|name| changed.contains(&name)),
+            },
+        }
+    }
 }
 
 /// The resources that a listen wants to hear of: those that may be ours, there now or later.

@@ -38,11 +38,14 @@ fn every_case_expands_to_its_text_through_every_door() {
 
         let got = client.expand(name, &input).structured();
         assert_eq!(got["prompt"].as_str().unwrap(), want, "{name}, tool");
-        let got = client.call("expand_prompt", json!({"command": name, "input": input, "arguments": object}));
-        let shown = got.0.to_string();
-        if !shown.contains("has no argument `input`") {
-            assert_eq!(got.structured()["prompt"].as_str().unwrap(), want, "{name}, tool with arguments");
-        }
+        // A case without lines of values for a prompt without an `{{input}}` has none to give by name.
+        let listed = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
+        let listed = listed.as_array().unwrap().iter().find(|prompt| prompt["name"] == name).unwrap().clone();
+        let takes =
+            |value: &String| listed["arguments"].as_array().unwrap().iter().any(|known| known["name"] == **value);
+        let by_name: Map<String, Value> = object.clone().into_iter().filter(|(value, _)| takes(value)).collect();
+        let got = client.call("expand_prompt", json!({"command": name, "input": input, "arguments": by_name}));
+        assert_eq!(got.structured()["prompt"].as_str().unwrap(), want, "{name}, tool with arguments");
 
         let got = client.request("prompts/get", json!({"name": name, "arguments": object}))["result"].clone();
         assert_eq!(got["messages"][0]["content"]["text"], want, "{name}, native prompt");

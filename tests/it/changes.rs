@@ -1,7 +1,7 @@
 //! Who is told what, when the files change.
 //!
-//! A test that demands silence makes a last change that is told, and looks at what came before it: news comes in the
-//! order of the bursts.
+//! A test that demands silence about a change makes another change after it, and hears of that only. The other one is
+//! a file of which nothing is listed but its name, so that a word about the first cannot hide behind it ([`witness`]).
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
@@ -25,6 +25,22 @@ fn listening(mut client: Client) -> Client {
 fn nothing_but_the_next_file_is_told(client: &mut Client) {
     client.write("the-next-file.md", "New.");
     assert_eq!(client.heard_all(3), LISTS);
+}
+
+/// Subscribes to a file that only [`witness`] changes; nothing that a list of prompts shows does.
+fn call_a_witness(client: &mut Client) {
+    client.write("witness.md", "---\ndescription: Witness\n---\n");
+    listen(client, &json!("witness"), json!({"resourceSubscriptions": ["prompt://witness"]}));
+}
+
+/// Changes the witness, and hears of that and of nothing else.
+#[track_caller]
+fn witness(client: &mut Client, round: usize) {
+    client.write("witness.md", format!("---\ndescription: Witness\n---\nRound {round}."));
+    assert_eq!(
+        client.heard(),
+        ("resources/updated".to_owned(), json!({"uri": "prompt://witness", "_meta": {ID: "witness"}}))
+    );
 }
 
 /// Opens a `subscriptions/listen`; gives what the acknowledgement honors.
@@ -59,21 +75,25 @@ fn a_legacy_client_is_told_of_each_list_that_changed_untagged_and_once() {
     fs::remove_file(client.prompts().join("b.md")).unwrap();
     assert_eq!(client.heard_all(3), LISTS);
     nothing_but_the_next_file_is_told(&mut client);
-    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
 }
 
 #[test]
 fn a_rewrite_with_equal_content_is_silent() {
-    let mut client = listening(Client::new().prompt("a.md", "A").prompt("b.md", "B"));
-    for _ in 0..3 {
+    let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
+    let all = json!({"toolsListChanged": true, "promptsListChanged": true,
+        "resourceSubscriptions": ["prompt://a", "prompt://b"]});
+    listen(&mut client, &json!("all"), all);
+    call_a_witness(&mut client);
+    assert_eq!(client.heard_all(2), ["prompts/list_changed", "tools/list_changed"], "the witness has come");
+    for round in 0..3 {
         client.write("a.md", "A");
+        let other = client.prompts().join("b.tmp");
+        fs::write(&other, "B").unwrap();
+        fs::rename(&other, client.prompts().join("b.md")).unwrap();
+        client.write(".hidden.md", "H");
+        client.write("notes.txt", format!("N {round}"));
+        witness(&mut client, round);
     }
-    let other = client.prompts().join("b.tmp");
-    fs::write(&other, "B").unwrap();
-    fs::rename(&other, client.prompts().join("b.md")).unwrap();
-    client.write(".hidden.md", "H");
-    client.write("notes.txt", "N");
-    nothing_but_the_next_file_is_told(&mut client);
 }
 
 #[test]
@@ -153,25 +173,32 @@ fn what_a_link_leads_to_is_watched_and_so_is_the_link() {
 #[test]
 fn nothing_is_told_before_the_handshake_is_over() {
     let mut client = Client::new().prompt("a.md", "A");
+    call_a_witness(&mut client); // so that the library is watched
     client.request("prompts/list", json!({})); // no handshake at all
+    client.write("a.md", "Before initialize.");
+    witness(&mut client, 1);
     client.shake_hands(LEGACY);
     client.request("prompts/list", json!({}));
     client.request("resources/subscribe", json!({"uri": "prompt://a"}));
-    client.write("a.md", "Before.");
+    client.write("a.md", "Before initialized.");
+    client.write("b.md", "B");
+    witness(&mut client, 2);
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-    client.request("prompts/list", json!({}));
-    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
+    client.write("a.md", "Now it is told.");
+    assert_eq!(client.heard_all(3), ["prompts/list_changed", "resources/list_changed", "resources/updated prompt://a"]);
     // Another conversation begins on the pipe: it has subscribed to nothing.
     client.initialize(LEGACY);
-    client.request("prompts/list", json!({}));
-    nothing_but_the_next_file_is_told(&mut client);
-    // Without `initialize` the notification means nothing.
+    client.write("a.md", "Only the lists are told.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+}
+
+#[test]
+fn without_initialize_the_notification_that_ends_the_handshake_means_nothing() {
     let mut client = Client::new();
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
     listen(&mut client, &json!(1), json!({"promptsListChanged": true}));
     client.write("a.md", "A");
     assert_eq!(client.heard().1["_meta"][ID], 1);
-    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
 }
 
 #[test]
@@ -183,11 +210,8 @@ fn a_change_between_the_listing_of_tools_and_the_first_look_is_told() {
     client.initialize(LEGACY);
     client.request("tools/list", json!({}));
     client.write("new.md", "N");
-    loop {
-        if client.heard().0 == "tools/list_changed" {
-            break;
-        }
-    }
+    while client.heard().0 != "tools/list_changed" {}
+    client.hears_no_more();
 }
 
 #[test]
@@ -247,7 +271,6 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
         listen(&mut client, &json!("witness"), json!({"promptsListChanged": true}));
         client.write("d.md", "D");
         assert_eq!(client.heard().1["_meta"][ID], "witness");
-        assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
     }
 }
 
@@ -302,7 +325,6 @@ fn a_listen_hears_only_what_it_asked_for() {
     assert_eq!(told[1], ("resources/updated".to_owned(), json!({"uri": "prompt://a", "_meta": { ID: "updates" }})));
     client.write("later.md", "L");
     assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://later"]);
-    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
 }
 
 #[test]
@@ -359,7 +381,6 @@ fn nothing_tagged_is_left(client: &mut Client) {
         cancel(client, &json!(id));
     }
     nothing_but_the_next_file_is_told(client);
-    assert_eq!(client.told_meanwhile(), [Value::Null; 0]);
 }
 
 #[test]
@@ -392,7 +413,7 @@ fn listens_and_subscriptions_have_limits_that_say_so() {
 fn ten_thousand_file_events_lose_nothing_and_tell_the_end() {
     let mut client = listening(Client::new().prompt("a.md", "A"));
     listen(&mut client, &json!(1), json!({"resourceSubscriptions": ["prompt://last"]}));
-    for round in 0..10 {
+    for round in 0..20 {
         for number in 0..500 {
             client.write(&format!("p{number}.md"), format!("Round {round}."));
         }
@@ -422,7 +443,7 @@ fn the_end_of_input_is_the_end_whatever_is_open() {
 }
 
 #[test]
-fn an_answer_never_waits_for_the_watch() {
+fn what_is_on_disk_is_served_before_the_watch_has_seen_it() {
     let mut client = listening(Client::new().prompt("p.md", "000"));
     for round in 0..200 {
         client.write("p.md", format!("{round:03}"));
@@ -434,10 +455,55 @@ fn an_answer_never_waits_for_the_watch() {
     }
 }
 
+#[test]
+fn a_file_that_hides_a_builtin_prompt_changes_the_order_of_the_commands() {
+    let mut client = Client::new().arguments(["--prompts", "prompts"]);
+    listen(&mut client, &json!(1), json!({"toolsListChanged": true}));
+    client.request("tools/list", json!({}));
+    client.write("test.md", "Mine.");
+    assert_eq!(client.heard().0, "tools/list_changed");
+    fs::remove_file(client.prompts().join("test.md")).unwrap();
+    assert_eq!(client.heard().0, "tools/list_changed");
+}
+
+#[test]
+fn a_subscription_hears_of_the_file_that_its_uri_means_only() {
+    let mut client = Client::new().prompt("a b.md", "A").prompt("a%20b.md", "B");
+    listen(&mut client, &json!("one"), json!({"resourceSubscriptions": ["prompt://a%20b"]}));
+    call_a_witness(&mut client);
+    client.write("a%20b.md", "Another file.");
+    witness(&mut client, 1);
+    client.write("a b.md", "The file.");
+    assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
+    fs::remove_file(client.prompts().join("a b.md")).unwrap();
+    assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
+    client.write("a%20b.md", "It means this one now.");
+    assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_can_be_read_again_is_watched_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut client = Client::new().unprivileged().prompt("a.md", "A").prompt("locked/x.md", "X");
+    let locked = client.prompts().join("locked");
+    let set = |mode: u32| fs::set_permissions(&locked, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o000);
+    client = listening(client);
+    set(0o755);
+    assert_eq!(client.heard_all(3), LISTS);
+    client.write("locked/x.md", "Edited.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+    client.write("locked/y.md", "Y");
+    assert_eq!(client.heard_all(3), LISTS);
+}
+
 /// Where the system has no watch left, the files are looked at again and again, and a person is told so once.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_watch_changes_are_told_all_the_same() {
+    // Three standard streams, two ends of the pipe that wakes the loop, and two to read a folder and a file: nothing is
+    // left for the three that a watch needs.
     let mut client = Client::new().prompt("a.md", "A").descriptors(7).stderr(Some(
         "warning: the system does not tell of changed prompt files (Too many open files (os error 24)); they are looked at \
          every 700 milliseconds\n",
@@ -448,4 +514,5 @@ fn without_a_watch_changes_are_told_all_the_same() {
         client.write(file, "New.");
         while client.heard().0 != "tools/list_changed" {}
     }
+    client.hears_no_more();
 }

@@ -3,8 +3,8 @@
 //! A test makes a [`Client`], puts files in place, and asks. The server starts with the first question. When the
 //! client is dropped it closes the server's input, and the test fails if the server said anything that the test did
 //! not read, on standard output or on standard error, or did not end with status 0. Notifications are kept apart from
-//! answers: [`Client::heard`] waits for one; what is told of changes on disk that a test makes, and does not ask for, is
-//! its own affair, unless it looks at [`Client::told_meanwhile`].
+//! answers: [`Client::heard`] waits for one. A test that has ever waited for one must hear all; others may change files
+//! and not care.
 //!
 //! ```ignore
 //! let mut client = Client::new().prompt("review.md", "Review this.");
@@ -38,6 +38,8 @@ pub(crate) struct Client {
     server: Option<Running>,
     next_id: u64,
     stderr: Option<String>,
+    /// Whether the test listens, so that nothing may be told that it does not hear.
+    listens: bool,
 }
 
 struct Running {
@@ -70,6 +72,7 @@ impl Client {
             server: None,
             next_id: 1,
             stderr: Some(String::new()),
+            listens: false,
         };
         fs::create_dir(client.prompts()).unwrap();
         client
@@ -276,6 +279,7 @@ impl Client {
 
     /// Waits for a notification: its method without `notifications/`, and its params.
     pub(crate) fn heard(&mut self) -> (String, Value) {
+        self.listens = true;
         let told = self.server().notifications.recv_timeout(HANG).expect("a notification");
         let method = told["method"].as_str().unwrap().strip_prefix("notifications/").unwrap().to_owned();
         (method, told.get("params").cloned().unwrap_or_default())
@@ -292,9 +296,9 @@ impl Client {
         told
     }
 
-    /// The notifications that have come and that nobody has waited for.
-    pub(crate) fn told_meanwhile(&mut self) -> Vec<Value> {
-        self.server().notifications.try_iter().collect()
+    /// What is told from now on is of no interest.
+    pub(crate) fn hears_no_more(&mut self) {
+        self.listens = false;
     }
 
     /// The server must say nothing to these lines: the next answer is that to a ping.
@@ -383,6 +387,8 @@ impl Drop for Client {
         }
         let (rest, status, stderr) = server.finish();
         assert_eq!(rest, "", "the server said what the test did not read");
+        let told: Vec<Value> = server.notifications.try_iter().filter(|_| self.listens).collect();
+        assert_eq!(told, [Value::Null; 0], "the server told what the test did not hear");
         assert!(status.success(), "{status}: {stderr}");
         if let Some(want) = &self.stderr {
             assert_eq!(&stderr, want, "standard error");

@@ -88,9 +88,21 @@ fn expand_takes_the_words_of_the_shell_and_values_by_name() {
         1,
         "error: `compare` cannot be expanded: it needs a text for `options`; write `:compare options=… [criteria=…]`\n",
     );
+    client.run(["expand", "compare", "--arg", "opt=x"], "").failed(
+        1,
+        "error: `compare` cannot be expanded: it has no argument `opt`; it takes `options` and `criteria`\n",
+    );
+    client.run(["expand", "compare", "--arg", "options=x", "two", "words"], "").failed(
+        1,
+        "error: `two words` has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg\n",
+    );
     client
-        .run(["expand", "compare", "--arg", "opt=x"], "")
-        .failed(1, "error: `compare` has no argument `opt`; it takes `options` and `criteria`\n");
+        .run(["expand", "compare", "--arg", "options=x", "--arg", "options=y"], "")
+        .failed(1, "error: --arg options=… is given twice\n");
+    client.write("both.md", "---\narguments: [lang]\n---\n{{lang}}: {{input}}");
+    client.run(["expand", "both", "--arg", "lang=rust"], "from a pipe").printed("rust: from a pipe\n");
+    client.run(["expand", "both", "--arg", "lang=rust", "two", "words"], "unread").printed("rust: two words\n");
+    client.run(["expand", "both", "--arg", "lang=rust", "--arg", "input=x"], "unread").printed("rust: x\n");
     let ran = client.run(["expand", "compare", "--arg", "options"], "");
     assert_eq!(ran.status.code(), Some(2));
     assert!(ran.stderr.contains("it must be NAME=VALUE, such as `criteria=speed`"), "{}", ran.stderr);

@@ -386,13 +386,13 @@ fn arguments_that_are_no_strings_or_unknown_are_tool_errors_in_both_eras() {
         (
             "compare",
             json!({"optoins": "a"}),
-            "`compare` has no argument `optoins`; did you mean `options`? It takes `options` and `criteria`. Call \
-             expand_prompt again with only these.",
+            "`compare` cannot be expanded: it has no argument `optoins`, perhaps `options` is meant; it takes `options` \
+             and `criteria`. Call expand_prompt again with only these.",
         ),
         (
             "p",
             json!({"zzz": "a"}),
-            "`p` has no argument `zzz`. It takes `input`. Call expand_prompt again with only these.",
+            "`p` cannot be expanded: it has no argument `zzz`; it takes `input`. Call expand_prompt again with only these.",
         ),
     ] {
         let params =

@@ -113,6 +113,11 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
         "invalid params: no prompt named `comapre`; did you mean `compare`?",
     );
     refused(
+        &get(&mut client, "zzzzzz", json!({})),
+        -32602,
+        "invalid params: no prompt named `zzzzzz`; prompts/list names all",
+    );
+    refused(
         &client.request("prompts/get", json!({"name": 5})),
         -32602,
         "invalid params: `name` must be a string, the prompt's name",

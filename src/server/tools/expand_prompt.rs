@@ -2,9 +2,8 @@
 
 use super::{Called, ServerTool, ToolError};
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
-use crate::prompt::Prompt;
-use crate::suggestion::closest;
-use crate::wording::{all_of, named, quoted};
+use crate::prompt::ExpandError;
+use crate::wording::quoted;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
@@ -49,8 +48,8 @@ fn input_schema() -> Value {
             "arguments": {
                 "type": "object",
                 "description": "Optional, for a prompt with several arguments (list_prompts shows its usage): all values \
-                                by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. Without it, \
-                                `input` is divided among them: `name=value` pairs, then words by position",
+                                by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. `input` is not \
+                                divided then; without it, it is: `name=value` pairs, then words by position",
                 "additionalProperties": { "type": "string" }
             }
         },
@@ -89,9 +88,13 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    only_known(&prompt, &values)?;
-    let prompt = prompt.expand_values(&values, &input).map_err(|error| {
-        ToolError::Execution(format!("{} cannot be expanded: {error}. Tell the user this.", quoted(&prompt.name)))
+    let expanded = prompt.refuse_unknown(&values).and_then(|()| prompt.expand_values(&values, &input));
+    let prompt = expanded.map_err(|error| {
+        let next = match error {
+            ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
+            _ => "Tell the user this.",
+        };
+        ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
     Ok(to_raw_value(&Output { prompt })?)
 }
@@ -117,16 +120,6 @@ fn values(arguments: Option<Value>) -> Result<BTreeMap<String, String>, ToolErro
         }
     };
     arguments.into_iter().filter_map(text).collect()
-}
-
-/// Nothing that a model passes is lost in silence.
-fn only_known(prompt: &Prompt, values: &BTreeMap<String, String>) -> Result<(), ToolError> {
-    let known = prompt.value_names();
-    let Some(unknown) = values.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
-    let meant = closest(unknown, known.iter().copied()).map(|meant| format!("; did you mean {}?", named(meant)));
-    let message = format!("{} has no argument {}{}", named(&prompt.name), quoted(unknown), meant.unwrap_or_default());
-    let known = format!("It takes {}. Call expand_prompt again with only these.", all_of(&known));
-    Err(ToolError::Execution(format!("{} {known}", sentence(&message))))
 }
 
 /// What a model should do about a command that is none, in sentences.

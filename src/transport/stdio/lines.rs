@@ -5,7 +5,8 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 /// The longest line, in bytes without its line end: 32 MiB. Of a longer one no more than this is ever held.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
 
-/// How much is read at once, in bytes.
+/// How much is read at once, in bytes. More than std's own buffer for standard input holds (8 KiB), so that std passes
+/// that by: what waited there, poll(2) would not see.
 const READ: usize = 64 * 1024;
 
 /// How much memory a line may leave behind for the next one, in bytes.
