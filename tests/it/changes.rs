@@ -23,20 +23,20 @@ fn listening(mut client: Client) -> Client {
 /// A file comes, and that is told as the very next thing.
 #[track_caller]
 fn nothing_but_the_next_file_is_told(client: &mut Client) {
-    client.write("the-next-file.md", "New.");
+    client.save("the-next-file.md", "New.");
     assert_eq!(client.heard_all(3), LISTS);
 }
 
 /// Subscribes to a file that only [`witness`] changes; nothing that a list of prompts shows does.
 fn call_a_witness(client: &mut Client) {
-    client.write("witness.md", "---\ndescription: Witness\n---\n");
+    client.save("witness.md", "---\ndescription: Witness\n---\n");
     listen(client, &json!("witness"), json!({"resourceSubscriptions": ["prompt://witness"]}));
 }
 
 /// Changes the witness, and hears of that and of nothing else.
 #[track_caller]
 fn witness(client: &mut Client, round: usize) {
-    client.write("witness.md", format!("---\ndescription: Witness\n---\nRound {round}."));
+    client.save("witness.md", format!("---\ndescription: Witness\n---\nRound {round}."));
     assert_eq!(
         client.heard(),
         ("resources/updated".to_owned(), json!({"uri": "prompt://witness", "_meta": {ID: "witness"}}))
@@ -62,15 +62,15 @@ fn cancel(client: &mut Client, id: &Value) {
 #[test]
 fn a_legacy_client_is_told_of_each_list_that_changed_untagged_and_once() {
     let mut client = listening(Client::new().prompt("a.md", "---\ndescription: D\n---\nA"));
-    client.write("b.md", "B");
+    client.save("b.md", "B");
     for _ in 0..3 {
         let (method, params) = client.heard();
         assert!(LISTS.contains(&method.as_str()), "{method}");
         assert_eq!(params, Value::Null);
     }
-    client.write("a.md", "---\ndescription: other\n---\nA");
+    client.save("a.md", "---\ndescription: other\n---\nA");
     assert_eq!(client.heard_all(2), ["prompts/list_changed", "resources/list_changed"]);
-    client.write("a.md", "---\ndescription: other\n---\nOnly the body.");
+    client.save("a.md", "---\ndescription: other\n---\nOnly the body.");
     assert_eq!(client.heard_all(1), ["resources/list_changed"]);
     fs::remove_file(client.prompts().join("b.md")).unwrap();
     assert_eq!(client.heard_all(3), LISTS);
@@ -90,39 +90,45 @@ fn a_rewrite_with_equal_content_is_silent() {
         let other = client.prompts().join("b.tmp");
         fs::write(&other, "B").unwrap();
         fs::rename(&other, client.prompts().join("b.md")).unwrap();
-        client.write(".hidden.md", "H");
-        client.write("notes.txt", format!("N {round}"));
+        client.save(".hidden.md", "H");
+        client.save("notes.txt", format!("N {round}"));
         witness(&mut client, round);
     }
 }
 
 #[test]
 fn renames_removed_folders_and_swapped_directories_are_told() {
-    let mut client = listening(Client::new().prompt("a.md", "A").prompt("git/deep/x.md", "X").prompt("git/y.md", "Y"));
+    let mut client = listening(Client::new().prompt("a.md", "A").prompt("git/deep/x.md", "X"));
     let prompts = client.prompts();
     fs::rename(prompts.join("a.md"), prompts.join("b.md")).unwrap();
     assert_eq!(client.heard_all(3), LISTS);
     fs::rename(prompts.join("git"), prompts.join("svn")).unwrap();
     assert_eq!(client.heard_all(3), LISTS);
-    client.write("svn/deep/x.md", "In a folder that was renamed.");
+    client.save("svn/deep/x.md", "In a folder that was renamed.");
     assert_eq!(client.heard_all(2), LISTS[..2]);
-    client.write("new/folder/z.md", "Z");
+    client.save("new/folder/z.md", "Z");
     assert_eq!(client.heard_all(3), LISTS);
-    client.write("new/folder/z.md", "In a folder that is new.");
+    client.save("new/folder/z.md", "In a folder that is new.");
     assert_eq!(client.heard_all(2), LISTS[..2]);
     fs::remove_dir_all(prompts.join("svn")).unwrap();
     assert_eq!(client.heard_all(3), LISTS);
-    // The whole directory is swapped for one with other contents under the same names.
-    let other = client.root().join("other");
-    fs::create_dir_all(other.join("new/folder")).unwrap();
-    fs::write(other.join("b.md"), "Swapped.").unwrap();
-    fs::write(other.join("new/folder/z.md"), "Swapped too.").unwrap();
-    fs::rename(&prompts, client.root().join("away")).unwrap();
-    fs::rename(&other, &prompts).unwrap();
-    assert_eq!(client.heard_all(2), LISTS[..2]);
-    client.write("new/folder/z.md", "In a directory that was swapped.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
     nothing_but_the_next_file_is_told(&mut client);
+}
+
+#[test]
+fn a_directory_that_is_swapped_is_told_and_watched() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
+    let other = client.root().join("other");
+    fs::create_dir_all(other.join("git")).unwrap();
+    fs::write(other.join("a.md"), "Swapped.").unwrap();
+    fs::write(other.join("git/b.md"), "Swapped too.").unwrap();
+    listen(&mut client, &json!(1), json!({"resourceSubscriptions": ["prompt://git/b"]}));
+    fs::rename(client.prompts(), client.root().join("away")).unwrap();
+    fs::rename(&other, client.prompts()).unwrap();
+    assert_eq!(client.heard_all(1), ["resources/updated prompt://git/b"]);
+    client.save("git/b.md", "In a directory that was swapped.");
+    assert_eq!(client.heard_all(1), ["resources/updated prompt://git/b"]);
+    client.hears_no_more(); // it may have been looked at between the two steps of the swap
 }
 
 #[test]
@@ -131,7 +137,7 @@ fn a_directory_that_is_deleted_and_made_again_is_watched_again() {
     for round in 0..3 {
         fs::remove_dir_all(client.prompts()).unwrap();
         assert_eq!(client.heard_all(3), LISTS, "{round}");
-        client.write("a.md", "A");
+        client.save("a.md", "A");
         assert_eq!(client.heard_all(3), LISTS, "{round}");
     }
     nothing_but_the_next_file_is_told(&mut client);
@@ -175,20 +181,20 @@ fn nothing_is_told_before_the_handshake_is_over() {
     let mut client = Client::new().prompt("a.md", "A");
     call_a_witness(&mut client); // so that the library is watched
     client.request("prompts/list", json!({})); // no handshake at all
-    client.write("a.md", "Before initialize.");
+    client.save("a.md", "Before initialize.");
     witness(&mut client, 1);
     client.shake_hands(LEGACY);
     client.request("prompts/list", json!({}));
     client.request("resources/subscribe", json!({"uri": "prompt://a"}));
-    client.write("a.md", "Before initialized.");
-    client.write("b.md", "B");
+    client.save("a.md", "Before initialized.");
+    client.save("b.md", "B");
     witness(&mut client, 2);
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-    client.write("a.md", "Now it is told.");
+    client.save("a.md", "Now it is told.");
     assert_eq!(client.heard_all(3), ["prompts/list_changed", "resources/list_changed", "resources/updated prompt://a"]);
     // Another conversation begins on the pipe: it has subscribed to nothing.
     client.initialize(LEGACY);
-    client.write("a.md", "Only the lists are told.");
+    client.save("a.md", "Only the lists are told.");
     assert_eq!(client.heard_all(2), LISTS[..2]);
 }
 
@@ -197,7 +203,7 @@ fn without_initialize_the_notification_that_ends_the_handshake_means_nothing() {
     let mut client = Client::new();
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
     listen(&mut client, &json!(1), json!({"promptsListChanged": true}));
-    client.write("a.md", "A");
+    client.save("a.md", "A");
     assert_eq!(client.heard().1["_meta"][ID], 1);
 }
 
@@ -205,11 +211,11 @@ fn without_initialize_the_notification_that_ends_the_handshake_means_nothing() {
 fn a_change_between_the_listing_of_tools_and_the_first_look_is_told() {
     let mut client = Client::new();
     for number in 0..2000 {
-        client.write(&format!("p{number}.md"), "P"); // the first look takes a while
+        client.save(&format!("p{number}.md"), "P"); // the first look takes a while
     }
     client.initialize(LEGACY);
     client.request("tools/list", json!({}));
-    client.write("new.md", "N");
+    client.save("new.md", "N");
     while client.heard().0 != "tools/list_changed" {}
     client.hears_no_more();
 }
@@ -223,20 +229,20 @@ fn a_subscribed_resource_is_told_when_its_file_changes() {
         assert_eq!(client.request("resources/subscribe", json!({"uri": uri}))["result"], json!({}));
     }
     client.request("resources/list", json!({}));
-    client.write("a b.md", "---\ndescription: D\n---\nBody.");
+    client.save("a b.md", "---\ndescription: D\n---\nBody.");
     assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://a%20b"]);
-    client.write("bad.md", "---\nstill bad\n");
+    client.save("bad.md", "---\nstill bad\n");
     assert_eq!(client.heard_all(1), ["resources/updated prompt://bad"]);
-    client.write("other.md", "Other.");
+    client.save("other.md", "Other.");
     assert_eq!(client.heard_all(2), LISTS[..2]);
     fs::remove_file(client.prompts().join("a b.md")).unwrap();
     assert_eq!(client.heard_all(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
-    client.write("a b.md", "Back again.");
+    client.save("a b.md", "Back again.");
     assert_eq!(client.heard_all(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
     for uri in ["prompt://a%20b", "prompt://never"] {
         assert_eq!(client.request("resources/unsubscribe", json!({"uri": uri}))["result"], json!({}));
     }
-    client.write("a b.md", "Not told.");
+    client.save("a b.md", "Not told.");
     assert_eq!(client.heard_all(2), LISTS[..2]);
     nothing_but_the_next_file_is_told(&mut client);
 }
@@ -256,7 +262,7 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
         let mut client = Client::new().prompt("a.md", "A");
         let honored = listen(&mut client, &id, json!({"promptsListChanged": true, "toolsListChanged": true, "x": 1}));
         assert_eq!(honored, json!({"promptsListChanged": true, "toolsListChanged": true}));
-        client.write("b.md", "B");
+        client.save("b.md", "B");
         for _ in 0..2 {
             let (method, params) = client.heard();
             assert!(["prompts/list_changed", "tools/list_changed"].contains(&method.as_str()), "{method}");
@@ -265,11 +271,11 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
         // Another type of id is another id.
         cancel(&mut client, &json!([id]));
         cancel(&mut client, &if id.is_string() { json!(5) } else { json!(id.to_string()) });
-        client.write("c.md", "C");
+        client.save("c.md", "C");
         assert_eq!(client.heard_all(2), ["prompts/list_changed", "tools/list_changed"]);
         cancel(&mut client, &id);
         listen(&mut client, &json!("witness"), json!({"promptsListChanged": true}));
-        client.write("d.md", "D");
+        client.save("d.md", "D");
         assert_eq!(client.heard().1["_meta"][ID], "witness");
     }
 }
@@ -278,7 +284,7 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
 fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_told() {
     let mut client = Client::new();
     for number in 0..3000 {
-        client.write(&format!("p{number}.md"), "P"); // the first look takes a while
+        client.save(&format!("p{number}.md"), "P"); // the first look takes a while
     }
     for id in 0..20 {
         let params = modern(json!({"notifications": {"promptsListChanged": true}}));
@@ -301,7 +307,7 @@ fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_
             )
         );
     }
-    client.write("new.md", "N");
+    client.save("new.md", "N");
     for id in 1..20 {
         assert_eq!(client.heard().1["_meta"][ID], id);
     }
@@ -318,12 +324,12 @@ fn a_listen_hears_only_what_it_asked_for() {
         listen(&mut client, &json!("lists"), json!({"resourcesListChanged": true, "resourceSubscriptions": []})),
         json!({"resourcesListChanged": true, "resourceSubscriptions": []})
     );
-    client.write("a.md", "---\ndescription: D\n---\nBody.");
+    client.save("a.md", "---\ndescription: D\n---\nBody.");
     let mut told: Vec<(String, Value)> = (0..2).map(|_| client.heard()).collect();
     told.sort_by_key(|(method, _)| method.clone());
     assert_eq!(told[0], ("resources/list_changed".to_owned(), json!({"_meta": { ID: "lists" }})));
     assert_eq!(told[1], ("resources/updated".to_owned(), json!({"uri": "prompt://a", "_meta": { ID: "updates" }})));
-    client.write("later.md", "L");
+    client.save("later.md", "L");
     assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://later"]);
 }
 
@@ -359,7 +365,7 @@ fn a_hundred_listeners_and_a_legacy_client_on_one_pipe_are_each_told_once() {
     for id in 0..100 {
         listen(&mut client, &json!(id), json!({"promptsListChanged": true, "resourceSubscriptions": ["prompt://a"]}));
     }
-    client.write("a.md", "Other.");
+    client.save("a.md", "Other.");
     let mut tagged = vec![0; 100];
     let mut untagged = Vec::new();
     for _ in 0..202 {
@@ -446,7 +452,7 @@ fn the_end_of_input_is_the_end_whatever_is_open() {
 fn what_is_on_disk_is_served_before_the_watch_has_seen_it() {
     let mut client = listening(Client::new().prompt("p.md", "000"));
     for round in 0..200 {
-        client.write("p.md", format!("{round:03}"));
+        client.save("p.md", format!("{round:03}"));
         client.expand("p", "").text(&format!("{round:03}"));
         let got = client.request("prompts/get", json!({"name": "p"}))["result"].clone();
         assert_eq!(got["messages"][0]["content"]["text"], format!("{round:03}"));
@@ -460,7 +466,7 @@ fn a_file_that_hides_a_builtin_prompt_changes_the_order_of_the_commands() {
     let mut client = Client::new().arguments(["--prompts", "prompts"]);
     listen(&mut client, &json!(1), json!({"toolsListChanged": true}));
     client.request("tools/list", json!({}));
-    client.write("test.md", "Mine.");
+    client.save("test.md", "Mine.");
     assert_eq!(client.heard().0, "tools/list_changed");
     fs::remove_file(client.prompts().join("test.md")).unwrap();
     assert_eq!(client.heard().0, "tools/list_changed");
@@ -471,13 +477,13 @@ fn a_subscription_hears_of_the_file_that_its_uri_means_only() {
     let mut client = Client::new().prompt("a b.md", "A").prompt("a%20b.md", "B");
     listen(&mut client, &json!("one"), json!({"resourceSubscriptions": ["prompt://a%20b"]}));
     call_a_witness(&mut client);
-    client.write("a%20b.md", "Another file.");
+    client.save("a%20b.md", "Another file.");
     witness(&mut client, 1);
-    client.write("a b.md", "The file.");
+    client.save("a b.md", "The file.");
     assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
     fs::remove_file(client.prompts().join("a b.md")).unwrap();
     assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
-    client.write("a%20b.md", "It means this one now.");
+    client.save("a%20b.md", "It means this one now.");
     assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
 }
 
@@ -492,9 +498,9 @@ fn a_folder_that_can_be_read_again_is_watched_again() {
     client = listening(client);
     set(0o755);
     assert_eq!(client.heard_all(3), LISTS);
-    client.write("locked/x.md", "Edited.");
+    client.save("locked/x.md", "Edited.");
     assert_eq!(client.heard_all(2), LISTS[..2]);
-    client.write("locked/y.md", "Y");
+    client.save("locked/y.md", "Y");
     assert_eq!(client.heard_all(3), LISTS);
 }
 
@@ -511,7 +517,7 @@ fn without_a_watch_changes_are_told_all_the_same() {
     client.initialize(LEGACY);
     client.request("prompts/list", json!({}));
     for file in ["b.md", "c.md"] {
-        client.write(file, "New.");
+        client.save(file, "New.");
         while client.heard().0 != "tools/list_changed" {}
     }
     client.hears_no_more();

@@ -101,6 +101,14 @@ impl Client {
         fs::write(path, text).unwrap();
     }
 
+    /// The same in one step, as most editors save: whoever looks sees the old file or the new one.
+    pub(crate) fn save(&self, file: &str, text: impl AsRef<[u8]>) {
+        let (path, draft) = (self.prompts().join(file), self.root().join("draft"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&draft, text).unwrap();
+        fs::rename(draft, path).unwrap();
+    }
+
     /// These arguments instead of `--no-builtin --prompts prompts`.
     pub(crate) fn arguments<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Client {
         self.arguments = Some(arguments.into_iter().map(str::to_owned).collect());

@@ -69,6 +69,11 @@ fn at_most_100_values_are_given_and_all_are_counted() {
     assert_eq!(completion["values"].as_array().unwrap().len(), 100);
     assert_eq!((&completion["total"], &completion["hasMore"]), (&json!(150), &json!(true)));
     assert_eq!(completion["values"][99], "p099");
+    let many: Vec<String> = (0..150).map(|number| format!("c{number}")).collect();
+    client.write("many.md", format!("---\narguments: [{{name: x, choices: [{}]}}]\n---\n{{{{x}}}}", many.join(", ")));
+    let completion =
+        complete(&mut client, json!({"type": "ref/prompt", "name": "many"}), "x", "C")["result"]["completion"].clone();
+    assert_eq!(completion, json!({"values": many[..100], "total": 150, "hasMore": true}));
     let choices: Vec<String> = (0..100).map(|number| format!("c{number}")).collect();
     client
         .write("exact.md", format!("---\narguments: [{{name: x, choices: [{}]}}]\n---\n{{{{x}}}}", choices.join(", ")));

@@ -44,43 +44,57 @@ fn a_response_from_the_client_is_ignored() {
 
 #[test]
 fn an_id_is_echoed_exactly() {
-    let mut client = Client::new();
-    for id in ["0", "\"\"", "\"7\"", "-1", "9007199254740993", "18446744073709551615"] {
-        client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"));
-        let answer = client.read();
-        assert_eq!(answer["id"].to_string(), id);
-        assert_eq!(answer["result"], json!({}));
-    }
+    for_each_state(|client| {
+        for id in ["0", "\"\"", "\"7\"", "-1", "9007199254740993", "18446744073709551615"] {
+            client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"));
+            let answer = client.read();
+            assert_eq!(answer["id"].to_string(), id);
+            assert_eq!(answer["result"], json!({}));
+        }
+    });
 }
 
 #[test]
 fn a_null_or_odd_id_is_an_invalid_request_with_null_id() {
-    let mut client = Client::new();
-    for id in ["null", "1.5", "true", "{}", "[]", "99999999999999999999"] {
-        refused(&mut client, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), -32600, Value::Null);
-    }
+    for_each_state(|client| {
+        for id in ["null", "1.5", "true", "{}", "[]", "99999999999999999999"] {
+            refused(client, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), -32600, Value::Null);
+        }
+    });
 }
 
 #[test]
 fn what_is_no_json_is_a_parse_error_and_the_next_line_is_served() {
-    let mut client = Client::new();
-    for garbage in [&b"{oops"[..], &[0xff, 0xfe], "[".repeat(200).as_bytes(), b"\"\\ud800\"", b"\0"] {
-        client.send([garbage, b"\n"].concat());
-        let answer = client.read();
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32700), &Value::Null));
-        assert_eq!(client.line(PING)["result"], json!({}));
-    }
+    for_each_state(|client| {
+        for garbage in [&b"{oops"[..], &[0xff, 0xfe], "[".repeat(200).as_bytes(), b"\"\\ud800\"", b"\0"] {
+            client.send([garbage, b"\n"].concat());
+            let answer = client.read();
+            assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32700), &Value::Null));
+            assert_eq!(client.line(PING)["result"], json!({}));
+        }
+    });
 }
 
 #[test]
 fn json_that_is_no_request_is_an_invalid_request() {
-    let mut client = Client::new();
-    for line in ["42", "\"x\"", "null", "{}"] {
-        refused(&mut client, line, -32600, Value::Null);
-    }
-    refused(&mut client, r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
-    refused(&mut client, r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
-    refused(&mut client, r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, -32602, 7.into());
+    for_each_state(|client| {
+        for line in ["42", "\"x\"", "null", "{}"] {
+            refused(client, line, -32600, Value::Null);
+        }
+        refused(client, r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
+        refused(client, r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
+        refused(client, r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, -32602, 7.into());
+    });
+}
+
+#[test]
+fn a_request_may_have_no_params() {
+    for_each_state(|client| {
+        for (method, key) in [("tools/list", "tools"), ("prompts/list", "prompts"), ("resources/list", "resources")] {
+            let answer = client.line(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
+            assert_eq!(answer["result"].as_object().unwrap().keys().collect::<Vec<_>>(), [key], "legacy, and no more");
+        }
+    });
 }
 
 #[test]
