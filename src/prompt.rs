@@ -60,6 +60,11 @@ pub enum ExpandError {
         /// Those that there are.
         known: Vec<String>,
     },
+    /// Beside values by name, there is an input that has no place.
+    Lost {
+        /// The input.
+        text: String,
+    },
     /// Every argument has its value, and there is more text.
     Leftover {
         /// The text.
@@ -87,6 +92,11 @@ impl fmt::Display for ExpandError {
                 }
                 write!(f, "; it takes {}", all_of(known))
             }
+            ExpandError::Lost { text } => write!(
+                f,
+                "values are given by name, and it has no place for {} beside them; give all of it by name, or nothing",
+                quoted(text)
+            ),
             ExpandError::Leftover { text, usage } => write!(
                 f,
                 "each of its arguments has a value, and {} belongs to none; write {}, with quotes around a value of \
@@ -215,13 +225,21 @@ impl Prompt {
         arguments::refuse_unknown(self, values)
     }
 
+    /// Refuses an input that [`Prompt::expand_values`] would leave out.
+    ///
+    /// # Errors
+    /// [`ExpandError::Lost`].
+    pub fn refuse_lost(&self, values: &BTreeMap<String, String>, input: &str) -> Result<(), ExpandError> {
+        arguments::refuse_lost(self, values, input)
+    }
+
     /// The same with words as a shell has split them: each is one, whatever it holds.
     ///
     /// # Errors
     /// See [`ExpandError`].
     pub fn expand_words(&self, words: &[String]) -> Result<String, ExpandError> {
         let input = words.join(" ");
-        match arguments::from_words(&self.arguments, words) {
+        match arguments::from_words(self, words) {
             Some(values) => self.expand_values(&values, &input),
             None => self.expand(&input),
         }

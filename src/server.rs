@@ -160,25 +160,29 @@ impl Server {
             ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
                 page::only_page(&params)?;
+                self.news.will_serve_tools();
                 let listed = tools::list(self.tools, library);
                 self.news.tools_listed(&listed);
                 era.result(&listed, Some(FRESH))
             }
             ("tools/call", _) => era.result(&tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
-                self.news.before_a_list();
+                self.news.will_serve();
                 era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
             }
             ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
             ("resources/list", _) => {
-                self.news.before_a_list();
+                self.news.will_serve();
                 era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
                 page::only_page(&params)?;
                 era.result(&resources::templates(), Some(FRESH))
             }
-            ("resources/read", _) => era.result(&resources::read(library, era, &params)?, Some(FRESH)),
+            ("resources/read", _) => {
+                self.news.will_serve();
+                era.result(&resources::read(library, era, &params)?, Some(FRESH))
+            }
             ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, &params)?, None),
             ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(&params)?, None),
             ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, &params).map(Reply::Open),

@@ -14,7 +14,9 @@ pub(super) struct Places {
     pub(super) folders: BTreeSet<PathBuf>,
     /// Other folders, of which only these entries matter.
     points: BTreeMap<PathBuf, BTreeSet<OsString>>,
-    /// Those of them that hold what links lead to.
+    /// Files that can be written to under a name of which a folder of ours tells nothing: hard links.
+    files: BTreeSet<PathBuf>,
+    /// Those of `points` that hold what links lead to.
     targets: BTreeSet<PathBuf>,
 }
 
@@ -25,6 +27,7 @@ impl Places {
             places.add_way(&dir.path);
             let scan = dir.scan();
             places.folders.extend(scan.folders.iter().filter_map(|folder| fs::canonicalize(folder).ok()));
+            places.files.extend(scan.files.into_values().filter(|file| has_other_names(file)));
             for link in scan.links {
                 places.add_target(&link);
                 places.targets.extend(fs::canonicalize(&link).ok().and_then(|file| file.parent().map(Path::to_owned)));
@@ -33,9 +36,10 @@ impl Places {
         places
     }
 
-    /// Every folder that news is wanted of.
+    /// Every folder, and every file, that news is wanted of.
     pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        self.folders.iter().chain(self.points.keys().filter(|point| !self.folders.contains(*point)))
+        let points = self.points.keys().filter(|point| !self.folders.contains(*point));
+        self.folders.iter().chain(points).chain(&self.files)
     }
 
     /// Every folder that holds a file of the library.
@@ -71,6 +75,19 @@ impl Places {
         if let (Some(folder), Ok(target)) = (link.parent(), fs::read_link(link)) {
             self.add_way(&folder.join(target));
         }
+    }
+}
+
+fn has_other_names(file: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(file).is_ok_and(|file| file.nlink() > 1)
+    }
+    #[cfg(not(unix))]
+    {
+        _ = file; // std does not say
+        false
     }
 }
 

@@ -22,8 +22,10 @@ struct Fingerprint {
 /// What has changed between two moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// It has only now been looked at for the first time; what came and went before is not known.
+    /// It has been looked at for the first time.
     pub begun: bool,
+    /// Something was served that may have been there between two looks only, so that anything may be another thing now.
+    pub unsure: bool,
     /// A name has come or gone, or a file of the user's hides a built-in prompt, or no longer does.
     pub names: bool,
     /// The list of prompts shows something else: a name, a title, a description, an argument.
@@ -43,6 +45,7 @@ impl Changes {
     /// These changes and later ones.
     pub(super) fn add(&mut self, later: Changes) {
         self.begun |= later.begun;
+        self.unsure |= later.unsure;
         self.names |= later.names;
         self.listing |= later.listing;
         self.listed_contents |= later.listed_contents;
@@ -84,12 +87,6 @@ impl Snapshot {
             }
         }
         changes
-    }
-
-    /// As if everything had changed.
-    pub(super) fn all_changed(&self) -> Changes {
-        let contents = self.0.keys().cloned().collect();
-        Changes { begun: false, names: true, listing: true, listed_contents: true, contents }
     }
 }
 

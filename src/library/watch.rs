@@ -59,6 +59,39 @@ struct State {
     is_ready: bool,
     /// What has not been taken yet.
     changes: Changes,
+    /// Whether news is received.
+    is_listening: bool,
+    /// How much news there was.
+    news: u64,
+    /// How much of it has been looked at.
+    looked_at: u64,
+    /// Whether something was served that a later look may not have seen: it was there between two looks.
+    served_unseen: bool,
+    /// Whether that was before we listened.
+    served_unheard: bool,
+}
+
+impl State {
+    /// What is served now may be gone before we look.
+    fn serve(&mut self) {
+        if !self.is_ready || self.news != self.looked_at {
+            self.served_unseen = true;
+            self.served_unheard |= !self.is_listening;
+        }
+    }
+
+    /// The first look is over.
+    fn begin(&mut self) -> Changes {
+        self.is_ready = true;
+        let served = std::mem::take(&mut self.served_unseen);
+        Changes { begun: true, unsure: served && (self.served_unheard || self.news > 0), ..Changes::default() }
+    }
+
+    /// A later look, which began when there was this much news, is over.
+    fn look(&mut self, news: u64, seen: Changes) -> Changes {
+        self.looked_at = news;
+        Changes { unsure: std::mem::take(&mut self.served_unseen), ..seen }
+    }
 }
 
 impl Shared {
@@ -67,9 +100,10 @@ impl Shared {
     }
 
     fn tell(&self, changes: Changes, hooks: &Hooks) {
-        self.lock().changes.add(changes);
-        self.become_ready();
-        (hooks.wake)();
+        if !changes.is_empty() {
+            self.lock().changes.add(changes);
+            (hooks.wake)();
+        }
     }
 
     fn become_ready(&self) {
@@ -80,9 +114,12 @@ impl Shared {
 
 impl Watch {
     /// Begins to watch, in a thread. The hook `wake` is called once when the watch is ready, and after each burst of
-    /// changes.
-    pub fn start(library: Library, hooks: Hooks) -> Watch {
+    /// changes. `has_served`: somebody who will be told of changes has been served before.
+    pub fn start(library: Library, hooks: Hooks, has_served: bool) -> Watch {
         let shared = Arc::new(Shared::default());
+        if has_served {
+            shared.lock().serve();
+        }
         let (of_thread, warn) = (Arc::clone(&shared), hooks.warn);
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
             let _ready = ReadyAtTheEnd(&of_thread, &hooks);
@@ -93,6 +130,11 @@ impl Watch {
             shared.become_ready();
         }
         Watch(shared)
+    }
+
+    /// To be called before something is read that a client compares with what it is told.
+    pub fn will_serve(&self) {
+        self.0.lock().serve();
     }
 
     /// Waits, but not longer than this, until every change from now on will be told; whether that is so.
@@ -122,28 +164,29 @@ impl Drop for ReadyAtTheEnd<'_> {
     }
 }
 
-fn run(library: &Library, shared: &Shared, hooks: &Hooks) {
-    let (sender, news) = sync_channel(1);
-    let mut observer = Observer::new(library, sender, hooks.warn);
+fn run(library: &Library, shared: &Arc<Shared>, hooks: &Hooks) {
+    let (sender, burst) = sync_channel(1);
+    let mut observer = Observer::new(library, shared, sender, hooks.warn);
+    shared.lock().is_listening = true;
     let mut before = Snapshot::of(library);
-    // What has happened during the first look may be in it or not; who was told nothing would take it for unchanged.
-    let unsure = if news.try_recv().is_ok() { before.all_changed() } else { Changes::default() };
-    shared.tell(Changes { begun: true, ..unsure }, hooks);
+    let begun = shared.lock().begin();
+    shared.ready.notify_all();
+    shared.tell(begun, hooks);
     loop {
-        observer.wait_for_a_burst(library, &news);
+        observer.wait_for_a_burst(library, &burst);
         observer.renew(library);
+        let news = shared.lock().news;
         let now = Snapshot::of(library);
-        let changes = before.changes(&now);
+        let changes = shared.lock().look(news, before.changes(&now));
         before = now;
-        if !changes.is_empty() {
-            shared.tell(changes, hooks);
-        }
+        shared.tell(changes, hooks);
     }
 }
 
 /// Where news comes from.
 struct Observer {
     kind: Kind,
+    shared: Arc<Shared>,
     sender: SyncSender<()>,
     warn: fn(&str),
 }
@@ -153,8 +196,8 @@ enum Kind {
     Watcher {
         /// Gives it as long as it lives.
         _watcher: RecommendedWatcher,
-        /// Whether other folders may have to be watched: a file or a folder has come or gone, or a folder could not
-        /// be watched.
+        places: Arc<Places>,
+        /// Whether what is watched under a path may be something else now, or could not be watched.
         is_outdated: Arc<AtomicBool>,
     },
     /// We look ourselves; this is what we saw last.
@@ -162,35 +205,39 @@ enum Kind {
 }
 
 impl Observer {
-    fn new(library: &Library, sender: SyncSender<()>, warn: fn(&str)) -> Observer {
-        let mut observer = Observer { kind: Kind::Poll(0), sender, warn };
+    fn new(library: &Library, shared: &Arc<Shared>, sender: SyncSender<()>, warn: fn(&str)) -> Observer {
+        let mut observer = Observer { kind: Kind::Poll(0), shared: Arc::clone(shared), sender, warn };
         observer.kind = observer.watcher_or_poll(library);
         observer
     }
 
     /// Waits for the end of a burst.
-    fn wait_for_a_burst(&mut self, library: &Library, news: &Receiver<()>) {
+    fn wait_for_a_burst(&mut self, library: &Library, burst: &Receiver<()>) {
         match &mut self.kind {
             Kind::Watcher { .. } => {
-                _ = news.recv(); // it cannot fail: we hold a sender
+                _ = burst.recv(); // it cannot fail: we hold a sender
                 let end = Instant::now() + LONGEST_BURST;
-                while Instant::now() < end && news.recv_timeout(QUIET).is_ok() {}
+                while Instant::now() < end && burst.recv_timeout(QUIET).is_ok() {}
             }
-            Kind::Poll(seen) => loop {
-                std::thread::sleep(POLL);
-                let now = library.stamp();
-                if now != Some(*seen) {
-                    *seen = now.unwrap_or_default();
-                    return;
+            Kind::Poll(seen) => {
+                // Nobody says when there was news, so there may have been some at any time.
+                self.shared.lock().news += 1;
+                loop {
+                    std::thread::sleep(POLL);
+                    let now = library.stamp();
+                    if now != Some(*seen) {
+                        *seen = now.unwrap_or_default();
+                        return;
+                    }
                 }
-            },
+            }
         }
     }
 
-    /// Watches other folders, if there may be others.
+    /// Watches other places, if there are others, or others may be there under the same paths.
     fn renew(&mut self, library: &Library) {
-        if let Kind::Watcher { is_outdated, .. } = &self.kind
-            && is_outdated.load(Ordering::Acquire)
+        if let Kind::Watcher { is_outdated, places, .. } = &self.kind
+            && (is_outdated.load(Ordering::Acquire) || **places != Places::of(&library.dirs))
         {
             self.kind = self.watcher_or_poll(library);
         }
@@ -214,7 +261,7 @@ impl Observer {
             let watcher = self.watcher_of(&places, &is_outdated)?;
             let now = Places::of(&library.dirs);
             if now == *places {
-                return Ok(Kind::Watcher { _watcher: watcher, is_outdated });
+                return Ok(Kind::Watcher { _watcher: watcher, places, is_outdated });
             }
             places = Arc::new(now);
         }
@@ -225,12 +272,14 @@ impl Observer {
         if let Some(folder) = places.sources().find(|folder| is_remote(folder)) {
             return Err(format!("{} is on a network file system", folder.display()));
         }
-        let (of_handler, sender, outdated) = (Arc::clone(places), self.sender.clone(), Arc::clone(is_outdated));
+        let (of_handler, outdated) = (Arc::clone(places), Arc::clone(is_outdated));
+        let (sender, shared) = (self.sender.clone(), Arc::clone(&self.shared));
         let handler = move |news: notify::Result<Event>| {
             // An error is news too: something was lost.
             let (matters, moves) = news.map_or((true, true), |news| (matters(&news, &of_handler), moves(&news)));
             if matters {
                 outdated.fetch_or(moves, Ordering::Release);
+                shared.lock().news += 1;
                 _ = sender.try_send(()); // one is enough
             }
         };
@@ -304,10 +353,47 @@ fn is_remote(_: &Path) -> bool {
     false
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_is_served_while_there_is_news_makes_the_next_look_unsure_and_no_other() {
+        let nothing = Changes::default;
+        let mut state = State { is_listening: true, ..State::default() };
+        state.begin();
+        state.serve();
+        assert!(!state.look(state.news, nothing()).unsure, "nothing has happened");
+        state.news += 1;
+        state.serve();
+        assert!(state.look(state.news, nothing()).unsure);
+        state.serve();
+        state.news += 1;
+        assert!(!state.look(state.news, nothing()).unsure, "it was served before");
+        state.news += 2;
+        let seen = state.news - 1; // the last came during the look
+        assert!(!state.look(seen, nothing()).unsure);
+        state.serve();
+        assert!(state.look(state.news, nothing()).unsure);
+    }
+
+    #[test]
+    fn what_is_served_before_the_first_look_is_over_makes_it_unsure_only_if_there_was_news_or_nobody_listened() {
+        for (served, is_listening, news, unsure) in
+            [(false, true, 5, false), (true, true, 0, false), (true, true, 1, true), (true, false, 0, true)]
+        {
+            let mut state = State { is_listening, ..State::default() };
+            if served {
+                state.serve();
+            }
+            state.is_listening = true;
+            state.news = news;
+            let begun = state.begin();
+            assert_eq!((begun.begun, begun.unsure), (true, unsure), "{served} {is_listening} {news}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_network_file_system_is_remote_and_a_local_one_is_not() {
         assert!(is_remote_type(0x6969) && is_remote_type(0xfe53_4d42));

@@ -88,6 +88,27 @@ pub(super) fn refuse_unknown(prompt: &Prompt, values: &BTreeMap<String, String>)
     Err(ExpandError::Unknown { name: name.clone(), closest, known })
 }
 
+/// # Errors
+/// Beside values by name, the input has no place in the body, and it says more than they do: a caller that passes on
+/// the whole text, and by name the parts of it, loses nothing.
+pub(super) fn refuse_lost(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str) -> Result<(), ExpandError> {
+    let is_part = |value: &String| {
+        let is_whole_word = |(at, _): (usize, &str)| {
+            let end = at + value.len();
+            let joins = |before: Option<char>, after: Option<char>| {
+                before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric)
+            };
+            !joins(input[..at].chars().next_back(), value.chars().next())
+                && !joins(value.chars().next_back(), input[end..].chars().next())
+        };
+        !value.is_empty() && input.match_indices(value.as_str()).any(is_whole_word)
+    };
+    if input.trim().is_empty() || values.is_empty() || prompt.takes_input() || values.values().all(is_part) {
+        return Ok(());
+    }
+    Err(ExpandError::Lost { text: input.to_owned() })
+}
+
 /// Defaults for what is not given.
 fn fill<'v>(prompt: &'v Prompt, given: Vec<Option<Cow<'v, str>>>, input: &'v str) -> Result<Values<'v>, ExpandError> {
     let mut missing = Vec::new();
@@ -107,27 +128,43 @@ fn fill<'v>(prompt: &'v Prompt, given: Vec<Option<Cow<'v, str>>>, input: &'v str
     }
 }
 
-/// What a shell has split into words already, by name: pairs, then words by position. `None` where the input, all
-/// words joined, is divided as well: for a single argument, and for words that no argument is left for.
-pub(super) fn from_words(arguments: &[Argument], words: &[String]) -> Option<BTreeMap<String, String>> {
-    let mut values = BTreeMap::new();
-    let mut rest = Vec::new();
+/// What a shell has split into words already, by name, as [`divide`] would: each word is one, whatever it holds. `None`
+/// where the input, all words joined, is to be divided: for a single argument without a pair, and for words that have
+/// no place.
+pub(super) fn from_words(prompt: &Prompt, words: &[String]) -> Option<BTreeMap<String, String>> {
+    let arguments = &prompt.arguments;
+    let mut values: BTreeMap<String, String> = BTreeMap::new();
+    // Each word that is in no pair, and the argument of the pair before it.
+    let mut rest: Vec<(Option<&Argument>, &str)> = Vec::new();
+    let mut pair_before = None;
     for word in words {
         match pair_at(arguments, word).filter(|(argument, _)| !values.contains_key(&argument.name)) {
-            Some((argument, length)) => _ = values.insert(argument.name.clone(), word[length..].to_owned()),
-            None => rest.push(word.as_str()),
+            Some((argument, length)) if arguments.len() > 1 || rest.is_empty() => {
+                values.insert(argument.name.clone(), word[length..].to_owned());
+                pair_before = Some(argument);
+            }
+            _ => rest.push((pair_before, word)),
         }
     }
     let open: Vec<&Argument> = arguments.iter().filter(|argument| !values.contains_key(&argument.name)).collect();
-    if arguments.len() < 2 || (open.is_empty() && !rest.is_empty()) {
+    let Some((last, first)) = open.split_last() else {
+        for (pair, word) in rest.iter().filter(|_| !prompt.takes_input()) {
+            let value = values.get_mut(&(*pair)?.name)?;
+            value.push(' ');
+            value.push_str(word);
+        }
+        return (!arguments.is_empty()).then_some(values);
+    };
+    if arguments.len() == 1 {
         return None;
     }
-    let last = open.len().saturating_sub(1);
-    for (argument, word) in open[..last].iter().zip(&rest) {
-        values.insert(argument.name.clone(), (*word).to_owned());
+    let mut rest = rest.into_iter().map(|(_, word)| word);
+    for (argument, word) in first.iter().zip(&mut rest) {
+        values.insert(argument.name.clone(), word.to_owned());
     }
-    if let (Some(argument), Some(words)) = (open.last(), rest.get(last..).filter(|words| !words.is_empty())) {
-        values.insert(argument.name.clone(), words.join(" "));
+    let rest: Vec<&str> = rest.collect();
+    if !rest.is_empty() {
+        values.insert(last.name.clone(), rest.join(" "));
     }
     Some(values)
 }
@@ -179,7 +216,7 @@ fn extend_pairs<'v>(pairs: &[Pair], input: &'v str, given: &mut [Option<Cow<'v, 
             continue;
         }
         match index.checked_sub(1).map(|before| &pairs[before]) {
-            Some(pair) => given[pair.argument] = Some(Cow::Borrowed(input[pair.value..gap.end].trim_end())),
+            Some(pair) => given[pair.argument] = Some(Cow::Borrowed(input[pair.value..gap.end].trim())),
             None => leftover = Some(text),
         }
     }
@@ -191,24 +228,39 @@ fn by_position<'v>(pairs: &[Pair], input: &'v str, first: &[usize], last: usize,
     let mut first = first.iter();
     let mut rest: Option<Cow<'v, str>> = None;
     for Range { start, end } in gaps(pairs, input) {
-        // The whole input is taken as it stands, and so is its end; the spaces beside a pair belong to the pair.
+        // The whole input is taken as it stands, and so is its end; the spaces before a pair belong to the pair.
         let text = if end < input.len() { input[start..end].trim_end() } else { &input[start..] };
-        let mut text = if start > 0 { text.trim_start() } else { text };
+        let mut text = if start > 0 { after_space(text) } else { text };
         while !text.trim().is_empty() && rest.is_none() {
             let Some(&argument) = first.next() else { break };
-            text = text.trim_start();
-            let (word, after) = text.split_at(word_end(text, 0, &mut Quotes::default()));
+            let (word, after) = {
+                let text = text.trim_start();
+                text.split_at(word_end(text, 0, &mut Quotes::default()))
+            };
             given[argument] = Some(unquoted(word));
-            text = after.trim_start();
+            text = after_space(after);
         }
         if !text.trim().is_empty() {
             rest = Some(match rest {
-                Some(before) => Cow::Owned(format!("{before} {text}")),
+                // In place of the pair: the line ends that followed it, or one space.
+                Some(before) => {
+                    let gap = &input[start..end];
+                    let space = &gap[..gap.len() - gap.trim_start().len()];
+                    let between = space.rfind('\n').map_or(" ", |newline| &space[..=newline]);
+                    Cow::Owned(format!("{before}{between}{text}"))
+                }
                 None => Cow::Borrowed(text),
             });
         }
     }
     given[last] = rest;
+}
+
+/// A text without the spaces and blank lines that it begins with. Its first line keeps its indentation.
+fn after_space(text: &str) -> &str {
+    let trimmed = text.trim_start();
+    let space = &text[..text.len() - trimmed.len()];
+    space.rfind('\n').map_or(trimmed, |newline| &text[newline + 1..])
 }
 
 /// The pairs of an input, the first for each argument.
@@ -421,6 +473,30 @@ mod tests {
     }
 
     #[test]
+    fn line_ends_and_indentation_around_a_pair_or_a_word_stay() {
+        check("a b", "fix this a=high\n\n- item 1\n- item 2", "[high][fix this\n\n- item 1\n- item 2]");
+        check("a b", "fix it a=x\n\n    indented code\n", "[x][fix it\n\n    indented code\n]");
+        check("a b", "a=x\n\n    indented code\n  more", "[x][    indented code\n  more]");
+        check("a b", "main.rs\n    indented code", "[main.rs][    indented code]");
+        check("a b", "one  a=x  two", "[x][one two]");
+        check("a b", "a= x b=y", "[x][y]");
+    }
+
+    #[test]
+    fn an_input_beside_values_is_refused_where_it_would_be_lost() {
+        let lost = |values: &[(&str, &str)], input: &str| {
+            let values = values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            prompt("a b").refuse_lost(&values, input).is_err()
+        };
+        assert!(lost(&[("b", "x")], "some input text"));
+        assert!(lost(&[("a", "Rust"), ("b", "speed")], "Rust or Go"));
+        assert!(!lost(&[("a", "Rust or Go")], "Rust or Go"));
+        assert!(!lost(&[("a", "Rust or Go"), ("b", "speed")], "\"Rust or Go\" speed"));
+        assert!(!lost(&[("b", "x")], " \n"));
+        assert!(!lost(&[], "anything"));
+    }
+
+    #[test]
     fn text_that_only_looks_like_a_pair_is_text() {
         check("a b", "x=1 y=2 z", "[x=1][y=2 z]");
         check("a b", "A=1 foo(b=2)", "[A=1][foo(b=2)]");
@@ -481,6 +557,9 @@ mod tests {
         assert_eq!(expand("a b", &["b=x y", "a=1", "z"]), "[1 z][x y]");
         assert_eq!(expand("a b=x", &["one"]), "[one][x]");
         assert_eq!(expand("a", &["\"one", "two\""]), "[\"one two\"]");
+        assert_eq!(expand("a", &["a='one'", "a=two"]), "['one' a=two]");
+        assert_eq!(expand("a", &["one", "a=two"]), "[one a=two]");
+        assert_eq!(expand("a b", &["a=x b=9", "b=1", "extra"]), "[x b=9][1 extra]");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::suggestion::closest;
 use crate::wording::quoted;
 use entries::{Entries, Entry, Item};
 use gray_matter::Pod;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 pub use yaml::MAX_WEIGHT;
 
 /// The longest frontmatter, in bytes.
@@ -291,6 +291,8 @@ impl Reader<'_> {
         let position = map.position(key);
         let text = match map.values.remove(key)? {
             Pod::Null => return None,
+            // A default in quotes is as it stands.
+            Pod::String(text) if key == "default" && entry.is_some_and(Entry::is_quoted) => text,
             Pod::String(text) => text.trim().to_owned(),
             scalar @ (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_)) => match entry.and_then(Entry::scalar) {
                 // Not an alias, and not inside a flow map of several lines.
@@ -390,9 +392,7 @@ impl Reader<'_> {
         let values = match map.values.remove(key) {
             None | Some(Pod::Null) => return Vec::new(),
             Some(Pod::Array(values)) => values,
-            Some(Pod::String(text)) if entry.is_some_and(|entry| entry.raw.starts_with(['"', '\''])) => {
-                vec![Pod::String(text)]
-            }
+            Some(Pod::String(text)) if entry.is_some_and(Entry::is_quoted) => vec![Pod::String(text)],
             Some(Pod::String(text)) => self.texts_between_commas(key, &text, position),
             Some(scalar) => vec![scalar],
         };
@@ -403,10 +403,13 @@ impl Reader<'_> {
             let item = items.get(index).filter(|_| aligned);
             let position = item.map(|item| item.position).or(position);
             match (value, item) {
-                (Pod::Null, _) => {}
-                (Pod::String(text), _) => texts.push(text.trim().to_owned()),
-                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), Some(item)) => {
+                (Pod::String(text), _) => texts.push(text.clone()),
+                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Null, Some(item)) => {
                     texts.push(item.scalar().to_owned());
+                }
+                (Pod::Null, None) => {
+                    let message = format!("part {} of {} is nothing to YAML, and is left out", index + 1, quoted(key));
+                    self.warn(position, message, "put it in quotes if it is text, or drop it");
                 }
                 (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), None) => {
                     texts.extend(self.scalar_of_a_flow_list(key, value, entry, position));
@@ -417,7 +420,8 @@ impl Reader<'_> {
                 }
             }
         }
-        texts.retain(|text| !text.is_empty());
+        let mut known = HashSet::new();
+        texts.retain(|text| !text.is_empty() && known.insert(text.clone()));
         texts
     }
 

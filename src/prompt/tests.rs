@@ -656,6 +656,13 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(lists("choices: fast"), ok(&["fast"]));
     assert_eq!(lists("choices: \"long, and wide\""), ok(&["long, and wide"]));
     assert_eq!(lists("choices:"), ok(&[]));
+    assert_eq!(lists("choices: [a, b, a, \" c \"]"), ok(&["a", "b", " c "]));
+    assert_eq!(lists("choices:\n      - null\n      - a"), ok(&["null", "a"]));
+    let (choices, warnings) = lists("choices: [a, null]");
+    assert_eq!(choices, ["a"]);
+    assert!(warnings[0].contains("part 2 of `choices` is nothing to YAML, and is left out"), "{warnings:?}");
+    let default = parse("---\narguments:\n  - name: x\n    default: \" x \"\n---\n[{{x}}]");
+    assert_eq!(default.expand("").unwrap(), "[ x ]");
     let (choices, warnings) = lists("choices: fast, slow");
     assert_eq!(choices, ["fast", "slow"]);
     assert_eq!(

@@ -32,7 +32,7 @@ pub(super) fn complete(library: &Library, params: &Map<String, Value>) -> Result
                 library.index().entries.into_iter().map(|entry| entry.name).collect()
             }
             resources::TEMPLATE => Vec::new(),
-            uri if !resources::names(uri).is_empty() => Vec::new(), // it has no variables left
+            uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // it has no variables
             uri => {
                 let message = format!("no resource template {}; the one is {}", quoted(uri), resources::TEMPLATE);
                 return Err(Error::invalid_params(message));

@@ -1,7 +1,7 @@
 //! Changes of the library, on their way from the watch to those who want to hear of them.
 //!
-//! A client compares what it is told with what it was given, so a list is given out once the watch is ready; or, if that
-//! takes too long, at once, and the client is told that it may have changed as soon as that can be said.
+//! A client compares what it is told with what it was given. So a list waits, a little, for the watch to be ready; and the
+//! watch is told of whatever is given out, so that it can say that something may have changed where it did not see it.
 
 use super::subscriptions::{Contents, Lists, Subscriptions};
 use super::tools::{self, ServerTool};
@@ -24,13 +24,13 @@ pub(super) struct News {
     subscriptions: Subscriptions,
     /// What the descriptions of the tools said when somebody who hears of changes last asked, or was told.
     described: Option<Vec<String>>,
-    /// Whether something was given out before the watch was ready.
-    is_unsure: bool,
+    /// Whether something was given out before there was a watch, since the last `initialize`.
+    has_served: bool,
 }
 
 impl News {
     pub(super) fn new(hooks: Option<Hooks>) -> News {
-        News { hooks, watch: None, subscriptions: Subscriptions::default(), described: None, is_unsure: false }
+        News { hooks, watch: None, subscriptions: Subscriptions::default(), described: None, has_served: false }
     }
 
     /// Whether there may be news: the hooks may have been called, or be called from now on.
@@ -41,6 +41,7 @@ impl News {
     /// A legacy conversation begins, perhaps again.
     pub(super) fn initialize(&mut self) {
         self.subscriptions.initialize();
+        self.has_served = false;
     }
 
     /// `notifications/initialized`: from now on the client is told of all lists.
@@ -61,7 +62,7 @@ impl News {
     pub(super) fn subscribe(&mut self, library: &Library, params: &Map<String, Value>) -> Result<Empty, Error> {
         self.subscriptions.subscribe(library, params)?;
         self.watch(library);
-        self.wait_for_the_watch();
+        self.will_serve();
         Ok(Empty {})
     }
 
@@ -90,14 +91,27 @@ impl News {
         Ok(if self.is_ready() { self.subscriptions.acknowledge(Some(id)).pop() } else { None })
     }
 
-    /// A list of prompts or resources is about to be made.
-    pub(super) fn before_a_list(&mut self) {
-        self.wait_for_the_watch();
+    /// Prompts or resources are about to be listed or read, for a client that may keep them.
+    pub(super) fn will_serve(&mut self) {
+        match &self.watch {
+            Some(watch) => {
+                watch.wait_until_ready(PATIENCE);
+                watch.will_serve();
+            }
+            None => self.has_served = true,
+        }
+    }
+
+    /// The tools are about to be listed. They do not wait: what they say is compared here.
+    pub(super) fn will_serve_tools(&mut self) {
+        if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_ready()) {
+            watch.will_serve();
+        }
     }
 
     /// The tools were listed.
     pub(super) fn tools_listed(&mut self, listed: &ListToolsResult) {
-        if self.described.is_none() && self.subscriptions.are_any() {
+        if self.described.is_none() {
             self.described = Some(listed.tools.iter().map(|tool| tool.description.clone()).collect());
         }
     }
@@ -106,18 +120,17 @@ impl News {
     pub(super) fn library_changed(&mut self, tools: &[ServerTool], library: &Library) -> Vec<Notification> {
         let mut notifications = if self.is_ready() { self.subscriptions.acknowledge(None) } else { Vec::new() };
         let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return notifications };
-        let is_unsure = changes.begun && std::mem::take(&mut self.is_unsure);
         let mut lists = Lists {
-            tools: false,
-            prompts: changes.listing || is_unsure,
-            resources: changes.listed_contents || is_unsure,
+            tools: changes.unsure && self.described.is_some(),
+            prompts: changes.listing || changes.unsure,
+            resources: changes.listed_contents || changes.unsure,
         };
         if changes.names || (changes.begun && self.described.is_some()) {
             let now = Some(tools::descriptions(tools, library));
-            lists.tools = self.described != now;
+            lists.tools |= self.described != now;
             self.described = now;
         }
-        let contents = if is_unsure { Contents::Any } else { Contents::Of(&changes.contents) };
+        let contents = if changes.unsure { Contents::Any } else { Contents::Of(&changes.contents) };
         notifications.extend(self.subscriptions.tell(library, lists, contents));
         notifications
     }
@@ -125,18 +138,12 @@ impl News {
     /// Sees to it that changes will be told.
     fn watch(&mut self, library: &Library) {
         if let Some(hooks) = self.hooks.take() {
-            self.watch = Some(Watch::start(library.clone(), hooks));
+            self.watch = Some(Watch::start(library.clone(), hooks, self.has_served));
         }
     }
 
     /// Whether every change from now on will be told; also, where nobody wants to hear of any, or nobody can.
     fn is_ready(&self) -> bool {
         self.watch.as_ref().is_none_or(Watch::is_ready)
-    }
-
-    fn wait_for_the_watch(&mut self) {
-        if let Some(watch) = &self.watch {
-            self.is_unsure |= !watch.wait_until_ready(PATIENCE);
-        }
     }
 }

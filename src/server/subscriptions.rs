@@ -75,11 +75,6 @@ impl Subscriptions {
         self.is_initialized = true;
     }
 
-    /// Whether anybody is to hear of changes.
-    pub(super) fn are_any(&self) -> bool {
-        self.is_initialized || !self.listens.is_empty()
-    }
-
     /// `resources/subscribe`.
     ///
     /// # Errors

@@ -504,6 +504,67 @@ fn a_folder_that_can_be_read_again_is_watched_again() {
     assert_eq!(client.heard_all(3), LISTS);
 }
 
+#[test]
+fn a_folder_that_comes_during_the_first_look_is_watched() {
+    let mut client = Client::new();
+    for number in 0..2000 {
+        client.write(&format!("p{number}.md"), "P"); // the first look takes a while
+    }
+    client.initialize(LEGACY);
+    client.request("tools/list", json!({}));
+    fs::create_dir(client.prompts().join("new")).unwrap();
+    client.request("prompts/list", json!({}));
+    client.save("new/x.md", "X");
+    while client.heard().0 != "tools/list_changed" {}
+    client.request("resources/subscribe", json!({"uri": "prompt://new/x"}));
+    client.save("new/x.md", "Edited.");
+    while client.heard().0 != "resources/updated" {}
+    client.hears_no_more();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_changed_under_another_name_of_it_is_told() {
+    let mut client = Client::new().prompt("a.md", "A");
+    let other = client.root().join("other.md");
+    fs::hard_link(client.prompts().join("a.md"), &other).unwrap();
+    client = listening(client);
+    fs::write(&other, "Edited.").unwrap();
+    while client.heard().0 != "prompts/list_changed" {}
+    client.hears_no_more(); // it is written in two steps
+}
+
+#[test]
+fn a_change_between_a_list_and_a_late_end_of_the_handshake_is_told() {
+    let mut client = Client::new().prompt("a.md", "A");
+    client.shake_hands(LEGACY);
+    client.request("prompts/list", json!({}));
+    client.request("tools/list", json!({}));
+    client.save("b.md", "B");
+    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    assert_eq!(client.heard_all(3), LISTS);
+}
+
+#[test]
+fn news_of_what_is_no_prompt_is_never_told_not_even_during_the_first_look() {
+    let mut client = Client::new();
+    for number in 0..1000 {
+        client.write(&format!("p{number}.md"), "P");
+    }
+    client.write("witness.md", "---\ndescription: Witness\n---\n");
+    let params =
+        modern(json!({"notifications": {"promptsListChanged": true, "resourceSubscriptions": ["prompt://witness"]}}));
+    client.send(format!(
+        "{}\n",
+        json!({"jsonrpc": "2.0", "id": "witness", "method": "subscriptions/listen", "params": params})
+    ));
+    for round in 0..20 {
+        client.write("log.txt", format!("{round}"));
+    }
+    assert_eq!(client.heard().0, "subscriptions/acknowledged");
+    witness(&mut client, 1);
+}
+
 /// Where the system has no watch left, the files are looked at again and again, and a person is told so once.
 #[cfg(target_os = "linux")]
 #[test]

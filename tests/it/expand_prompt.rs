@@ -348,8 +348,7 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
     let mut expand = |command: &str, input: &str, arguments: Value| {
         client.call("expand_prompt", json!({"command": command, "input": input, "arguments": arguments}))
     };
-    expand("compare", "ignored=1", json!({"options": " \"a\" b=1\n", "criteria": "x"}))
-        .text("Compare  \"a\" b=1\n by x.");
+    expand("compare", "", json!({"options": " \"a\" b=1\n", "criteria": "x"})).text("Compare  \"a\" b=1\n by x.");
     expand("compare", "", json!({"options": 5, "criteria": false})).text("Compare 5 by false.");
     expand("compare", "", json!({"options": -1.5, "criteria": null})).text("Compare -1.5 by cost.");
     expand("compare", "", json!({"options": "", "criteria": ""})).text("Compare  by cost.");
@@ -357,6 +356,10 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
         expand("compare", "a criteria=b", none).text("Compare a by b.");
     }
     expand("p", "one", json!({"input": "two"})).text("[two]");
+    // The whole text, and by name the parts of it.
+    expand("compare", "\"Rust or Go\" speed", json!({"options": "Rust or Go", "criteria": "speed"}))
+        .text("Compare Rust or Go by speed.");
+    expand("compare", "Rust or Go", json!({"options": "Rust or Go"})).text("Compare Rust or Go by cost.");
 }
 
 #[test]
@@ -402,6 +405,17 @@ fn arguments_that_are_no_strings_or_unknown_are_tool_errors_in_both_eras() {
             assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(want)));
         }
     }
+}
+
+#[test]
+fn an_input_that_arguments_would_leave_out_is_a_tool_error() {
+    let mut client = Client::new().prompt("compare.md", COMPARE);
+    let call = json!({"command": "compare", "input": "and by safety", "arguments": {"options": "Rust or Go"}});
+    assert_eq!(
+        client.call("expand_prompt", call).error(),
+        "`compare` cannot be expanded: values are given by name, and it has no place for `and by safety` beside them; give \
+         all of it by name, or nothing. Call expand_prompt again: with an empty `input`, or without `arguments`."
+    );
 }
 
 #[test]

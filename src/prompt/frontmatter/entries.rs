@@ -227,6 +227,11 @@ impl<'h> Entry<'h> {
         self.block.lines().skip(1).all(is_blank_or_comment)
     }
 
+    /// Whether the value begins with a quote.
+    pub(super) fn is_quoted(&self) -> bool {
+        self.raw.starts_with(['"', '\''])
+    }
+
     /// Where the key stands.
     pub(super) fn key_position(&self) -> Position {
         Position { line: self.line, column: self.indent + 1 }

@@ -88,10 +88,14 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expanded = prompt.refuse_unknown(&values).and_then(|()| prompt.expand_values(&values, &input));
+    let expanded = prompt
+        .refuse_unknown(&values)
+        .and_then(|()| prompt.expand_values(&values, &input))
+        .and_then(|text| prompt.refuse_lost(&values, &input).map(|()| text));
     let prompt = expanded.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
+            ExpandError::Lost { .. } => "Call expand_prompt again: with an empty `input`, or without `arguments`.",
             _ => "Tell the user this.",
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
