@@ -101,7 +101,7 @@ pub(super) fn refuse_lost(prompt: &Prompt, values: &BTreeMap<String, String>, in
             !joins(input[..at].chars().next_back(), value.chars().next())
                 && !joins(value.chars().next_back(), input[end..].chars().next())
         };
-        !value.is_empty() && input.match_indices(value.as_str()).any(is_whole_word)
+        value.is_empty() || input.match_indices(value.as_str()).any(is_whole_word)
     };
     if input.trim().is_empty() || values.is_empty() || prompt.takes_input() || values.values().all(is_part) {
         return Ok(());
@@ -492,6 +492,7 @@ mod tests {
         assert!(lost(&[("a", "Rust"), ("b", "speed")], "Rust or Go"));
         assert!(!lost(&[("a", "Rust or Go")], "Rust or Go"));
         assert!(!lost(&[("a", "Rust or Go"), ("b", "speed")], "\"Rust or Go\" speed"));
+        assert!(!lost(&[("a", "Rust"), ("b", "")], "Rust"));
         assert!(!lost(&[("b", "x")], " \n"));
         assert!(!lost(&[], "anything"));
     }
