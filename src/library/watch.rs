@@ -8,7 +8,7 @@ use super::Library;
 use super::places::Places;
 use super::snapshot::{Changes, Snapshot};
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
-use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -283,7 +283,10 @@ impl Observer {
                 _ = sender.try_send(()); // one is enough
             }
         };
-        let mut watcher = RecommendedWatcher::new(handler, notify::Config::default()).map_err(|e| e.to_string())?;
+        // Not that files are opened and read: we do so ourselves.
+        let kinds = EventKindMask::CORE | EventKindMask::ACCESS_CLOSE;
+        let config = notify::Config::default().with_event_kinds(kinds);
+        let mut watcher = RecommendedWatcher::new(handler, config).map_err(|error| error.to_string())?;
         for place in places.all() {
             match watcher.watch(place, RecursiveMode::NonRecursive) {
                 Ok(()) => {}
