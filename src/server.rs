@@ -29,6 +29,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 use tools::ServerTool;
 
 /// How long the answers to a batch may become, in bytes, before the rest of it is refused.
@@ -83,7 +84,12 @@ impl Server {
         self.news.is_watching()
     }
 
-    /// What everybody is to be told, now that a hook has said that there is news.
+    /// After how much quiet [`Server::library_changed`] is to be called, although no hook was: a watch is due then.
+    pub fn quiet(&self) -> Option<Duration> {
+        self.news.quiet()
+    }
+
+    /// What everybody is to be told, now that a hook has said that there is news, or that it was quiet.
     pub fn library_changed(&mut self) -> Vec<Notification> {
         self.news.library_changed(self.tools, &self.library)
     }
@@ -160,19 +166,19 @@ impl Server {
             ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
                 page::only_page(&params)?;
-                self.news.will_serve_tools();
+                self.news.will_serve_tools(library);
                 let listed = tools::list(self.tools, library);
                 self.news.tools_listed(&listed);
                 era.result(&listed, Some(FRESH))
             }
             ("tools/call", _) => era.result(&tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
-                self.news.will_serve();
+                self.news.will_serve(library);
                 era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
             }
             ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
             ("resources/list", _) => {
-                self.news.will_serve();
+                self.news.will_serve(library);
                 era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
@@ -180,7 +186,7 @@ impl Server {
                 era.result(&resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => {
-                self.news.will_serve();
+                self.news.will_serve(library);
                 era.result(&resources::read(library, era, &params)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, &params)?, None),

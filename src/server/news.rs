@@ -1,5 +1,8 @@
 //! Changes of the library, on their way from the watch to those who want to hear of them.
 //!
+//! Nothing is watched before somebody needs it: a client that wants to hear of changes and has something to compare them
+//! with, or has gone quiet after its handshake.
+//!
 //! A client compares what it is told with what it was given. So a list waits, a little, for the watch to be ready; and the
 //! watch is told of whatever is given out, so that it can say that something may have changed where it did not see it.
 
@@ -10,6 +13,9 @@ use crate::library::{Hooks, Library, Watch};
 use crate::mcp::{Empty, ListToolsResult};
 use serde_json::{Map, Value};
 use std::time::Duration;
+
+/// After this much quiet, a client that has finished its handshake has what it wanted first.
+const QUIET: Duration = Duration::from_millis(25);
 
 /// How long an answer waits at most for the watch to be ready.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -24,18 +30,32 @@ pub(super) struct News {
     subscriptions: Subscriptions,
     /// What the descriptions of the tools said when somebody who hears of changes last asked, or was told.
     described: Option<Vec<String>>,
+    /// Whether somebody is to be told of changes, so that a watch is due.
+    is_due: bool,
     /// Whether something was given out before there was a watch, since the last `initialize`.
     has_served: bool,
 }
 
 impl News {
     pub(super) fn new(hooks: Option<Hooks>) -> News {
-        News { hooks, watch: None, subscriptions: Subscriptions::default(), described: None, has_served: false }
+        News {
+            hooks,
+            watch: None,
+            subscriptions: Subscriptions::default(),
+            described: None,
+            is_due: false,
+            has_served: false,
+        }
     }
 
     /// Whether there may be news: the hooks may have been called, or be called from now on.
     pub(super) fn is_watching(&self) -> bool {
         self.watch.is_some()
+    }
+
+    /// After how much quiet [`News::library_changed`] is to be called, although no hook was.
+    pub(super) fn quiet(&self) -> Option<Duration> {
+        (self.is_due && self.watch.is_none() && self.hooks.is_some()).then_some(QUIET)
     }
 
     /// A legacy conversation begins, perhaps again.
@@ -47,7 +67,10 @@ impl News {
     /// `notifications/initialized`: from now on the client is told of all lists.
     pub(super) fn initialized(&mut self, library: &Library) {
         self.subscriptions.initialized();
-        self.watch(library);
+        self.is_due = true;
+        if self.has_served {
+            self.watch_if_due(library);
+        }
     }
 
     /// `notifications/cancelled`.
@@ -61,8 +84,8 @@ impl News {
     /// Those of [`Subscriptions::subscribe`].
     pub(super) fn subscribe(&mut self, library: &Library, params: &Map<String, Value>) -> Result<Empty, Error> {
         self.subscriptions.subscribe(library, params)?;
-        self.watch(library);
-        self.will_serve();
+        self.is_due = true;
+        self.will_serve(library);
         Ok(Empty {})
     }
 
@@ -86,13 +109,15 @@ impl News {
         params: &Map<String, Value>,
     ) -> Result<Option<Notification>, Error> {
         if self.subscriptions.listen(id, params)? {
-            self.watch(library);
+            self.is_due = true;
+            self.watch_if_due(library);
         }
         Ok(if self.is_ready() { self.subscriptions.acknowledge(Some(id)).pop() } else { None })
     }
 
     /// Prompts or resources are about to be listed or read, for a client that may keep them.
-    pub(super) fn will_serve(&mut self) {
+    pub(super) fn will_serve(&mut self, library: &Library) {
+        self.watch_if_due(library);
         match &self.watch {
             Some(watch) => {
                 watch.wait_until_ready(PATIENCE);
@@ -103,7 +128,8 @@ impl News {
     }
 
     /// The tools are about to be listed. They do not wait: what they say is compared here.
-    pub(super) fn will_serve_tools(&mut self) {
+    pub(super) fn will_serve_tools(&mut self, library: &Library) {
+        self.watch_if_due(library);
         if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_ready()) {
             watch.will_serve();
         }
@@ -118,6 +144,7 @@ impl News {
 
     /// What everybody is to be told: that changes will be told from now on, and what has changed.
     pub(super) fn library_changed(&mut self, tools: &[ServerTool], library: &Library) -> Vec<Notification> {
+        self.watch_if_due(library);
         let mut notifications = if self.is_ready() { self.subscriptions.acknowledge(None) } else { Vec::new() };
         let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return notifications };
         let mut lists = Lists {
@@ -136,8 +163,10 @@ impl News {
     }
 
     /// Sees to it that changes will be told.
-    fn watch(&mut self, library: &Library) {
-        if let Some(hooks) = self.hooks.take() {
+    fn watch_if_due(&mut self, library: &Library) {
+        if self.is_due
+            && let Some(hooks) = self.hooks.take()
+        {
             self.watch = Some(Watch::start(library.clone(), hooks, self.has_served));
         }
     }

@@ -19,7 +19,7 @@ use std::io::{self, Write};
 /// Those of input and output. A client that no longer reads is a broken pipe.
 pub fn serve(server: &mut Server, events: &mut Events, output: &mut impl Write) -> io::Result<()> {
     loop {
-        let outgoing = match events.next(server.is_watching())? {
+        let outgoing = match events.next(server.is_watching(), server.quiet())? {
             Event::Line(Line::Whole(line)) => match line.trim_ascii() {
                 [] => None,
                 text => match Message::parse(text) {

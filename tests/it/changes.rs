@@ -198,6 +198,17 @@ fn nothing_is_told_before_the_handshake_is_over() {
     assert_eq!(client.heard_all(2), LISTS[..2]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_has_asked_for_nothing_is_told_all_the_same_once_it_is_quiet() {
+    let mut client = Client::new().prompt("a.md", "A");
+    client.initialize(LEGACY);
+    while client.threads() == 1 {} // it is quiet now
+    client.request("prompts/list", json!({})); // the watch is ready now
+    client.save("a.md", "Other.");
+    assert_eq!(client.heard_all(2), LISTS[..2]);
+}
+
 #[test]
 fn without_initialize_the_notification_that_ends_the_handshake_means_nothing() {
     let mut client = Client::new();

@@ -66,6 +66,25 @@ fn an_exact_name_is_found_without_a_scan() {
 }
 
 #[test]
+fn a_client_that_shakes_hands_expands_and_goes_costs_one_file() {
+    let client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
+    let lines = client.root().join("lines");
+    let text = concat!(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"}}\n",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"expand_prompt\",",
+        "\"arguments\":{\"command\":\"a\",\"input\":\"\"}}}\n"
+    );
+    std::fs::write(&lines, text).unwrap();
+    let mut watch = Watch::new(&[&client.prompts()]);
+    // A file is never quiet.
+    let input = std::fs::File::open(&lines).unwrap();
+    let output = client.command().args(client.library_arguments()).stdin(input).output().unwrap();
+    assert_eq!((output.stdout.iter().filter(|byte| **byte == b'\n').count(), output.status.code()), (2, Some(0)));
+    assert_eq!(watch.seen(), ["a.md"]);
+}
+
+#[test]
 fn what_nobody_wants_to_hear_of_is_not_watched() {
     let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
     client.shake_hands(LEGACY);

@@ -17,13 +17,14 @@ use threaded as system;
 pub use system::Waker;
 
 use std::io::{self, Stdin};
+use std::time::Duration;
 
 /// What has happened.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'l> {
     /// A client has written a line.
     Line(Line<'l>),
-    /// A [`Waker`] was called.
+    /// A [`Waker`] was called, or it was quiet for as long as one wanted to wait.
     LibraryChanged,
     /// No line will come any more.
     EndOfInput,
@@ -52,12 +53,12 @@ impl Events {
         Ok((Events(events), waker))
     }
 
-    /// Waits for the next event. `is_watching`: the waker may be called.
+    /// Waits for the next event. `is_watching`: the waker may be called. `quiet`: how long to wait at most.
     ///
     /// # Errors
     /// Those of standard input.
-    pub fn next(&mut self, is_watching: bool) -> io::Result<Event<'_>> {
-        self.0.next(is_watching)
+    pub fn next(&mut self, is_watching: bool, quiet: Option<Duration>) -> io::Result<Event<'_>> {
+        self.0.next(is_watching, quiet)
     }
 }
 
@@ -74,19 +75,24 @@ mod tests {
                 let (reader, mut writer) = io::pipe().unwrap();
                 let (mut events, waker) = $system::Events::new(reader).unwrap();
                 writer.write_all(b"one\ntwo\npart").unwrap();
-                assert_eq!(events.next(false).unwrap(), Event::Line(Line::Whole(b"one")));
-                assert_eq!(events.next(true).unwrap(), Event::Line(Line::Whole(b"two")));
+                assert_eq!(events.next(false, None).unwrap(), Event::Line(Line::Whole(b"one")));
+                assert_eq!(events.next(true, None).unwrap(), Event::Line(Line::Whole(b"two")));
                 waker.wake();
-                assert_eq!(events.next(true).unwrap(), Event::LibraryChanged);
+                assert_eq!(events.next(true, None).unwrap(), Event::LibraryChanged);
                 writer.write_all(b"ial\n").unwrap();
-                assert_eq!(events.next(true).unwrap(), Event::Line(Line::Whole(b"partial")));
+                assert_eq!(events.next(true, None).unwrap(), Event::Line(Line::Whole(b"partial")));
                 waker.wake();
-                assert_eq!(events.next(true).unwrap(), Event::LibraryChanged);
+                assert_eq!(events.next(true, None).unwrap(), Event::LibraryChanged);
+                writer.write_all(b"after some quiet").unwrap();
+                let quiet = Some(Duration::from_millis(1));
+                assert_eq!(events.next(false, quiet).unwrap(), Event::LibraryChanged);
+                writer.write_all(b"\n").unwrap();
+                assert_eq!(events.next(false, None).unwrap(), Event::Line(Line::Whole(b"after some quiet")));
                 writer.write_all(b"last").unwrap();
                 drop(writer);
-                assert_eq!(events.next(true).unwrap(), Event::Line(Line::Whole(b"last")));
-                assert_eq!(events.next(true).unwrap(), Event::EndOfInput);
-                assert_eq!(events.next(false).unwrap(), Event::EndOfInput);
+                assert_eq!(events.next(true, None).unwrap(), Event::Line(Line::Whole(b"last")));
+                assert_eq!(events.next(true, None).unwrap(), Event::EndOfInput);
+                assert_eq!(events.next(false, None).unwrap(), Event::EndOfInput);
             }
         };
     }

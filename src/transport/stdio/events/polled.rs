@@ -2,9 +2,10 @@
 
 use super::{Event, Line};
 use crate::transport::stdio::lines::{Found, Lines};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(super) struct Events<R> {
@@ -30,12 +31,12 @@ impl<R: Read + AsFd> Events<R> {
         Ok((Events { lines: Lines::new(input), wake }, Waker(waker)))
     }
 
-    pub(super) fn next(&mut self, is_watching: bool) -> io::Result<Event<'_>> {
+    pub(super) fn next(&mut self, is_watching: bool, quiet: Option<Duration>) -> io::Result<Event<'_>> {
         let found = loop {
             if let Some(found) = self.lines.find() {
                 break found;
             }
-            if is_watching && self.is_woken()? {
+            if (is_watching || quiet.is_some()) && self.is_woken(quiet)? {
                 return Ok(Event::LibraryChanged);
             }
             self.lines.fill()?;
@@ -47,11 +48,13 @@ impl<R: Read + AsFd> Events<R> {
         })
     }
 
-    /// Waits for input or for the waker; whether it was the waker.
-    fn is_woken(&mut self) -> io::Result<bool> {
+    /// Waits for input, for the waker, or for the end of the quiet; whether it was not input.
+    fn is_woken(&mut self, quiet: Option<Duration>) -> io::Result<bool> {
+        let timeout = quiet.and_then(|quiet| Timespec::try_from(quiet).ok());
         let mut both = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(self.lines.input(), PollFlags::IN)];
         loop {
-            match poll(&mut both, None) {
+            match poll(&mut both, timeout.as_ref()) {
+                Ok(0) => return Ok(true),
                 Ok(_) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

@@ -6,7 +6,8 @@ use super::{Event, Line};
 use crate::transport::stdio::lines::{Found, Lines};
 use std::io::{self, Read};
 use std::marker::PhantomData;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// How many lines are read ahead.
 const READ_AHEAD: usize = 4;
@@ -50,19 +51,27 @@ impl<R: Read + Send + 'static> Events<R> {
         Ok((Events { sent, line: Vec::new(), is_at_end: false, _input: PhantomData }, waker))
     }
 
-    pub(super) fn next(&mut self, _is_watching: bool) -> io::Result<Event<'_>> {
+    pub(super) fn next(&mut self, _is_watching: bool, quiet: Option<Duration>) -> io::Result<Event<'_>> {
         if self.is_at_end {
             return Ok(Event::EndOfInput);
         }
-        Ok(match self.sent.recv() {
-            Ok(Sent::Line(line)) => {
+        let sent = match quiet {
+            None => self.sent.recv().unwrap_or(Sent::End),
+            Some(quiet) => match self.sent.recv_timeout(quiet) {
+                Ok(sent) => sent,
+                Err(RecvTimeoutError::Timeout) => Sent::Woken,
+                Err(RecvTimeoutError::Disconnected) => Sent::End,
+            },
+        };
+        Ok(match sent {
+            Sent::Line(line) => {
                 self.line = line;
                 Event::Line(Line::Whole(&self.line))
             }
-            Ok(Sent::TooLong) => Event::Line(Line::TooLong),
-            Ok(Sent::Failed(error)) => return Err(error),
-            Ok(Sent::Woken) => Event::LibraryChanged,
-            Ok(Sent::End) | Err(_) => {
+            Sent::TooLong => Event::Line(Line::TooLong),
+            Sent::Failed(error) => return Err(error),
+            Sent::Woken => Event::LibraryChanged,
+            Sent::End => {
                 self.is_at_end = true;
                 Event::EndOfInput
             }
