@@ -81,7 +81,7 @@ fn a_client_that_shakes_hands_expands_and_goes_costs_one_file() {
     let input = std::fs::File::open(&lines).unwrap();
     let output = client.command().args(client.library_arguments()).stdin(input).output().unwrap();
     assert_eq!((output.stdout.iter().filter(|byte| **byte == b'\n').count(), output.status.code()), (2, Some(0)));
-    assert_eq!(watch.seen(), ["a.md"]);
+    assert_eq!(watch.seen(), ["/", "a.md"], "at the start, whether the directory is there; then one file");
 }
 
 #[test]
