@@ -24,7 +24,7 @@ struct Fingerprint {
 pub struct Changes {
     /// It has been looked at for the first time.
     pub begun: bool,
-    /// Something was served that may have been there between two looks only, so that anything may be another thing now.
+    /// Something was served before that, and anything of it may be another thing now.
     pub unsure: bool,
     /// A name has come or gone, or a file of the user's hides a built-in prompt, or no longer does.
     pub names: bool,

@@ -61,36 +61,28 @@ struct State {
     changes: Changes,
     /// Whether news is received.
     is_listening: bool,
-    /// How much news there was.
-    news: u64,
-    /// How much of it has been looked at.
-    looked_at: u64,
-    /// Whether something was served that a later look may not have seen: it was there between two looks.
-    served_unseen: bool,
-    /// Whether that was before we listened.
-    served_unheard: bool,
+    /// Whether there was any.
+    has_news: bool,
+    /// Whether something was served before the watch was ready.
+    has_served: bool,
+    /// Whether that was before news was received.
+    has_served_unheard: bool,
 }
 
 impl State {
-    /// What is served now may be gone before we look.
+    /// What is served before the first look may be something else by then.
     fn serve(&mut self) {
-        if !self.is_ready || self.news != self.looked_at {
-            self.served_unseen = true;
-            self.served_unheard |= !self.is_listening;
+        if !self.is_ready {
+            self.has_served = true;
+            self.has_served_unheard |= !self.is_listening;
         }
     }
 
     /// The first look is over.
     fn begin(&mut self) -> Changes {
         self.is_ready = true;
-        let served = std::mem::take(&mut self.served_unseen);
-        Changes { begun: true, unsure: served && (self.served_unheard || self.news > 0), ..Changes::default() }
-    }
-
-    /// A later look, which began when there was this much news, is over.
-    fn look(&mut self, news: u64, seen: Changes) -> Changes {
-        self.looked_at = news;
-        Changes { unsure: std::mem::take(&mut self.served_unseen), ..seen }
+        let unsure = self.has_served_unheard || (self.has_served && self.has_news);
+        Changes { begun: true, unsure, ..Changes::default() }
     }
 }
 
@@ -175,9 +167,8 @@ fn run(library: &Library, shared: &Arc<Shared>, hooks: &Hooks) {
     loop {
         observer.wait_for_a_burst(library, &burst);
         observer.renew(library);
-        let news = shared.lock().news;
         let now = Snapshot::of(library);
-        let changes = shared.lock().look(news, before.changes(&now));
+        let changes = before.changes(&now);
         before = now;
         shared.tell(changes, hooks);
     }
@@ -219,18 +210,14 @@ impl Observer {
                 let end = Instant::now() + LONGEST_BURST;
                 while Instant::now() < end && burst.recv_timeout(QUIET).is_ok() {}
             }
-            Kind::Poll(seen) => {
-                // Nobody says when there was news, so there may have been some at any time.
-                self.shared.lock().news += 1;
-                loop {
-                    std::thread::sleep(POLL);
-                    let now = library.stamp();
-                    if now != Some(*seen) {
-                        *seen = now.unwrap_or_default();
-                        return;
-                    }
+            Kind::Poll(seen) => loop {
+                std::thread::sleep(POLL);
+                let now = library.stamp();
+                if now != Some(*seen) {
+                    *seen = now.unwrap_or_default();
+                    return;
                 }
-            }
+            },
         }
     }
 
@@ -279,7 +266,7 @@ impl Observer {
             let (matters, moves) = news.map_or((true, true), |news| (matters(&news, &of_handler), moves(&news)));
             if matters {
                 outdated.fetch_or(moves, Ordering::Release);
-                shared.lock().news += 1;
+                shared.lock().has_news = true;
                 _ = sender.try_send(()); // one is enough
             }
         };
@@ -361,38 +348,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_served_while_there_is_news_makes_the_next_look_unsure_and_no_other() {
-        let nothing = Changes::default;
-        let mut state = State { is_listening: true, ..State::default() };
-        state.begin();
-        state.serve();
-        assert!(!state.look(state.news, nothing()).unsure, "nothing has happened");
-        state.news += 1;
-        state.serve();
-        assert!(state.look(state.news, nothing()).unsure);
-        state.serve();
-        state.news += 1;
-        assert!(!state.look(state.news, nothing()).unsure, "it was served before");
-        state.news += 2;
-        let seen = state.news - 1; // the last came during the look
-        assert!(!state.look(seen, nothing()).unsure);
-        state.serve();
-        assert!(state.look(state.news, nothing()).unsure);
-    }
-
-    #[test]
-    fn what_is_served_before_the_first_look_is_over_makes_it_unsure_only_if_there_was_news_or_nobody_listened() {
-        for (served, is_listening, news, unsure) in
-            [(false, true, 5, false), (true, true, 0, false), (true, true, 1, true), (true, false, 0, true)]
-        {
+    fn what_is_served_before_the_first_look_is_over_is_told_of_only_if_there_was_news_or_nobody_listened() {
+        for (served, is_listening, has_news, unsure) in [
+            (false, true, true, false),
+            (true, true, false, false),
+            (true, true, true, true),
+            (true, false, false, true),
+        ] {
             let mut state = State { is_listening, ..State::default() };
             if served {
                 state.serve();
             }
-            state.is_listening = true;
-            state.news = news;
+            (state.is_listening, state.has_news) = (true, has_news);
             let begun = state.begin();
-            assert_eq!((begun.begun, begun.unsure), (true, unsure), "{served} {is_listening} {news}");
+            assert_eq!((begun.begun, begun.unsure), (true, unsure), "{served} {is_listening} {has_news}");
         }
     }
 

@@ -16,7 +16,7 @@ use super::template::Values;
 use super::{ExpandError, INPUT, Prompt};
 use crate::suggestion::closest;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 /// How many arguments a prompt may declare.
@@ -89,24 +89,23 @@ pub(super) fn refuse_unknown(prompt: &Prompt, values: &BTreeMap<String, String>)
 }
 
 /// # Errors
-/// Beside values by name, the input has no place in the body, and it says more than they do: a caller that passes on
-/// the whole text, and by name the parts of it, loses nothing.
+/// Beside values by name, the input has no place in the body, and it has words that none of the values has: a caller
+/// that passes on the whole text, and by name the parts of it, loses nothing.
 pub(super) fn refuse_lost(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str) -> Result<(), ExpandError> {
-    let is_part = |value: &String| {
-        let is_whole_word = |(at, _): (usize, &str)| {
-            let end = at + value.len();
-            let joins = |before: Option<char>, after: Option<char>| {
-                before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric)
-            };
-            !joins(input[..at].chars().next_back(), value.chars().next())
-                && !joins(value.chars().next_back(), input[end..].chars().next())
-        };
-        value.is_empty() || input.match_indices(value.as_str()).any(is_whole_word)
-    };
-    if input.trim().is_empty() || values.is_empty() || prompt.takes_input() || values.values().all(is_part) {
+    if values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT)) {
         return Ok(());
     }
-    Err(ExpandError::Lost { text: input.to_owned() })
+    let given: HashSet<&str> = values.values().flat_map(|value| value.split_whitespace()).map(without_quotes).collect();
+    let is_given = |word: &str| {
+        let value = pair_at(&prompt.arguments, word).map_or(word, |(_, length)| &word[length..]);
+        [word, value].map(without_quotes).iter().any(|word| word.is_empty() || given.contains(word))
+    };
+    if input.split_whitespace().all(is_given) { Ok(()) } else { Err(ExpandError::Lost { text: input.to_owned() }) }
+}
+
+/// A word without the signs that group words.
+fn without_quotes(word: &str) -> &str {
+    word.trim_matches(['"', '\'', '\\'])
 }
 
 /// Defaults for what is not given.
@@ -150,7 +149,9 @@ pub(super) fn from_words(prompt: &Prompt, words: &[String]) -> Option<BTreeMap<S
     let Some((last, first)) = open.split_last() else {
         for (pair, word) in rest.iter().filter(|_| !prompt.takes_input()) {
             let value = values.get_mut(&(*pair)?.name)?;
-            value.push(' ');
+            if !value.is_empty() {
+                value.push(' ');
+            }
             value.push_str(word);
         }
         return (!arguments.is_empty()).then_some(values);
@@ -490,9 +491,11 @@ mod tests {
         };
         assert!(lost(&[("b", "x")], "some input text"));
         assert!(lost(&[("a", "Rust"), ("b", "speed")], "Rust or Go"));
-        assert!(!lost(&[("a", "Rust or Go")], "Rust or Go"));
-        assert!(!lost(&[("a", "Rust or Go"), ("b", "speed")], "\"Rust or Go\" speed"));
-        assert!(!lost(&[("a", "Rust"), ("b", "")], "Rust"));
+        assert!(lost(&[("a", "bug")], "fix the bug and delete everything"));
+        assert!(lost(&[("a", "x")], "a=x y"));
+        assert!(!lost(&[("a", "Rust or Go"), ("b", "")], "Rust or Go"));
+        assert!(!lost(&[("a", "Rust or Go"), ("b", "speed")], "a=\"Rust or Go\" speed"));
+        assert!(!lost(&[("a", "say \"hi\""), ("b", "x")], "\"say \\\"hi\\\"\" x"));
         assert!(!lost(&[("b", "x")], " \n"));
         assert!(!lost(&[], "anything"));
     }
@@ -560,6 +563,7 @@ mod tests {
         assert_eq!(expand("a", &["\"one", "two\""]), "[\"one two\"]");
         assert_eq!(expand("a", &["a='one'", "a=two"]), "['one' a=two]");
         assert_eq!(expand("a", &["one", "a=two"]), "[one a=two]");
+        assert_eq!(expand("a", &["a=", "foo"]), "[foo]");
         assert_eq!(expand("a b", &["a=x b=9", "b=1", "extra"]), "[x b=9][1 extra]");
     }
 

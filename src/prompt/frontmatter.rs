@@ -291,7 +291,7 @@ impl Reader<'_> {
         let position = map.position(key);
         let text = match map.values.remove(key)? {
             Pod::Null => return None,
-            // A default in quotes is as it stands.
+            // A default in quotes, in the line of its key, is as it stands.
             Pod::String(text) if key == "default" && entry.is_some_and(Entry::is_quoted) => text,
             Pod::String(text) => text.trim().to_owned(),
             scalar @ (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_)) => match entry.and_then(Entry::scalar) {

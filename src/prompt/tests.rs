@@ -658,6 +658,7 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(lists("choices:"), ok(&[]));
     assert_eq!(lists("choices: [a, b, a, \" c \"]"), ok(&["a", "b", " c "]));
     assert_eq!(lists("choices:\n      - null\n      - a"), ok(&["null", "a"]));
+    assert_eq!(lists("choices: \"a\", \"b\"").0, ["a", "b"]);
     let (choices, warnings) = lists("choices: [a, null]");
     assert_eq!(choices, ["a"]);
     assert!(warnings[0].contains("part 2 of `choices` is nothing to YAML, and is left out"), "{warnings:?}");

@@ -4,7 +4,7 @@
 //! with, or has gone quiet after its handshake.
 //!
 //! A client compares what it is told with what it was given. So a list waits, a little, for the watch to be ready; and the
-//! watch is told of whatever is given out, so that it can say that something may have changed where it did not see it.
+//! watch is told of what is given out before, so that it can say that something may have changed.
 
 use super::subscriptions::{Contents, Lists, Subscriptions};
 use super::tools::{self, ServerTool};
@@ -130,9 +130,6 @@ impl News {
     /// The tools are about to be listed. They do not wait: what they say is compared here.
     pub(super) fn will_serve_tools(&mut self, library: &Library) {
         self.watch_if_due(library);
-        if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_ready()) {
-            watch.will_serve();
-        }
     }
 
     /// The tools were listed.
@@ -148,13 +145,13 @@ impl News {
         let mut notifications = if self.is_ready() { self.subscriptions.acknowledge(None) } else { Vec::new() };
         let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return notifications };
         let mut lists = Lists {
-            tools: changes.unsure && self.described.is_some(),
+            tools: false,
             prompts: changes.listing || changes.unsure,
             resources: changes.listed_contents || changes.unsure,
         };
         if changes.names || (changes.begun && self.described.is_some()) {
             let now = Some(tools::descriptions(tools, library));
-            lists.tools |= self.described != now;
+            lists.tools = self.described != now;
             self.described = now;
         }
         let contents = if changes.unsure { Contents::Any } else { Contents::Of(&changes.contents) };

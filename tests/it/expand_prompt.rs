@@ -355,7 +355,10 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
     for none in [json!(null), json!({}), json!({"options": null})] {
         expand("compare", "a criteria=b", none).text("Compare a by b.");
     }
-    expand("p", "one", json!({"input": "two"})).text("[two]");
+    expand("p", "", json!({"input": "two"})).text("[two]");
+    expand("p", "two", json!({"input": "two"})).text("[two]");
+    let lost = expand("p", "one", json!({"input": "two"})).error();
+    assert!(lost.contains("it has no place for `one` beside them"), "{lost}");
     // The whole text, and by name the parts of it.
     expand("compare", "\"Rust or Go\" speed", json!({"options": "Rust or Go", "criteria": "speed"}))
         .text("Compare Rust or Go by speed.");

@@ -227,9 +227,11 @@ impl<'h> Entry<'h> {
         self.block.lines().skip(1).all(is_blank_or_comment)
     }
 
-    /// Whether the value begins with a quote.
+    /// Whether the value is one text in quotes, in the line of its key.
     pub(super) fn is_quoted(&self) -> bool {
-        self.raw.starts_with(['"', '\''])
+        let inside = |quote: char| self.raw.strip_prefix(quote)?.strip_suffix(quote);
+        let double = inside('"').is_some_and(|inside| !inside.replace("\\\"", "").contains('"'));
+        double || inside('\'').is_some_and(|inside| !inside.replace("\'\'", "").contains('\''))
     }
 
     /// Where the key stands.
