@@ -183,9 +183,10 @@ fn what_one_types_is_divided_as_the_readme_shows() {
 
 #[test]
 fn the_page_size_and_the_period_are_those_of_the_program() {
-    assert!(readme().contains(&format!("Lists come in pages of {};", prompt_expander::server::PAGE_SIZE)));
+    let readme = readme().replace('\n', " ");
+    assert!(readme.contains(&format!("Lists come in pages of {};", prompt_expander::server::PAGE_SIZE)));
     let seconds = prompt_expander::library::POLL.as_secs_f32();
-    assert!(readme().contains(&format!("the files are looked at every {seconds} seconds,")));
+    assert!(readme.contains(&format!("the files are looked at every {seconds} seconds,")));
 }
 
 #[test]
