@@ -78,8 +78,10 @@ pub(super) fn from_values<'v>(
     fill(prompt, given.collect(), values.get(INPUT).map_or(input, String::as_str))
 }
 
+/// Refuses values that [`from_values`] would ignore.
+///
 /// # Errors
-/// A value has a name that the prompt knows none of.
+/// A value has a name that the prompt does not have.
 pub(super) fn refuse_unknown(prompt: &Prompt, values: &BTreeMap<String, String>) -> Result<(), ExpandError> {
     let known = prompt.value_names();
     let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
@@ -88,9 +90,11 @@ pub(super) fn refuse_unknown(prompt: &Prompt, values: &BTreeMap<String, String>)
     Err(ExpandError::Unknown { name: name.clone(), closest, known })
 }
 
+/// Refuses an input that would be left out beside values by name. A caller that passes on the whole text, and by name
+/// the parts of it, loses nothing.
+///
 /// # Errors
-/// Beside values by name, the input has no place in the body, and it has words that none of the values has: a caller
-/// that passes on the whole text, and by name the parts of it, loses nothing.
+/// The input has no place in the body, and it has words that none of the values has.
 pub(super) fn refuse_lost(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str) -> Result<(), ExpandError> {
     if values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT)) {
         return Ok(());
