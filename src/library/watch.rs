@@ -129,10 +129,10 @@ impl Watch {
         self.0.lock().serve();
     }
 
-    /// Waits, but not longer than this, until every change from now on will be told; whether that is so.
-    pub fn wait_until_ready(&self, patience: Duration) -> bool {
+    /// Waits, but not longer than this, until every change from now on will be told.
+    pub fn wait_until_ready(&self, patience: Duration) {
         let waiting = self.0.ready.wait_timeout_while(self.0.lock(), patience, |state| !state.is_ready);
-        waiting.unwrap_or_else(PoisonError::into_inner).0.is_ready
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Whether every change from now on will be told.
@@ -287,11 +287,8 @@ impl Observer {
 
 /// Whether news can change what the library shows. That a file was read cannot: we do so ourselves.
 fn matters(news: &Event, places: &Places) -> bool {
-    let is_reading = match news.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
-        EventKind::Access(_) => true,
-        _ => false,
-    };
+    let written = AccessKind::Close(AccessMode::Write);
+    let is_reading = matches!(news.kind, EventKind::Access(access) if access != written);
     !is_reading && (news.paths.is_empty() || news.paths.iter().any(|path| places.matter(path)))
 }
 

@@ -58,8 +58,7 @@ fn matching(candidates: Vec<String>, typed: &str) -> Completion {
             containing.push(candidate);
         }
     }
-    let mut values = beginning;
-    values.append(&mut containing);
+    let mut values = [beginning, containing].concat();
     let total = values.len();
     values.truncate(MAX_VALUES);
     Completion { values, total, has_more: total > MAX_VALUES }

@@ -134,7 +134,7 @@ impl News {
 
     /// The tools were listed.
     pub(super) fn tools_listed(&mut self, listed: &ListToolsResult) {
-        if self.described.is_none() {
+        if self.described.is_none() || self.watch.is_none() {
             self.described = Some(listed.tools.iter().map(|tool| tool.description.clone()).collect());
         }
     }
@@ -164,7 +164,10 @@ impl News {
         if self.is_due
             && let Some(hooks) = self.hooks.take()
         {
-            self.watch = Some(Watch::start(library.clone(), hooks, self.has_served));
+            // A legacy client may have listed before it ended its handshake. A modern one hears of what comes after its
+            // acknowledgement.
+            let has_served = self.has_served && self.subscriptions.is_initialized();
+            self.watch = Some(Watch::start(library.clone(), hooks, has_served));
         }
     }
 

@@ -75,6 +75,11 @@ impl Subscriptions {
         self.is_initialized = true;
     }
 
+    /// Whether a legacy client has finished its handshake.
+    pub(super) fn is_initialized(&self) -> bool {
+        self.is_initialized
+    }
+
     /// `resources/subscribe`.
     ///
     /// # Errors

@@ -325,6 +325,22 @@ fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_
 }
 
 #[test]
+fn what_was_listed_before_a_listen_is_not_told_as_changed() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("witness.md", "---\ndescription: Witness\n---\n");
+    for round in 0..2 {
+        client.save("a.md", format!("Round {round}.")); // before there is anybody to tell
+        client.save(&format!("b{round}.md"), "B");
+        for method in ["tools/list", "prompts/list", "resources/list"] {
+            client.request(method, modern(json!({})));
+        }
+    }
+    let lists = json!({"toolsListChanged": true, "promptsListChanged": true});
+    listen(&mut client, &json!("lists"), lists);
+    listen(&mut client, &json!("witness"), json!({"resourceSubscriptions": ["prompt://witness"]}));
+    witness(&mut client, 1);
+}
+
+#[test]
 fn a_listen_hears_only_what_it_asked_for() {
     let mut client = Client::new().prompt("a.md", "---\ndescription: D\n---\nA").prompt("b.md", "B");
     let uris = json!(["prompt://a", "prompt://later", "file:///x"]);
