@@ -4,12 +4,13 @@
 //! object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+use crate::json::{self, Json, Object};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write};
 
 /// How many messages a batch may hold.
 pub const MAX_BATCH: usize = 1_000;
@@ -24,44 +25,37 @@ pub enum Id {
     String(String),
 }
 
-/// What came in one line, or in one element of a batch.
+/// What came in one line, or in one element of a batch. It borrows from the line.
 #[derive(Debug, Clone)]
-pub enum Message {
+pub enum Message<'l> {
     /// It wants an answer.
-    Request(Request),
+    Request(Request<'l>),
     /// It wants none, whatever is wrong with it.
-    Notification(Notification),
+    Notification {
+        /// What has happened.
+        method: Cow<'l, str>,
+        /// The details; empty where there are none, and where they are no object: nobody could be told.
+        params: Object<'l>,
+    },
     /// A response; we send no requests, so it answers none.
     Response,
-    /// An array of messages, for [`Message::from_value`] one by one.
-    Batch(Vec<Value>),
+    /// An array of messages, for [`Message::of_batch`] one by one.
+    Batch(Vec<&'l RawValue>),
 }
 
 /// A well-formed request.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct Request<'l> {
     /// Goes into the answer.
     pub id: Id,
     /// What to do.
-    pub method: String,
+    pub method: Cow<'l, str>,
     /// With what; empty where the request has none.
-    pub params: Map<String, Value>,
-}
-
-/// A message that is never answered, either way.
-#[derive(Debug, Clone, Serialize)]
-pub struct Notification {
-    jsonrpc: Version,
-    /// What has happened.
-    pub method: String,
-    /// The details; empty where there are none.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub params: Map<String, Value>,
+    pub params: Object<'l>,
 }
 
 /// What goes out: one line, once it is written.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 pub enum Outgoing {
     /// The answer to a request, or to a batch.
     Response(Response),
@@ -70,25 +64,32 @@ pub enum Outgoing {
 }
 
 /// An answer.
-#[derive(Debug, Clone, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone)]
 pub struct Response(Answer);
 
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 enum Answer {
     Result {
-        jsonrpc: Version,
         id: Id,
-        result: Box<RawValue>,
+        result: Json,
     },
     /// The id is `null` where there was none to read.
     Error {
-        jsonrpc: Version,
         id: Option<Id>,
         error: Error,
     },
     Batch(Vec<Response>),
+}
+
+/// News for a client.
+#[derive(Debug, Clone, Serialize)]
+pub struct Notification {
+    jsonrpc: Version,
+    /// What has happened.
+    pub method: String,
+    /// The details; empty where there are none.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub params: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -151,20 +152,21 @@ impl Error {
     }
 }
 
-impl Message {
+impl<'l> Message<'l> {
     /// Reads one line, without its line end.
     ///
     /// # Errors
-    /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8 (or nests deeper than 128
-    /// levels), `-32600` for what is no message, `-32602` for `params` that are no object.
-    pub fn parse(line: &[u8]) -> Result<Message, Response> {
-        let no_json = |error: serde_json::Error| Response::error(None, Error::parse_error(error));
-        if line.trim_ascii_start().first() != Some(&b'[') {
-            return Message::from_value(serde_json::from_slice(line).map_err(no_json)?);
+    /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8, `-32600` for what is no message,
+    /// `-32602` for `params` that are no object.
+    pub fn parse(line: &'l [u8]) -> Result<Message<'l>, Response> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| no_json(format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1)))?;
+        if !text.trim_ascii_start().starts_with('[') {
+            return Message::of_one(text);
         }
         // Counted first: what is ignored takes no memory.
-        match serde_json::from_slice::<Vec<IgnoredAny>>(line).map_err(no_json)?.len() {
-            1..=MAX_BATCH => Ok(Message::Batch(serde_json::from_slice(line).map_err(no_json)?)),
+        match serde_json::from_str::<Vec<IgnoredAny>>(text).map_err(no_json)?.len() {
+            1..=MAX_BATCH => Ok(Message::Batch(serde_json::from_str(text).map_err(no_json)?)),
             length => {
                 let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {length}");
                 Err(Response::error(None, Error::invalid_request(message)))
@@ -172,76 +174,85 @@ impl Message {
         }
     }
 
-    /// Reads a message that is no batch.
+    /// Reads an element of a batch.
     ///
     /// # Errors
     /// Those of [`Message::parse`].
-    pub fn from_value(value: Value) -> Result<Message, Response> {
-        let Value::Object(mut message) = value else {
-            return Err(Response::error(None, Error::invalid_request("a message must be a JSON object")));
-        };
-        let method = message.remove("method");
-        if method.is_none() && (message.contains_key("result") || message.contains_key("error")) {
+    pub fn of_batch(element: &'l RawValue) -> Result<Message<'l>, Response> {
+        Message::of_one(element.get())
+    }
+
+    fn of_one(text: &'l str) -> Result<Message<'l>, Response> {
+        let message = Object::parse(text).map_err(|error| match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) if error.is_data() => {
+                Response::error(None, Error::invalid_request("a message must be a JSON object"))
+            }
+            _ => no_json(error),
+        })?;
+        let method = message.get("method");
+        if method.is_none() && (message.get("result").is_some() || message.get("error").is_some()) {
             return Ok(Message::Response);
         }
-        let id = match message.remove("id") {
-            Some(id) => Id::from_value(id),
-            None => match method {
-                Some(Value::String(method)) => {
-                    return Ok(Message::Notification(Notification::received(method, message)));
+        let id = match message.get("id") {
+            Some(id) => Id::parse(id),
+            None => match method.and_then(|method| json::text(method).ok()) {
+                Some(method) => {
+                    let params = message.object("params").ok().flatten().unwrap_or_default();
+                    return Ok(Message::Notification { method, params });
                 }
-                _ => None,
+                None => None,
             },
         };
         let Some(id) = id else {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
-        match method_and_params(method, message) {
+        match method_and_params(&message) {
             Ok((method, params)) => Ok(Message::Request(Request { id, method, params })),
             Err(error) => Err(Response::error(Some(id), error)),
         }
     }
 }
 
+/// The answer to what is no JSON.
+fn no_json(reason: impl fmt::Display) -> Response {
+    Response::error(None, Error::parse_error(reason))
+}
+
 /// The rest of a request, once its id is known.
-fn method_and_params(
-    method: Option<Value>,
-    mut message: Map<String, Value>,
-) -> Result<(String, Map<String, Value>), Error> {
-    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+fn method_and_params<'l>(message: &Object<'l>) -> Result<(Cow<'l, str>, Object<'l>), Error> {
+    if message.text("jsonrpc").ok().flatten().as_deref() != Some("2.0") {
         return Err(Error::invalid_request("`jsonrpc` must be \"2.0\""));
     }
-    let Some(Value::String(method)) = method else {
+    let Ok(Some(method)) = message.text("method") else {
         return Err(Error::invalid_request("`method` must be a string"));
     };
-    match message.remove("params") {
-        None | Some(Value::Null) => Ok((method, Map::new())),
-        Some(Value::Object(params)) => Ok((method, params)),
-        Some(_) => Err(Error::invalid_params("`params` must be an object")),
+    match message.object("params") {
+        Ok(params) => Ok((method, params.unwrap_or_default())),
+        Err(unfit) => Err(Error::invalid_params(format!("`params` {unfit}"))),
     }
 }
 
 impl Id {
     /// An id as JSON; `None` for what can be none.
-    pub fn from_value(value: Value) -> Option<Id> {
-        match value {
-            Value::String(id) => Some(Id::String(id)),
-            // What fits neither i64 nor u64 was read as a float, and could not be echoed exactly.
-            Value::Number(id) if id.is_i64() || id.is_u64() => Some(Id::Number(id)),
-            _ => None,
+    pub fn parse(value: &RawValue) -> Option<Id> {
+        if value.get().starts_with('"') {
+            return json::text(value).ok().map(|id| Id::String(id.into_owned()));
         }
+        // What fits neither i64 nor u64 is read as a float, and could not be echoed exactly.
+        let id = serde_json::from_str::<Number>(value.get()).ok()?;
+        (id.is_i64() || id.is_u64()).then_some(Id::Number(id))
     }
 }
 
 impl Response {
     /// An answer with a result.
-    pub fn result(id: Id, result: Box<RawValue>) -> Response {
-        Response(Answer::Result { jsonrpc: Version::V2, id, result })
+    pub fn result(id: Id, result: Json) -> Response {
+        Response(Answer::Result { id, result })
     }
 
     /// An answer with an error.
     pub fn error(id: Option<Id>, error: Error) -> Response {
-        Response(Answer::Error { jsonrpc: Version::V2, id, error })
+        Response(Answer::Error { id, error })
     }
 
     /// The answers to a batch, in order.
@@ -252,9 +263,39 @@ impl Response {
     /// How many bytes of results it holds.
     pub fn length(&self) -> usize {
         match &self.0 {
-            Answer::Result { result, .. } => result.get().len(),
+            Answer::Result { result, .. } => result.as_str().len(),
             Answer::Error { .. } => 0,
             Answer::Batch(answers) => answers.iter().map(Response::length).sum(),
+        }
+    }
+
+    fn push(&self, line: &mut Vec<u8>) -> serde_json::Result<()> {
+        match &self.0 {
+            Answer::Result { id, result } => {
+                line.reserve(result.as_str().len() + 64);
+                line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+                serde_json::to_writer(&mut *line, id)?;
+                line.extend_from_slice(br#","result":"#);
+                line.extend_from_slice(result.as_str().as_bytes());
+                line.push(b'}');
+                Ok(())
+            }
+            Answer::Error { id, error } => {
+                line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+                serde_json::to_writer(&mut *line, id)?;
+                line.extend_from_slice(br#","error":"#);
+                serde_json::to_writer(&mut *line, error)?;
+                line.push(b'}');
+                Ok(())
+            }
+            Answer::Batch(answers) => {
+                for (index, answer) in answers.iter().enumerate() {
+                    line.push(if index == 0 { b'[' } else { b',' });
+                    answer.push(line)?;
+                }
+                line.push(b']');
+                Ok(())
+            }
         }
     }
 }
@@ -264,27 +305,20 @@ impl Notification {
     pub fn new(method: impl Into<String>, params: Map<String, Value>) -> Notification {
         Notification { jsonrpc: Version::V2, method: method.into(), params }
     }
-
-    /// What is no object among the params of a client's notification is ignored: nobody could be told.
-    fn received(method: String, mut message: Map<String, Value>) -> Notification {
-        let params = match message.remove("params") {
-            Some(Value::Object(params)) => params,
-            _ => Map::new(),
-        };
-        Notification::new(method, params)
-    }
 }
 
 impl Outgoing {
-    /// Writes it as one line of compact JSON, in one piece, and flushes.
+    /// Adds it to `output` as one line of compact JSON, with its line end.
     ///
     /// # Errors
-    /// Those of `output`.
-    pub fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let mut line = serde_json::to_vec(self)?;
-        line.push(b'\n');
-        output.write_all(&line)?;
-        output.flush()
+    /// It cannot be written as JSON, which nothing that we make can bring about.
+    pub fn write(&self, output: &mut Vec<u8>) -> serde_json::Result<()> {
+        match self {
+            Outgoing::Response(response) => response.push(output)?,
+            Outgoing::Notification(notification) => serde_json::to_writer(&mut *output, notification)?,
+        }
+        output.push(b'\n');
+        Ok(())
     }
 }
 
@@ -303,18 +337,19 @@ mod tests {
     fn refused(line: impl AsRef<[u8]>, code: i64, id: Value) {
         let line = line.as_ref();
         let shown = String::from_utf8_lossy(line);
-        let answer = Message::parse(line).expect_err(&shown);
-        let answer = serde_json::to_value(answer).unwrap();
+        let mut answer = Vec::new();
+        Outgoing::from(Message::parse(line).expect_err(&shown)).write(&mut answer).unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{shown}");
     }
 
-    fn parse(line: &str) -> Message {
+    fn parse(line: &str) -> Message<'_> {
         Message::parse(line.as_bytes()).unwrap()
     }
 
     #[test]
     fn what_is_no_json_is_a_parse_error_with_null_id() {
-        for line in ["{oops", "", "{\"id\":1}}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\\ud800\"}"] {
+        for line in ["{oops", "", "{\"id\":1}}", "42 oops", "[1", "{\"id\":1,\"params\":{\"x\":tru}}"] {
             refused(line, -32700, Value::Null);
         }
         refused([0xff, 0xfe], -32700, Value::Null);
@@ -329,6 +364,7 @@ mod tests {
         }
         refused(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7.into());
         refused(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
+        refused(r#"{"jsonrpc":"2.0","id":7,"method":"\ud800"}"#, -32600, 7.into());
         refused(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
         refused(r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
         refused(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a".into());
@@ -343,7 +379,8 @@ mod tests {
             refused(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#), -32602, 1.into());
         }
         for params in [r#","params":null"#, r#","params":{}"#, ""] {
-            let message = parse(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping"{params}}}"#));
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping"{params}}}"#);
+            let message = parse(&line);
             assert!(matches!(message, Message::Request(request) if request.params.is_empty()));
         }
     }
@@ -351,11 +388,12 @@ mod tests {
     #[test]
     fn an_id_is_kept_exactly() {
         for id in ["0", "\"\"", "\"7\"", "-1", "9007199254740993", "18446744073709551615", "-9223372036854775808"] {
-            let Message::Request(request) = parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)) else {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let Message::Request(request) = parse(&line) else {
                 panic!("{id}");
             };
             let mut line = Vec::new();
-            Outgoing::from(Response::result(request.id, RawValue::NULL.to_owned())).write(&mut line).unwrap();
+            Outgoing::from(Response::result(request.id, Json::written("null".to_owned()))).write(&mut line).unwrap();
             assert_eq!(
                 String::from_utf8(line).unwrap(),
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}\n")
@@ -370,7 +408,7 @@ mod tests {
             r#"{"method":"nope"}"#,
             r#"{"jsonrpc":"2.0","method":"x","params":5}"#,
         ] {
-            assert!(matches!(parse(line), Message::Notification(_)), "{line}");
+            assert!(matches!(parse(line), Message::Notification { .. }), "{line}");
         }
     }
 

@@ -57,6 +57,7 @@ pub mod prompt;
 
 pub mod library;
 
+pub mod json;
 pub mod jsonrpc;
 mod mcp;
 

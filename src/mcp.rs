@@ -4,7 +4,6 @@
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Result of `initialize` (all legacy revisions).
@@ -116,17 +115,13 @@ pub(crate) struct ToolAnnotations {
     pub(crate) open_world_hint: bool,
 }
 
-/// Result of `tools/call`.
+/// Result of `tools/call` where it failed. One that went well has `structuredContent` (2025-06-18) behind `content` and
+/// no `isError`; `server/tools.rs` writes it by hand.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CallToolResult {
     /// What a model reads.
     pub(crate) content: [TextContent; 1],
-    /// What a program reads (2025-06-18); left out of an error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) structured_content: Option<Box<RawValue>>,
-    /// Left out of a success.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_error: bool,
 }
 

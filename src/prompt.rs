@@ -13,7 +13,7 @@ mod template;
 pub use arguments::{Argument, MAX_ARGUMENTS};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use frontmatter::{MAX_FRONTMATTER, MAX_WEIGHT};
-pub use template::{INPUT, MAX_EXPANSION, Placeholder, Template, Values};
+pub use template::{Expansion, INPUT, MAX_EXPANSION, Placeholder, Template, Values};
 
 use crate::wording::{all_of, named, quoted};
 use std::collections::BTreeMap;
@@ -202,7 +202,7 @@ impl Prompt {
     /// # Errors
     /// See [`ExpandError`].
     pub fn expand(&self, input: &str) -> Result<String, ExpandError> {
-        self.template.expand(&arguments::from_input(self, input)?)
+        self.template.expand(arguments::from_input(self, input)?).map(String::from)
     }
 
     /// The same with values by name. If there are any, the input is not divided; an `input` among them is used in its
@@ -211,10 +211,22 @@ impl Prompt {
     /// # Errors
     /// See [`ExpandError`].
     pub fn expand_values(&self, values: &BTreeMap<String, String>, input: &str) -> Result<String, ExpandError> {
-        if values.is_empty() {
-            return self.expand(input);
-        }
-        self.template.expand(&arguments::from_values(self, values, input)?)
+        self.expansion(values, input).map(String::from)
+    }
+
+    /// The same in pieces, for who writes them elsewhere.
+    ///
+    /// # Errors
+    /// See [`ExpandError`].
+    pub fn expansion<'p>(
+        &'p self,
+        values: &'p BTreeMap<String, String>,
+        input: &'p str,
+    ) -> Result<Expansion<'p>, ExpandError> {
+        self.template.expand(match values.is_empty() {
+            true => arguments::from_input(self, input)?,
+            false => arguments::from_values(self, values, input)?,
+        })
     }
 
     /// Refuses values whose name the prompt does not have, which [`Prompt::expand_values`] ignores.

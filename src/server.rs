@@ -18,6 +18,7 @@ mod tools;
 pub use page::PAGE_SIZE;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
+use crate::json::{Json, Object};
 use crate::jsonrpc::{Error, Id, Message, Notification, Outgoing, Request, Response};
 use crate::library::{Hooks, Library};
 use crate::mcp;
@@ -26,7 +27,6 @@ use lifecycle::Era;
 use news::News;
 use page::{Kind, Page};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub struct Server {
 
 /// What comes of a request that went well.
 enum Reply {
-    Result(Box<RawValue>),
+    Result(Json),
     /// It stays open. It is acknowledged at once, or later by [`Server::library_changed`].
     Open(Option<Notification>),
 }
@@ -67,15 +67,15 @@ impl Server {
     /// Answers a message; a notification and a response get no answer.
     ///
     /// A request that makes us panic is answered with `-32603`.
-    pub fn handle(&mut self, message: Message) -> Option<Outgoing> {
+    pub fn handle(&mut self, message: Message<'_>) -> Option<Outgoing> {
         match message {
             Message::Request(request) => self.answer(request),
-            Message::Notification(notification) => {
-                self.hear(&notification);
+            Message::Notification { method, params } => {
+                self.hear(&method, &params);
                 None
             }
             Message::Response => None,
-            Message::Batch(elements) => self.batch(elements).map(Outgoing::Response),
+            Message::Batch(elements) => self.batch(&elements).map(Outgoing::Response),
         }
     }
 
@@ -94,8 +94,8 @@ impl Server {
         self.news.library_changed(self.tools, &self.library)
     }
 
-    fn hear(&mut self, Notification { method, params, .. }: &Notification) {
-        match method.as_str() {
+    fn hear(&mut self, method: &str, params: &Object<'_>) {
+        match method {
             // Only a conversation that was opened can have been.
             "notifications/initialized" if self.negotiated.is_some() => self.news.initialized(&self.library),
             "notifications/cancelled" => self.news.cancelled(params),
@@ -104,13 +104,13 @@ impl Server {
     }
 
     /// A batch. What opens a conversation, or is modern, cannot be part of it.
-    fn batch(&mut self, elements: Vec<Value>) -> Option<Response> {
+    fn batch(&mut self, elements: &[&RawValue]) -> Option<Response> {
         if self.negotiated != Some(lifecycle::WITH_BATCHES) {
             let message = format!("only revision {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Some(Response::error(None, Error::invalid_request(message)));
         }
         let mut written = 0;
-        let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
+        let answers = elements.iter().filter_map(|element| match Message::of_batch(element) {
             // All answers go into one line, and are held until it is complete.
             Ok(Message::Request(request)) if written > MAX_BATCH_ANSWER => {
                 let message =
@@ -136,10 +136,10 @@ impl Server {
         (!answers.is_empty()).then_some(Response::batch(answers))
     }
 
-    fn answer(&mut self, request: Request) -> Option<Outgoing> {
+    fn answer(&mut self, request: Request<'_>) -> Option<Outgoing> {
         let Request { id, method, params } = request;
         // What a panic leaves behind is whole: what a request changes of ours, it changes last, and at once.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, params))).unwrap_or_else(|_| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, &params))).unwrap_or_else(|_| {
             Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
         match outcome {
@@ -150,10 +150,10 @@ impl Server {
     }
 
     /// The table of methods.
-    fn dispatch(&mut self, id: &Id, method: &str, params: Map<String, Value>) -> Result<Reply, Error> {
+    fn dispatch(&mut self, id: &Id, method: &str, params: &Object<'_>) -> Result<Reply, Error> {
         use lifecycle::{CONSTANT, FRESH};
-        let era = lifecycle::era(method, &params)?;
-        let page = |kind| Page::requested(kind, self.page_size, &params);
+        let era = lifecycle::era(method, params)?;
+        let page = |kind| Page::requested(kind, self.page_size, params);
         let library = &self.library;
         let result = match (method, era) {
             ("initialize", Era::Legacy) => {
@@ -162,16 +162,16 @@ impl Server {
                 era.result(&result, None)
             }
             ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
-            ("logging/setLevel", Era::Legacy) => era.result(&lifecycle::set_level(&params)?, None),
+            ("logging/setLevel", Era::Legacy) => era.result(&lifecycle::set_level(params)?, None),
             ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
-                page::only_page(&params)?;
+                page::only_page(params)?;
                 self.news.will_serve_tools(library);
                 let listed = tools::list(self.tools, library);
                 self.news.tools_listed(&listed);
                 era.result(&listed, Some(FRESH))
             }
-            ("tools/call", _) => era.result(&tools::call(self.tools, library, era, params)?, None),
+            ("tools/call", _) => era.envelop(tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
                 self.news.will_serve(library);
                 era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
@@ -182,17 +182,17 @@ impl Server {
                 era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
-                page::only_page(&params)?;
+                page::only_page(params)?;
                 era.result(&resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => {
                 self.news.will_serve(library);
-                era.result(&resources::read(library, era, &params)?, Some(FRESH))
+                era.result(&resources::read(library, era, params)?, Some(FRESH))
             }
-            ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, &params)?, None),
-            ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(&params)?, None),
-            ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, &params).map(Reply::Open),
-            ("completion/complete", _) => era.result(&completion::complete(library, &params)?, None),
+            ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, params)?, None),
+            ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(params)?, None),
+            ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, params).map(Reply::Open),
+            ("completion/complete", _) => era.result(&completion::complete(library, params)?, None),
             _ => Err(Error::method_not_found(quoted(method))),
         };
         result.map(Reply::Result)

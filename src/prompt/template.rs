@@ -104,34 +104,52 @@ impl Template {
     ///
     /// # Errors
     /// [`ExpandError::TooLong`], before anything is allocated.
-    pub fn expand(&self, values: &Values<'_>) -> Result<String, ExpandError> {
-        let appended = if self.placeholders().next().is_none() && !values.input.is_empty() {
+    pub fn expand<'t>(&'t self, values: Values<'t>) -> Result<Expansion<'t>, ExpandError> {
+        let expansion = Expansion { template: self, values };
+        let length = expansion.pieces().map(str::len).fold(0, usize::saturating_add);
+        if length > MAX_EXPANSION { Err(ExpandError::TooLong { length }) } else { Ok(expansion) }
+    }
+}
+
+/// A template with its values: the text that a model gets, in pieces. Who wants it in one makes a `String` of it.
+#[derive(Debug, Clone)]
+pub struct Expansion<'t> {
+    template: &'t Template,
+    values: Values<'t>,
+}
+
+impl Expansion<'_> {
+    /// The pieces, which follow each other without anything between them.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> + Clone {
+        let Expansion { template, values } = self;
+        let appended = if template.placeholders().next().is_none() && !values.input.is_empty() {
             ["\n\n", values.input]
         } else {
             ["", ""]
         };
-        let pieces = || self.parts.iter().map(|part| self.piece(part, values)).chain(appended);
-        let length = pieces().map(str::len).fold(0, usize::saturating_add);
-        if length > MAX_EXPANSION {
-            return Err(ExpandError::TooLong { length });
-        }
-        let mut text = String::with_capacity(length);
-        text.extend(pieces());
-        Ok(text)
+        template.parts.iter().map(|part| self.piece(part)).chain(appended)
     }
 
-    fn piece<'t>(&'t self, part: &'t Part, values: &'t Values<'_>) -> &'t str {
+    fn piece<'e>(&'e self, part: &'e Part) -> &'e str {
         match part {
-            Part::Text(range) => &self.body[range.clone()],
+            Part::Text(range) => &self.template.body[range.clone()],
             Part::Placeholder(Placeholder { name, .. }) => {
-                let argument = values.arguments.iter().find(|(argument, _)| argument == name);
+                let argument = self.values.arguments.iter().find(|(argument, _)| argument == name);
                 match argument {
                     Some((_, value)) => value,
-                    None if name == INPUT => values.input,
+                    None if name == INPUT => self.values.input,
                     None => "",
                 }
             }
         }
+    }
+}
+
+impl From<Expansion<'_>> for String {
+    fn from(expansion: Expansion<'_>) -> String {
+        let mut text = String::with_capacity(expansion.pieces().map(str::len).sum());
+        text.extend(expansion.pieces());
+        text
     }
 }
 
@@ -168,7 +186,7 @@ mod tests {
         let template = Template::parse(body, arguments.iter().map(|&(name, _)| name));
         let arguments = arguments.iter().map(|&(name, value)| (name, value.into())).collect();
         let values = Values { input, arguments };
-        assert_eq!(template.expand(&values).unwrap(), want, "{body:?}");
+        assert_eq!(expanded(&template, values), want, "{body:?}");
     }
 
     #[test]
@@ -233,8 +251,12 @@ mod tests {
     fn an_expansion_beyond_the_limit_is_refused_before_it_is_made() {
         let template = Template::parse("{{input}}".repeat(1000), []);
         let input = "x".repeat(1024 * 1024);
-        let error = template.expand(&Values { input: &input, arguments: vec![] }).unwrap_err();
+        let error = template.expand(Values { input: &input, arguments: vec![] }).unwrap_err();
         assert_eq!(error, ExpandError::TooLong { length: 1000 * 1024 * 1024 });
+    }
+
+    fn expanded(template: &Template, values: Values<'_>) -> String {
+        template.expand(values).unwrap().into()
     }
 
     /// Texts in which braces, backslashes and names are frequent.
@@ -261,20 +283,23 @@ mod tests {
             // Private-use characters cannot form a placeholder. Marking where a value goes and putting the value
             // there afterwards must give the same as expanding with the value itself.
             let template = Template::parse(body, ["topic"]);
-            let marked = template.expand(&Values { input: "\u{e000}", arguments: vec![("topic", "\u{e001}".into())] });
+            let marked = Values { input: "\u{e000}", arguments: vec![("topic", "\u{e001}".into())] };
+            let marked = expanded(&template, marked);
             prop_assume!(!template.body().contains(['\u{e000}', '\u{e001}']));
             prop_assume!(!input.contains('\u{e001}') && !input.is_empty());
-            let want = marked.unwrap().replace('\u{e000}', &input).replace('\u{e001}', &topic);
-            let got = template.expand(&Values { input: &input, arguments: vec![("topic", topic.as_str().into())] }).unwrap();
+            let want = marked.replace('\u{e000}', &input).replace('\u{e001}', &topic);
+            let values = Values { input: &input, arguments: vec![("topic", topic.as_str().into())] };
+            let got = expanded(&template, values);
             prop_assert_eq!(got, want);
         }
 
         #[test]
         fn a_template_without_placeholders_is_kept_byte_for_byte(body in ".*", input in ".*") {
             prop_assume!(!body.contains("input"));
-            let expanded = Template::parse(body.clone(), []).expand(&Values { input: &input, arguments: vec![] });
+            let template = Template::parse(body.clone(), []);
+            let got = expanded(&template, Values { input: &input, arguments: vec![] });
             let want = if input.is_empty() { body } else { format!("{body}\n\n{input}") };
-            prop_assert_eq!(expanded.unwrap(), want);
+            prop_assert_eq!(got, want);
         }
 
         #[test]
@@ -307,9 +332,9 @@ mod tests {
             let others = ["{{ input", "<< input", "input }}", "input >>", "{{ topic", "topic }}", "<<topic", "topic>>",
                 "\t", "  "];
             prop_assume!(!others.iter().any(|other| body.contains(other)));
-            let got = Template::parse(body, ["topic"])
-                .expand(&Values { input: &input, arguments: vec![("topic", "T".into())] });
-            prop_assert_eq!(got.unwrap(), want);
+            let template = Template::parse(body, ["topic"]);
+            let got = expanded(&template, Values { input: &input, arguments: vec![("topic", "T".into())] });
+            prop_assert_eq!(got, want);
         }
     }
 }

@@ -5,14 +5,15 @@
 //! its revision in `params._meta`. The era is settled per request, from its body alone, so that clients of both may
 //! share a pipe. No tool asks for it.
 
+use crate::json::{self, Json, Object};
 use crate::jsonrpc::Error;
 use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeResult, ListChanged, ResourcesCapability,
     ServerCapabilities,
 };
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// The revisions that `initialize` can settle, the newest last.
 const LEGACY: [&str; 4] = ["2024-11-05", WITH_BATCHES, "2025-06-18", "2025-11-25"];
@@ -52,40 +53,43 @@ pub(super) enum Era {
 }
 
 /// Whether a request claims to be modern: by its `_meta`, or by a method that only the modern era has.
-pub(super) fn is_modern(method: &str, params: &Map<String, Value>) -> bool {
-    let has_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
-    has_version || matches!(method, "server/discover" | "subscriptions/listen")
+pub(super) fn is_modern(method: &str, params: &Object<'_>) -> bool {
+    meta(params).get(VERSION).is_some() || matches!(method, "server/discover" | "subscriptions/listen")
+}
+
+fn meta<'l>(params: &Object<'l>) -> Object<'l> {
+    params.object("_meta").ok().flatten().unwrap_or_default()
 }
 
 /// The era of a request.
 ///
 /// # Errors
 /// A modern request whose envelope is incomplete (`-32602`), or names a revision that is not served (`-32022`).
-pub(super) fn era(method: &str, params: &Map<String, Value>) -> Result<Era, Error> {
+pub(super) fn era(method: &str, params: &Object<'_>) -> Result<Era, Error> {
     if !is_modern(method, params) {
         return Ok(Era::Legacy);
     }
-    let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
+    let meta = meta(params);
     let lacks = |key: &str, what: &str| Err(Error::invalid_params(format!("`_meta` lacks {key}, {what}")));
-    let Some(version) = meta(VERSION).and_then(Value::as_str) else {
+    let Ok(Some(version)) = meta.text(VERSION) else {
         return lacks(VERSION, "a string");
     };
-    if !meta(CLIENT_CAPABILITIES).is_some_and(Value::is_object) {
+    if !matches!(meta.object(CLIENT_CAPABILITIES), Ok(Some(_))) {
         return lacks(CLIENT_CAPABILITIES, "an object");
     }
-    if !MODERN.contains(&version) {
+    if !MODERN.contains(&&*version) {
         let data = json!({ "supported": MODERN, "requested": version });
         return Err(Error::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version").with_data(data));
     }
-    if let Some(level) = meta(LOG_LEVEL) {
+    if let Some(level) = meta.get(LOG_LEVEL) {
         known_level(LOG_LEVEL, level)?;
     }
     Ok(Era::Modern)
 }
 
-fn known_level(key: &str, level: &Value) -> Result<(), Error> {
-    match level.as_str() {
-        Some(level) if LOG_LEVELS.contains(&level) => Ok(()),
+fn known_level(key: &str, level: &RawValue) -> Result<(), Error> {
+    match json::text(level) {
+        Ok(level) if LOG_LEVELS.contains(&&*level) => Ok(()),
         _ => Err(Error::invalid_params(format!("{key} must be one of {}", LOG_LEVELS.join(", ")))),
     }
 }
@@ -94,20 +98,27 @@ fn known_level(key: &str, level: &Value) -> Result<(), Error> {
 ///
 /// # Errors
 /// `-32602` for an unknown level.
-pub(super) fn set_level(params: &Map<String, Value>) -> Result<Empty, Error> {
-    known_level("`level`", params.get("level").unwrap_or(&Value::Null)).map(|()| Empty {})
+pub(super) fn set_level(params: &Object<'_>) -> Result<Empty, Error> {
+    known_level("`level`", params.get("level").unwrap_or(RawValue::NULL)).map(|()| Empty {})
 }
 
 impl Era {
-    /// A result as this era writes it: the modern one adds `resultType`, `_meta` with our name, and, to a result that
-    /// a client may keep, for how long and for whom.
-    pub(super) fn result(self, result: &impl Serialize, cacheable: Option<Cacheable>) -> Result<Box<RawValue>, Error> {
+    /// A result as this era writes it.
+    ///
+    /// # Errors
+    /// Those of the result's `Serialize`.
+    pub(super) fn result(self, result: &impl Serialize, cacheable: Option<Cacheable>) -> Result<Json, Error> {
+        self.envelop(Json::of(result).map_err(Error::internal)?, cacheable)
+    }
+
+    /// The same for a result that is written already, an object: the modern era adds `resultType`, `_meta` with our name,
+    /// and, to a result that a client may keep, for how long and for whom.
+    ///
+    /// # Errors
+    /// None that anything of ours can bring about.
+    pub(super) fn envelop(self, result: Json, cacheable: Option<Cacheable>) -> Result<Json, Error> {
         #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Modern<'r, R> {
-            result_type: &'static str,
-            #[serde(flatten)]
-            result: &'r R,
+        struct Behind {
             #[serde(flatten)]
             cacheable: Option<Cacheable>,
             #[serde(rename = "_meta")]
@@ -118,34 +129,37 @@ impl Era {
             #[serde(rename = "io.modelcontextprotocol/serverInfo")]
             server_info: Implementation,
         }
-        match self {
-            Era::Legacy => to_raw_value(result),
+        Ok(match self {
+            Era::Legacy => result,
             Era::Modern => {
                 let meta = Meta { server_info: SERVER_INFO };
-                to_raw_value(&Modern { result_type: "complete", result, cacheable, meta })
+                let before = Json::written(r#"{"resultType":"complete"}"#.to_owned());
+                let behind = Json::of(&Behind { cacheable, meta }).map_err(Error::internal)?;
+                Json::joined([&before, &result, &behind])
             }
-        }
-        .map_err(Error::internal)
+        })
     }
 }
 
 /// `initialize`: the client's revision if it is a legacy one, else the newest of those. It may be repeated.
 pub(super) fn initialize(
     negotiated: &mut Option<&'static str>,
-    mut params: Map<String, Value>,
+    params: &Object<'_>,
 ) -> Result<InitializeResult, Error> {
-    let Some(Value::String(requested)) = params.get("protocolVersion") else {
-        return Err(Error::invalid_params("`protocolVersion` must be a string"));
-    };
+    let requested = params.required_text("protocolVersion");
+    let requested = requested.map_err(|unfit| Error::invalid_params(format!("`protocolVersion` {unfit}")))?;
+    let client_info = params.get("clientInfo").map(|info| serde_json::from_str(info.get())).transpose();
+    let client_info: Option<Value> =
+        client_info.map_err(|error| Error::invalid_params(format!("`clientInfo` cannot be read: {error}")))?;
     let [.., newest] = LEGACY;
-    let version = LEGACY.into_iter().find(|version| version == requested).unwrap_or(newest);
+    let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
     *negotiated = Some(version);
     Ok(InitializeResult {
         protocol_version: version,
         capabilities: capabilities(Era::Legacy),
         server_info: SERVER_INFO,
         instructions: INSTRUCTIONS.trim_ascii_end(),
-        client_info: params.remove("clientInfo").filter(|info| !info.is_null()),
+        client_info: client_info.filter(|info| !info.is_null()),
     })
 }
 

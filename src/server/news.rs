@@ -8,10 +8,10 @@
 
 use super::subscriptions::{Contents, Lists, Subscriptions};
 use super::tools::{self, ServerTool};
+use crate::json::Object;
 use crate::jsonrpc::{Error, Id, Notification};
 use crate::library::{Hooks, Library, Watch};
 use crate::mcp::{Empty, ListToolsResult};
-use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// After this much quiet, a client that has finished its handshake has what it wanted first.
@@ -74,7 +74,7 @@ impl News {
     }
 
     /// `notifications/cancelled`.
-    pub(super) fn cancelled(&mut self, params: &Map<String, Value>) {
+    pub(super) fn cancelled(&mut self, params: &Object<'_>) {
         self.subscriptions.cancelled(params);
     }
 
@@ -82,7 +82,7 @@ impl News {
     ///
     /// # Errors
     /// Those of [`Subscriptions::subscribe`].
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Map<String, Value>) -> Result<Empty, Error> {
+    pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<Empty, Error> {
         self.subscriptions.subscribe(library, params)?;
         self.is_due = true;
         self.will_serve(library);
@@ -93,7 +93,7 @@ impl News {
     ///
     /// # Errors
     /// Those of [`Subscriptions::unsubscribe`].
-    pub(super) fn unsubscribe(&mut self, params: &Map<String, Value>) -> Result<Empty, Error> {
+    pub(super) fn unsubscribe(&mut self, params: &Object<'_>) -> Result<Empty, Error> {
         self.subscriptions.unsubscribe(params).map(|()| Empty {})
     }
 
@@ -106,7 +106,7 @@ impl News {
         &mut self,
         library: &Library,
         id: &Id,
-        params: &Map<String, Value>,
+        params: &Object<'_>,
     ) -> Result<Option<Notification>, Error> {
         if self.subscriptions.listen(id, params)? {
             self.is_due = true;

@@ -3,10 +3,10 @@
 //! A cursor says after which key of which list a page begins. It means the same to another process, and while the list
 //! changes: the page begins with what follows the key, even if the key has gone.
 
+use crate::json::Object;
 use crate::jsonrpc::Error;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 
 /// How many entries a page holds. Large, because many clients read only the first.
@@ -42,10 +42,10 @@ impl Page {
     ///
     /// # Errors
     /// `-32602` for what is no cursor of ours, or one of another list.
-    pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: &Map<String, Value>) -> Result<Page, Error> {
-        let after = match params.get("cursor") {
-            None | Some(Value::Null) => None,
-            Some(cursor) => Some(key(kind, cursor).ok_or_else(unknown_cursor)?),
+    pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: &Object<'_>) -> Result<Page, Error> {
+        let after = match params.text("cursor").map_err(|_| unknown_cursor())? {
+            None => None,
+            Some(cursor) => Some(key(kind, &cursor).ok_or_else(unknown_cursor)?),
         };
         Ok(Page { kind, size, after })
     }
@@ -77,19 +77,16 @@ impl Page {
 ///
 /// # Errors
 /// `-32602` for any cursor.
-pub(super) fn only_page(params: &Map<String, Value>) -> Result<(), Error> {
-    match params.get("cursor") {
-        None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(unknown_cursor()),
-    }
+pub(super) fn only_page(params: &Object<'_>) -> Result<(), Error> {
+    if params.text("cursor") == Ok(None) { Ok(()) } else { Err(unknown_cursor()) }
 }
 
 fn unknown_cursor() -> Error {
     Error::invalid_params("`cursor` is none that this list gave out; ask without it for the first page")
 }
 
-fn key(kind: Kind, cursor: &Value) -> Option<String> {
-    let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor.as_str()?).ok()?;
+fn key(kind: Kind, cursor: &str) -> Option<String> {
+    let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let key = String::from_utf8(decoded).ok()?;
     key.strip_prefix(kind.prefix()).map(str::to_owned)
 }
@@ -98,11 +95,12 @@ fn key(kind: Kind, cursor: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn page(size: usize, cursor: Option<&str>) -> Page {
-        let params = cursor.map(|cursor| ("cursor".to_owned(), json!(cursor)));
-        Page::requested(Kind::Prompts, NonZeroUsize::new(size).unwrap(), &params.into_iter().collect()).unwrap()
+        let params = json!({ "cursor": cursor }).to_string();
+        let params = Object::parse(&params).unwrap();
+        Page::requested(Kind::Prompts, NonZeroUsize::new(size).unwrap(), &params).unwrap()
     }
 
     /// All pages of a list, which may lose entries between one page and the next.
@@ -149,8 +147,8 @@ mod tests {
     fn what_is_no_cursor_of_this_list_is_refused() {
         let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
         let refused = |kind, cursor: Value| {
-            let params = Map::from_iter([("cursor".to_owned(), cursor)]);
-            Page::requested(kind, PAGE_SIZE, &params).map_err(|error| error.code)
+            let params = json!({ "cursor": cursor }).to_string();
+            Page::requested(kind, PAGE_SIZE, &Object::parse(&params).unwrap()).map_err(|error| error.code)
         };
         assert!(refused(Kind::Prompts, json!(cursor)).is_ok() && refused(Kind::Prompts, json!(null)).is_ok());
         assert_eq!(refused(Kind::Resources, json!(cursor)).unwrap_err(), -32602);

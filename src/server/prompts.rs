@@ -1,12 +1,12 @@
 //! `prompts/list` and `prompts/get`: the library as a client's own menu (slash commands, mostly).
 
 use super::page::Page;
+use crate::json::{self, Object};
 use crate::jsonrpc::Error;
 use crate::library::{Library, Lookup};
 use crate::mcp;
 use crate::prompt::{INPUT, Prompt};
 use crate::wording::{named, quoted};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// `prompts/list`. Files that are no prompts are left out; `list_prompts` names them.
@@ -51,11 +51,10 @@ fn arguments(prompt: &Prompt) -> Vec<mcp::PromptArgument> {
 ///
 /// # Errors
 /// Those of [`find`]; `-32602` for params that do not fit, and for all that is missing at once.
-pub(super) fn get(library: &Library, mut params: Map<String, Value>) -> Result<mcp::GetPromptResult, Error> {
-    let Some(Value::String(name)) = params.remove("name") else {
-        return Err(Error::invalid_params("`name` must be a string, the prompt's name"));
-    };
-    let values = values(params.remove("arguments"))?;
+pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetPromptResult, Error> {
+    let name = params.required_text("name");
+    let name = name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the prompt's name")))?;
+    let values = values(params)?;
     let prompt = find(library, &name)?;
     let text = prompt
         .expand_values(&values, "")
@@ -83,16 +82,17 @@ pub(super) fn find(library: &Library, name: &str) -> Result<Prompt, Error> {
 
 /// The values of a call, which the schema wants to be strings. Names that a prompt does not have are ignored: clients
 /// send leftovers.
-fn values(arguments: Option<Value>) -> Result<BTreeMap<String, String>, Error> {
-    let arguments = match arguments {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(Error::invalid_params("`arguments` must be an object of strings")),
-    };
-    let value = |(name, value): (String, Value)| match value {
-        Value::String(text) => Some(Ok((name, text))),
-        Value::Null => None, // not given, to some serializers
-        _ => Some(Err(Error::invalid_params(format!("the argument {} must be a string", quoted(&name))))),
-    };
-    arguments.into_iter().filter_map(value).collect()
+fn values(params: &Object<'_>) -> Result<BTreeMap<String, String>, Error> {
+    let arguments = params.object("arguments");
+    let arguments = arguments.map_err(|unfit| Error::invalid_params(format!("`arguments` {unfit} of strings")))?;
+    let mut values = BTreeMap::new();
+    for (name, value) in arguments.unwrap_or_default().iter() {
+        if value.get() == "null" {
+            values.remove(name); // not given, to some serializers
+            continue;
+        }
+        let refused = |unfit| Error::invalid_params(format!("the argument {} {unfit}", quoted(name)));
+        values.insert(name.to_owned(), json::text(value).map_err(refused)?.into_owned());
+    }
+    Ok(values)
 }

@@ -6,6 +6,7 @@
 use super::lifecycle::Era;
 use super::page::Page;
 use super::prompts::description;
+use crate::json::Object;
 use crate::jsonrpc::Error;
 use crate::library::{Library, MAX_NAME, PromptFile};
 use crate::mcp;
@@ -13,7 +14,8 @@ use crate::prompt::Prompt;
 use crate::wording::quoted;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use std::borrow::Cow;
 
 const SCHEME: &str = "prompt://";
 
@@ -80,11 +82,11 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 ///
 /// # Errors
 /// `-32602` for a `uri` that is no string; [`not_found`]; `-32603` for a file that cannot be read as text.
-pub(super) fn read(library: &Library, era: Era, params: &Map<String, Value>) -> Result<mcp::ReadResourceResult, Error> {
+pub(super) fn read(library: &Library, era: Era, params: &Object<'_>) -> Result<mcp::ReadResourceResult, Error> {
     let uri = uri_of(params)?;
-    let file = name_of(library, uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, uri))?;
+    let file = name_of(library, &uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, &uri))?;
     let text = file.map_err(Error::unreadable)?.text;
-    let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text };
+    let contents = mcp::TextResourceContents { uri: uri.into_owned(), mime_type: MIME_TYPE, text };
     Ok(mcp::ReadResourceResult { contents: [contents] })
 }
 
@@ -92,8 +94,8 @@ pub(super) fn read(library: &Library, era: Era, params: &Map<String, Value>) -> 
 ///
 /// # Errors
 /// `-32602`, if it is no string.
-pub(super) fn uri_of(params: &Map<String, Value>) -> Result<&str, Error> {
-    params.get("uri").and_then(Value::as_str).ok_or_else(|| Error::invalid_params("`uri` must be a string"))
+pub(super) fn uri_of<'l>(params: &Object<'l>) -> Result<Cow<'l, str>, Error> {
+    params.required_text("uri").map_err(|unfit| Error::invalid_params(format!("`uri` {unfit}")))
 }
 
 /// The error for a URI that names no prompt.

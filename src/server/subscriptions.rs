@@ -6,9 +6,11 @@
 
 use super::lifecycle::Era;
 use super::resources;
+use crate::json::{self, Object};
 use crate::jsonrpc::{Error, Id, Notification};
 use crate::library::Library;
 use crate::wording::quoted;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -84,14 +86,14 @@ impl Subscriptions {
     ///
     /// # Errors
     /// `-32602` for a `uri` that is no string, `-32002` for one that names nothing, `-32600` for too many.
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Map<String, Value>) -> Result<(), Error> {
+    pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<(), Error> {
         let uri = resources::uri_of(params)?;
-        if resources::name_of(library, uri).is_none() {
-            return Err(resources::not_found(Era::Legacy, uri));
+        if resources::name_of(library, &uri).is_none() {
+            return Err(resources::not_found(Era::Legacy, &uri));
         }
-        if !self.resources.contains(uri) {
+        if !self.resources.contains(&*uri) {
             self.room_for(1)?;
-            self.resources.insert(uri.to_owned());
+            self.resources.insert(uri.into_owned());
         }
         Ok(())
     }
@@ -109,8 +111,8 @@ impl Subscriptions {
     ///
     /// # Errors
     /// `-32602` for a `uri` that is no string.
-    pub(super) fn unsubscribe(&mut self, params: &Map<String, Value>) -> Result<(), Error> {
-        self.resources.remove(resources::uri_of(params)?);
+    pub(super) fn unsubscribe(&mut self, params: &Object<'_>) -> Result<(), Error> {
+        self.resources.remove(&*resources::uri_of(params)?);
         Ok(())
     }
 
@@ -119,13 +121,13 @@ impl Subscriptions {
     ///
     /// # Errors
     /// `-32602` for params that do not fit; `-32600` for the id of an open one, and for too many.
-    pub(super) fn listen(&mut self, id: &Id, params: &Map<String, Value>) -> Result<bool, Error> {
-        let Some(Value::Object(wanted)) = params.get("notifications") else {
+    pub(super) fn listen(&mut self, id: &Id, params: &Object<'_>) -> Result<bool, Error> {
+        let Ok(Some(wanted)) = params.object("notifications") else {
             return Err(Error::invalid_params("`notifications` must be an object"));
         };
-        let wants = |key: &str| match wanted.get(key) {
-            None => Ok(false),
-            Some(Value::Bool(wants)) => Ok(*wants),
+        let wants = |key: &str| match wanted.get(key).map(RawValue::get) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
             Some(_) => Err(Error::invalid_params(format!("`notifications.{key}` must be true or false"))),
         };
         let lists = Lists {
@@ -133,7 +135,7 @@ impl Subscriptions {
             prompts: wants("promptsListChanged")?,
             resources: wants("resourcesListChanged")?,
         };
-        let resources = subscribed(wanted)?;
+        let resources = subscribed(&wanted)?;
         if self.listens.iter().any(|listen| listen.id == *id) {
             let message = "a subscriptions/listen with this id is open; cancel it, or use another id";
             return Err(Error::invalid_request(message));
@@ -168,8 +170,8 @@ impl Subscriptions {
     }
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
-    pub(super) fn cancelled(&mut self, params: &Map<String, Value>) {
-        let id = params.get("requestId").cloned().and_then(Id::from_value);
+    pub(super) fn cancelled(&mut self, params: &Object<'_>) {
+        let id = params.get("requestId").and_then(Id::parse);
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
@@ -223,20 +225,18 @@ impl Contents<'_> {
 }
 
 /// The resources that a listen wants to hear of: those that may be ours, there now or later.
-fn subscribed(wanted: &Map<String, Value>) -> Result<Option<BTreeSet<String>>, Error> {
-    let uris = match wanted.get("resourceSubscriptions") {
-        None => return Ok(None),
-        Some(Value::Array(uris)) => uris,
-        Some(_) => return Err(Error::invalid_params("`notifications.resourceSubscriptions` must be an array")),
-    };
+fn subscribed(wanted: &Object<'_>) -> Result<Option<BTreeSet<String>>, Error> {
+    let Some(uris) = wanted.get("resourceSubscriptions") else { return Ok(None) };
+    let uris: Vec<&RawValue> = serde_json::from_str(uris.get())
+        .map_err(|_| Error::invalid_params("`notifications.resourceSubscriptions` must be an array"))?;
     let mut known = BTreeSet::new();
     for uri in uris {
-        let Some(uri) = uri.as_str() else {
-            let message = format!("{} in `notifications.resourceSubscriptions` is no string", quoted(&uri.to_string()));
+        let Ok(uri) = json::text(uri) else {
+            let message = format!("{} in `notifications.resourceSubscriptions` is no string", quoted(uri.get()));
             return Err(Error::invalid_params(message));
         };
-        if !resources::names(uri).is_empty() {
-            known.insert(uri.to_owned());
+        if !resources::names(&uri).is_empty() {
+            known.insert(uri.into_owned());
         }
     }
     Ok(Some(known))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::server::tools::ToolError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const PANICKING: &[ServerTool] = &[ServerTool {
     name: "panic",
@@ -17,8 +17,9 @@ const PANICKING: &[ServerTool] = &[ServerTool {
 }];
 
 fn handle(server: &mut Server, line: &str) -> Value {
-    let response = server.handle(Message::parse(line.as_bytes()).unwrap());
-    serde_json::to_value(response.unwrap()).unwrap()
+    let mut answer = Vec::new();
+    server.handle(Message::parse(line.as_bytes()).unwrap()).unwrap().write(&mut answer).unwrap();
+    serde_json::from_slice(&answer).unwrap()
 }
 
 #[test]

@@ -7,11 +7,11 @@ mod expand_prompt;
 mod list_prompts;
 
 use super::lifecycle::Era;
+use crate::json::{Escaped, Json, Object, push_escaped};
 use crate::jsonrpc::Error;
 use crate::library::Library;
 use crate::mcp::{CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// The tools, in the order of the listing. The first works without arguments, as some clients try.
@@ -26,12 +26,12 @@ pub(super) struct ServerTool {
     pub(super) description: fn(&Library) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
-    /// The `structuredContent`, by the output schema.
-    pub(super) call: fn(&Library, Map<String, Value>) -> Called,
+    /// A result with `structuredContent` by the output schema, as [`result`] writes it.
+    pub(super) call: fn(&Library, &Object<'_>) -> Called,
 }
 
-/// What a call gives: the structured content as JSON, or why there is none.
-pub(super) type Called = Result<Box<RawValue>, ToolError>;
+/// What a call gives: a `CallToolResult` that is no error, or why there is none.
+pub(super) type Called = Result<Json, ToolError>;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -71,15 +71,9 @@ pub(super) fn descriptions(tools: &[ServerTool], library: &Library) -> Vec<Strin
 }
 
 /// `tools/call`.
-pub(super) fn call(
-    tools: &[ServerTool],
-    library: &Library,
-    era: Era,
-    mut params: Map<String, Value>,
-) -> Result<CallToolResult, Error> {
-    let Some(Value::String(name)) = params.get("name") else {
-        return Err(Error::invalid_params("`name` must be a string, the tool's name"));
-    };
+pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &Object<'_>) -> Result<Json, Error> {
+    let name = params.required_text("name");
+    let name = &*name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the tool's name")))?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
         let message = format!("unknown tool {}; the tools are {}", quoted(name), names.join(" and "));
@@ -89,22 +83,61 @@ pub(super) fn call(
             Era::Modern => Error::invalid_params(message),
         });
     };
-    let arguments = match params.remove("arguments") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(Error::invalid_params("`arguments` must be an object")),
-    };
-    match ((tool.call)(library, arguments), era) {
-        (Ok(structured), _) => Ok(CallToolResult {
-            content: [TextContent { text: structured.get().to_owned() }],
-            structured_content: Some(structured),
-            is_error: false,
-        }),
+    let arguments = params.object("arguments");
+    let arguments = arguments.map_err(|unfit| Error::invalid_params(format!("`arguments` {unfit}")))?;
+    match ((tool.call)(library, &arguments.unwrap_or_default()), era) {
+        (Ok(result), _) => Ok(result),
         (Err(ToolError::Internal(message)), _) => Err(Error::internal(message)),
         // A client's error in the legacy era; 2025-11-25 and later would have a model correct itself.
         (Err(ToolError::Arguments(message)), Era::Legacy) => Err(Error::invalid_params(message)),
         (Err(ToolError::Arguments(message) | ToolError::Execution(message)), _) => {
-            Ok(CallToolResult { content: [TextContent { text: message }], structured_content: None, is_error: true })
+            let result = CallToolResult { content: [TextContent { text: message }], is_error: true };
+            Json::of(&result).map_err(Error::internal)
+        }
+    }
+}
+
+/// The result of a call that went well: the structured content, and before it the same as a text.
+///
+/// The structured content comes in pieces, each with whether it is JSON already or stands, unescaped, inside a string of
+/// it. So nothing is escaped a second time, and nothing is copied but into the result.
+pub(super) fn result<'p>(structured: impl Iterator<Item = Piece<'p>> + Clone) -> Json {
+    const OPEN: &str = r#"{"content":[{"type":"text","text":""#;
+    const BETWEEN: &str = r#""}],"structuredContent":"#;
+    let length: usize = structured.clone().map(|piece| piece.text().len()).sum();
+    // Twice, and a little more for what is escaped.
+    let mut result = String::with_capacity(OPEN.len() + BETWEEN.len() + 2 * length + length / 8 + 64);
+    result.push_str(OPEN);
+    for piece in structured.clone() {
+        match piece {
+            Piece::Json(json) => push_escaped(&mut result, json, Escaped::Once),
+            Piece::Text(text) => push_escaped(&mut result, text, Escaped::Twice),
+        }
+    }
+    result.push_str(BETWEEN);
+    for piece in structured {
+        match piece {
+            Piece::Json(json) => result.push_str(json),
+            Piece::Text(text) => push_escaped(&mut result, text, Escaped::Once),
+        }
+    }
+    result.push('}');
+    Json::written(result)
+}
+
+/// A piece of structured content.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Piece<'p> {
+    /// JSON as it is.
+    Json(&'p str),
+    /// A text inside a string.
+    Text(&'p str),
+}
+
+impl<'p> Piece<'p> {
+    fn text(self) -> &'p str {
+        match self {
+            Piece::Json(text) | Piece::Text(text) => text,
         }
     }
 }

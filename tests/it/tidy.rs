@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 const COMMON: [&str; 2] = ["suggestion", "wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 9] = [
+const MAY_NAME: [(&str, &[&str]); 10] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
-    ("jsonrpc", &[]),
+    ("json", &[]),
+    ("jsonrpc", &["json"]),
     ("mcp", &[]),
     ("library", &["prompt"]),
-    ("server", &["library", "prompt", "jsonrpc", "mcp"]),
+    ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),
     ("cli", &["library", "prompt", "server", "transport"]),
 ];

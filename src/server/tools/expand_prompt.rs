@@ -1,12 +1,11 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
-use super::{Called, ServerTool, ToolError};
+use super::{Called, Piece, ServerTool, ToolError, result};
+use crate::json::{self, Object, Unfit};
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
 use crate::prompt::ExpandError;
 use crate::wording::quoted;
-use serde::Serialize;
-use serde_json::value::to_raw_value;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// How many bytes of the description the names of the commands may take.
@@ -26,11 +25,6 @@ pub(super) const TOOL: ServerTool = ServerTool {
     output_schema,
     call,
 };
-
-#[derive(Serialize)]
-struct Output {
-    prompt: String,
-}
 
 fn input_schema() -> Value {
     json!({
@@ -65,15 +59,14 @@ fn output_schema() -> Value {
     })
 }
 
-fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
-    let mut text = |key: &str, what: &str| match arguments.remove(key) {
-        Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(ToolError::Arguments(format!("`{key}` must be a string: {what}"))),
+fn call(library: &Library, arguments: &Object<'_>) -> Called {
+    let text = |key: &str, what: &str| match arguments.get(key).map(json::text) {
+        Some(text) => text.map_err(|unfit| ToolError::Arguments(format!("`{key}` {unfit}: {what}"))),
         None => Err(ToolError::Arguments(format!("`{key}` is missing: {what}"))),
     };
     let command = text("command", "the name of the prompt, without its colon")?;
     let input = text("input", "the text that follows the name, or an empty string if there is none")?;
-    let values = values(arguments.remove("arguments"))?;
+    let values = values(arguments)?;
     let prompt = match library.find(&command) {
         Lookup::Found(prompt) => prompt,
         Lookup::Broken(problem) => {
@@ -88,11 +81,11 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expanded = prompt
+    let expansion = prompt
         .refuse_unknown(&values)
-        .and_then(|()| prompt.expand_values(&values, &input))
-        .and_then(|text| prompt.refuse_lost(&values, &input).map(|()| text));
-    let prompt = expanded.map_err(|error| {
+        .and_then(|()| prompt.expansion(&values, &input))
+        .and_then(|expansion| prompt.refuse_lost(&values, &input).map(|()| expansion));
+    let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
             ExpandError::Lost { .. } => "Call expand_prompt again: with an empty `input`, or without `arguments`.",
@@ -100,30 +93,31 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    Ok(to_raw_value(&Output { prompt })?)
+    let text = expansion.pieces().map(Piece::Text);
+    let structured = [Piece::Json(r#"{"prompt":""#)].into_iter().chain(text).chain([Piece::Json(r#""}"#)]);
+    Ok(result(structured))
 }
 
 /// The values that a model gives by name. A number or a truth value is its JSON text, null is no value.
-fn values(arguments: Option<Value>) -> Result<BTreeMap<String, String>, ToolError> {
-    let arguments = match arguments {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Object(arguments)) => arguments,
-        Some(_) => {
-            let message = "`arguments` must be an object whose values are strings; call expand_prompt again with one";
-            return Err(ToolError::Execution(sentence(message)));
+fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError> {
+    const AGAIN: &str = "call expand_prompt again with one";
+    let refuse = |message: String| ToolError::Execution(sentence(&message));
+    let arguments = arguments.object("arguments");
+    let arguments =
+        arguments.map_err(|unfit| refuse(format!("`arguments` {unfit} whose values are strings; {AGAIN}")))?;
+    let mut values = BTreeMap::new();
+    for (name, value) in arguments.unwrap_or_default().iter() {
+        let written = value.get();
+        match json::text(value) {
+            _ if written == "null" => _ = values.remove(name),
+            Ok(text) => _ = values.insert(name.to_owned(), text.into_owned()),
+            Err(Unfit::NoSuchType(_)) if !written.starts_with(['[', '{']) => {
+                values.insert(name.to_owned(), written.to_owned());
+            }
+            Err(unfit) => return Err(refuse(format!("{} in `arguments` {unfit}; {AGAIN}", quoted(name)))),
         }
-    };
-    let text = |(name, value): (String, Value)| match value {
-        Value::Null => None,
-        Value::String(text) => Some(Ok((name, text))),
-        Value::Number(_) | Value::Bool(_) => Some(Ok((name, value.to_string()))),
-        Value::Array(_) | Value::Object(_) => {
-            let message =
-                format!("{} in `arguments` must be a string; call expand_prompt again with one", quoted(&name));
-            Some(Err(ToolError::Execution(sentence(&message))))
-        }
-    };
-    arguments.into_iter().filter_map(text).collect()
+    }
+    Ok(values)
 }
 
 /// What a model should do about a command that is none, in sentences.

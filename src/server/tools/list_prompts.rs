@@ -1,12 +1,14 @@
 //! The tool `list_prompts`: every prompt with its description, and what should be one but is not; or those that a
 //! query, a tag and a limit leave.
 
-use super::{Called, ServerTool, ToolError};
+use super::{Called, Piece, ServerTool, ToolError, result};
+use crate::json::{Json, Object};
 use crate::library::{Library, Query};
 use crate::prompt::Prompt;
 use serde::Serialize;
-use serde_json::value::to_raw_value;
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Number, Value, json};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 pub(super) const TOOL: ServerTool = ServerTool {
@@ -99,10 +101,10 @@ fn output_schema() -> Value {
     })
 }
 
-fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
-    let mut query = text(arguments.remove("query"), "query")?.map(|query| Query::new(&query));
-    let tag = text(arguments.remove("tag"), "tag")?;
-    let limit = limit(arguments.remove("limit"))?;
+fn call(library: &Library, arguments: &Object<'_>) -> Called {
+    let mut query = text(arguments, "query")?.map(|query| Query::new(&query));
+    let tag = text(arguments, "tag")?;
+    let limit = limit(arguments)?;
     let index = library.index();
     let mut problems = [index.unseen, index.problems].concat();
     let mut found = Vec::new();
@@ -126,12 +128,13 @@ fn call(library: &Library, mut arguments: Map<String, Value>) -> Called {
         let place = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));
         Problem { message: format!("{}{}", place.unwrap_or_default(), problem.diagnostic), file: problem.file }
     });
-    Ok(to_raw_value(&Output {
+    let structured = Json::of(&Output {
         prompts: found.into_iter().take(limit).map(|(_, listed)| listed).collect(),
         omitted,
         problems: problems.collect(),
         omitted_problems,
-    })?)
+    })?;
+    Ok(result([Piece::Json(structured.as_str())].into_iter()))
 }
 
 fn listed(prompt: Prompt) -> Listed {
@@ -146,23 +149,21 @@ fn has_tag(prompt: &Prompt, tag: &str) -> bool {
 }
 
 /// An optional text; one of spaces is none.
-fn text(value: Option<Value>, key: &str) -> Result<Option<String>, ToolError> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
-        Some(_) => Err(ToolError::Execution(format!("`{key}` must be a string. Call list_prompts again with one."))),
-    }
+fn text<'a>(arguments: &Object<'a>, key: &str) -> Result<Option<Cow<'a, str>>, ToolError> {
+    let refuse = |unfit| ToolError::Execution(format!("`{key}` {unfit}. Call list_prompts again with one."));
+    Ok(arguments.text(key).map_err(refuse)?.filter(|text| !text.trim().is_empty()))
 }
 
 /// How many at most.
-fn limit(value: Option<Value>) -> Result<usize, ToolError> {
-    let number = match value {
-        None | Some(Value::Null) => return Ok(usize::MAX),
-        // Some clients write every number as a float.
-        Some(value) => {
-            value.as_u64().or(value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
-        }
+fn limit(arguments: &Object<'_>) -> Result<usize, ToolError> {
+    let Some(limit) = arguments.get("limit").map(RawValue::get).filter(|limit| *limit != "null") else {
+        return Ok(usize::MAX);
     };
+    let number = serde_json::from_str::<Number>(limit).ok();
+    let number = number.and_then(|number| {
+        // Some clients write every number as a float.
+        number.as_u64().or(number.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
+    });
     match number.and_then(|number| usize::try_from(number).ok()) {
         Some(limit @ 1..) => Ok(limit),
         _ => {

@@ -14,7 +14,7 @@ use polled as system;
 #[cfg(not(unix))]
 use threaded as system;
 
-pub use system::Waker;
+pub use system::{Input, Waker};
 
 use std::io::{self, Stdin};
 use std::time::Duration;
@@ -39,9 +39,9 @@ pub enum Line<'l> {
     TooLong,
 }
 
-/// Standard input, and a way to interrupt the waiting for it.
+/// An input, and a way to interrupt the waiting for it.
 #[derive(Debug)]
-pub struct Events(system::Events<Stdin>);
+pub struct Events<R = Stdin>(system::Events<R>);
 
 impl Events {
     /// The events of this process, and what makes [`Event::LibraryChanged`] of them.
@@ -49,16 +49,32 @@ impl Events {
     /// # Errors
     /// The system has no pipe, or no thread, left.
     pub fn new() -> io::Result<(Events, Waker)> {
-        let (events, waker) = system::Events::new(io::stdin())?;
+        Events::over(io::stdin())
+    }
+}
+
+impl<R: Input> Events<R> {
+    /// The same of another input.
+    ///
+    /// # Errors
+    /// Those of [`Events::new`].
+    pub fn over(input: R) -> io::Result<(Events<R>, Waker)> {
+        let (events, waker) = system::Events::new(input)?;
         Ok((Events(events), waker))
     }
 
-    /// Waits for the next event. `is_watching`: the waker may be called. `quiet`: how long to wait at most.
+    /// The next event. `is_watching`: the waker may be called. `quiet`: how long to wait at most. `before_waiting` is
+    /// called unless an event is there already.
     ///
     /// # Errors
-    /// Those of standard input.
-    pub fn next(&mut self, is_watching: bool, quiet: Option<Duration>) -> io::Result<Event<'_>> {
-        self.0.next(is_watching, quiet)
+    /// Those of the input, and of `before_waiting`.
+    pub fn next(
+        &mut self,
+        is_watching: bool,
+        quiet: Option<Duration>,
+        before_waiting: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Event<'_>> {
+        self.0.next(is_watching, quiet, before_waiting)
     }
 }
 
@@ -66,6 +82,10 @@ impl Events {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    fn go_on() -> io::Result<()> {
+        Ok(())
+    }
 
     /// Both ways give the same events for the same input.
     macro_rules! same_events {
@@ -75,24 +95,24 @@ mod tests {
                 let (reader, mut writer) = io::pipe().unwrap();
                 let (mut events, waker) = $system::Events::new(reader).unwrap();
                 writer.write_all(b"one\ntwo\npart").unwrap();
-                assert_eq!(events.next(false, None).unwrap(), Event::Line(Line::Whole(b"one")));
-                assert_eq!(events.next(true, None).unwrap(), Event::Line(Line::Whole(b"two")));
+                assert_eq!(events.next(false, None, go_on).unwrap(), Event::Line(Line::Whole(b"one")));
+                assert_eq!(events.next(true, None, go_on).unwrap(), Event::Line(Line::Whole(b"two")));
                 waker.wake();
-                assert_eq!(events.next(true, None).unwrap(), Event::LibraryChanged);
+                assert_eq!(events.next(true, None, go_on).unwrap(), Event::LibraryChanged);
                 writer.write_all(b"ial\n").unwrap();
-                assert_eq!(events.next(true, None).unwrap(), Event::Line(Line::Whole(b"partial")));
+                assert_eq!(events.next(true, None, go_on).unwrap(), Event::Line(Line::Whole(b"partial")));
                 waker.wake();
-                assert_eq!(events.next(true, None).unwrap(), Event::LibraryChanged);
+                assert_eq!(events.next(true, None, go_on).unwrap(), Event::LibraryChanged);
                 writer.write_all(b"after some quiet").unwrap();
                 let quiet = Some(Duration::from_millis(1));
-                assert_eq!(events.next(false, quiet).unwrap(), Event::LibraryChanged);
+                assert_eq!(events.next(false, quiet, go_on).unwrap(), Event::LibraryChanged);
                 writer.write_all(b"\n").unwrap();
-                assert_eq!(events.next(false, None).unwrap(), Event::Line(Line::Whole(b"after some quiet")));
+                assert_eq!(events.next(false, None, go_on).unwrap(), Event::Line(Line::Whole(b"after some quiet")));
                 writer.write_all(b"last").unwrap();
                 drop(writer);
-                assert_eq!(events.next(true, None).unwrap(), Event::Line(Line::Whole(b"last")));
-                assert_eq!(events.next(true, None).unwrap(), Event::EndOfInput);
-                assert_eq!(events.next(false, None).unwrap(), Event::EndOfInput);
+                assert_eq!(events.next(true, None, go_on).unwrap(), Event::Line(Line::Whole(b"last")));
+                assert_eq!(events.next(true, None, go_on).unwrap(), Event::EndOfInput);
+                assert_eq!(events.next(false, None, go_on).unwrap(), Event::EndOfInput);
             }
         };
     }

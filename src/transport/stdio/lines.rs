@@ -1,27 +1,35 @@
 //! Bytes to lines. Bytes, because a line that is not UTF-8 is refused, not fatal.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 
 /// The longest line, in bytes without its line end: 32 MiB. Of a longer one no more than this is ever held.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
 
-/// How much is read at once, in bytes. More than std's own buffer for standard input holds (8 KiB), so that std passes
-/// that by: what waited there, poll(2) would not see.
+/// How much is read at once at least, in bytes: what a pipe of Linux holds. More than std's own buffer for standard input
+/// (8 KiB), so that std passes that by: what waited there, poll(2) would not see.
 const READ: usize = 64 * 1024;
 
-/// How much memory a line may leave behind for the next one, in bytes.
-const KEPT: usize = 1024 * 1024;
+/// How much memory a line may leave behind for the next one, in bytes. With less, a conversation of 1 MiB inputs would
+/// have the system clear new memory for each.
+const KEPT: usize = 2 * 1024 * 1024;
 
-/// Where an input has lines.
+/// Where an input has lines. They are used where they were read to: no line is copied, but for the beginning of one that
+/// came in several pieces.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
-    input: BufReader<R>,
-    /// The line so far.
-    line: Vec<u8>,
+    input: R,
+    /// What was read, up to `end`; the rest is room.
+    buffer: Vec<u8>,
+    /// Where the line begins that is looked for.
+    start: usize,
+    /// Up to where it was looked for.
+    searched: usize,
+    end: usize,
+    /// The line that was found last.
+    line: Range<usize>,
     /// Whether the line has become too long, so that the rest of it is dropped.
     is_too_long: bool,
-    /// Whether the line that was found last is done with.
-    is_found: bool,
     is_first: bool,
     is_at_end: bool,
 }
@@ -38,59 +46,76 @@ pub(super) enum Found {
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Lines<R> {
-        let input = BufReader::with_capacity(READ, input);
-        Lines { input, line: Vec::new(), is_too_long: false, is_found: false, is_first: true, is_at_end: false }
+        Lines {
+            input,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            end: 0,
+            line: 0..0,
+            is_too_long: false,
+            is_first: true,
+            is_at_end: false,
+        }
     }
 
     pub(super) fn input(&self) -> &R {
-        self.input.get_ref()
+        &self.input
     }
 
     /// The line that was found, without its line end and without a byte order mark before the first.
     pub(super) fn text(&self) -> &[u8] {
-        &self.line
+        &self.buffer[self.line.clone()]
     }
 
     /// Looks for the next line in what was read. `None`: more must be read.
     pub(super) fn find(&mut self) -> Option<Found> {
-        if std::mem::take(&mut self.is_found) {
-            self.line.clear();
-            self.line.shrink_to(KEPT);
-        }
-        let buffer = self.input.buffer();
-        let end = memchr::memchr(b'\n', buffer);
-        let piece = &buffer[..end.unwrap_or(buffer.len())];
-        self.is_too_long |= self.line.len() + piece.len() > MAX_LINE;
-        if self.is_too_long {
-            self.line = Vec::new();
-        } else {
-            self.line.extend_from_slice(piece);
-        }
-        let length = piece.len() + usize::from(end.is_some());
-        self.input.consume(length);
+        let newline = memchr::memchr(b'\n', &self.buffer[self.searched..self.end]).map(|at| self.searched + at);
+        self.searched = newline.map_or(self.end, |at| at + 1);
+        self.line = self.start..newline.unwrap_or(self.end);
+        self.is_too_long |= self.line.len() > MAX_LINE;
         let is_last = self.is_at_end && (self.is_too_long || !self.line.is_empty());
-        if end.is_some() || is_last {
-            self.is_found = true;
-            let is_first = std::mem::take(&mut self.is_first);
-            if is_first && self.line.starts_with("\u{feff}".as_bytes()) {
-                self.line.drain(..'\u{feff}'.len_utf8());
+        if newline.is_some() || is_last {
+            self.start = self.searched;
+            if std::mem::take(&mut self.is_first) && self.text().starts_with("\u{feff}".as_bytes()) {
+                self.line.start += '\u{feff}'.len_utf8();
             }
             return Some(if std::mem::take(&mut self.is_too_long) { Found::TooLong } else { Found::Whole });
+        }
+        if self.is_too_long {
+            self.start = self.end;
         }
         self.is_at_end.then_some(Found::End)
     }
 
     /// Reads more; waits for it if there is none yet.
     pub(super) fn fill(&mut self) -> io::Result<()> {
+        self.make_room();
         loop {
-            match self.input.fill_buf() {
-                Ok(buffer) => {
-                    self.is_at_end = buffer.is_empty();
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(length) => {
+                    self.end += length;
+                    self.is_at_end = length == 0;
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Moves the beginning of the next line to the front, and gives back the memory of a huge one that is done with.
+    fn make_room(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        (self.start, self.searched, self.line) = (0, self.end, 0..0);
+        if self.buffer.len() > KEPT && self.end + READ <= KEPT {
+            self.buffer.truncate(KEPT);
+            self.buffer.shrink_to_fit();
+        }
+        if self.buffer.len() < self.end + READ {
+            let length = (2 * self.end).min(MAX_LINE + READ).max(self.end + READ);
+            self.buffer.resize(length, 0);
         }
     }
 }

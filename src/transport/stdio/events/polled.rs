@@ -25,17 +25,29 @@ impl Waker {
     }
 }
 
-impl<R: Read + AsFd> Events<R> {
+/// What can be waited for.
+pub trait Input: Read + AsFd {}
+
+impl<R: Read + AsFd> Input for R {}
+
+impl<R: Input> Events<R> {
     pub(super) fn new(input: R) -> io::Result<(Events<R>, Waker)> {
         let (wake, waker) = io::pipe()?;
         Ok((Events { lines: Lines::new(input), wake }, Waker(waker)))
     }
 
-    pub(super) fn next(&mut self, is_watching: bool, quiet: Option<Duration>) -> io::Result<Event<'_>> {
+    pub(super) fn next(
+        &mut self,
+        is_watching: bool,
+        quiet: Option<Duration>,
+        before_waiting: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Event<'_>> {
+        let mut before_waiting = Some(before_waiting);
         let found = loop {
             if let Some(found) = self.lines.find() {
                 break found;
             }
+            before_waiting.take().map_or(Ok(()), |before| before())?;
             if (is_watching || quiet.is_some()) && self.is_woken(quiet)? {
                 return Ok(Event::LibraryChanged);
             }

@@ -42,7 +42,12 @@ impl Waker {
     }
 }
 
-impl<R: Read + Send + 'static> Events<R> {
+/// What another thread can read.
+pub trait Input: Read + Send + 'static {}
+
+impl<R: Read + Send + 'static> Input for R {}
+
+impl<R: Input> Events<R> {
     pub(super) fn new(input: R) -> io::Result<(Events<R>, Waker)> {
         let (sender, sent) = sync_channel(READ_AHEAD);
         let waker = Waker(sender.clone());
@@ -51,17 +56,28 @@ impl<R: Read + Send + 'static> Events<R> {
         Ok((Events { sent, line: Vec::new(), is_at_end: false, _input: PhantomData }, waker))
     }
 
-    pub(super) fn next(&mut self, _is_watching: bool, quiet: Option<Duration>) -> io::Result<Event<'_>> {
+    pub(super) fn next(
+        &mut self,
+        _is_watching: bool,
+        quiet: Option<Duration>,
+        before_waiting: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Event<'_>> {
         if self.is_at_end {
             return Ok(Event::EndOfInput);
         }
-        let sent = match quiet {
-            None => self.sent.recv().unwrap_or(Sent::End),
-            Some(quiet) => match self.sent.recv_timeout(quiet) {
-                Ok(sent) => sent,
-                Err(RecvTimeoutError::Timeout) => Sent::Woken,
-                Err(RecvTimeoutError::Disconnected) => Sent::End,
-            },
+        let sent = match self.sent.try_recv() {
+            Ok(sent) => sent,
+            Err(_) => {
+                before_waiting()?;
+                match quiet {
+                    None => self.sent.recv().unwrap_or(Sent::End),
+                    Some(quiet) => match self.sent.recv_timeout(quiet) {
+                        Ok(sent) => sent,
+                        Err(RecvTimeoutError::Timeout) => Sent::Woken,
+                        Err(RecvTimeoutError::Disconnected) => Sent::End,
+                    },
+                }
+            }
         };
         Ok(match sent {
             Sent::Line(line) => {
