@@ -8,25 +8,30 @@ mod builtin;
 mod dir;
 mod find;
 mod index;
+mod kept;
 mod places;
+mod scan;
 mod search;
 mod snapshot;
+mod stamp;
 mod watch;
 
-pub use dir::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
+pub use dir::{MAX_DEPTH, MAX_NAME};
 pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Source};
+pub use scan::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use search::Query;
 pub use snapshot::Changes;
 pub use watch::{Hooks, POLL, Watch};
 
-use crate::prompt::{Diagnostic, Position, Prompt};
+use crate::prompt::{Diagnostic, Position, Prompt, Summary};
 use crate::wording::printable;
 use builtin::Shipped;
 use dir::Dir;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The layers: directories in order, then perhaps the built-in prompts.
@@ -75,6 +80,17 @@ pub struct PromptFile {
     pub modified: Option<SystemTime>,
 }
 
+/// What lists show of a prompt file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// What it says of itself.
+    pub summary: Summary,
+    /// How long the file is, in bytes.
+    pub size: usize,
+    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
+    pub modified: Option<SystemTime>,
+}
+
 /// The names of every prompt, without a look into a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -99,13 +115,13 @@ impl Library {
     /// A library of directories that the user named, in this order: one that is not there is a problem. Nothing is
     /// read yet.
     pub fn named(directories: impl IntoIterator<Item = PathBuf>) -> Library {
-        let dirs = directories.into_iter().map(|path| Dir { path, named: true });
+        let dirs = directories.into_iter().map(|path| Dir::new(path, true));
         Library { dirs: dirs.collect(), builtin: false }
     }
 
     /// A library of the user's own directory, which need not be there. Nothing is read yet.
     pub fn own(directory: Option<PathBuf>) -> Library {
-        let dirs = directory.into_iter().map(|path| Dir { path, named: false });
+        let dirs = directory.into_iter().map(|path| Dir::new(path, false));
         Library { dirs: dirs.collect(), builtin: false }
     }
 
@@ -121,7 +137,7 @@ impl Library {
 
     /// The prompt with exactly this name, and nothing but this one file is looked at. A file that has the name and is
     /// no prompt is a problem; it hides what later layers have.
-    pub fn get(&self, name: &str) -> Option<Result<Prompt, Problem>> {
+    pub fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
         let own = self.dirs.iter().find_map(|dir| dir.get(name));
         own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(Shipped::read))
     }
@@ -146,7 +162,7 @@ impl Library {
     pub fn names(&self) -> Names {
         let index = self.index();
         let (builtin, own): (Vec<_>, Vec<_>) = index.entries.into_iter().partition(Entry::is_builtin);
-        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name).collect();
+        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name.to_string()).collect();
         Names { own: names(own), builtin: names(builtin), unseen: index.unseen }
     }
 
@@ -166,13 +182,13 @@ impl Library {
         let mut report = Report::default();
         for dir in &self.dirs {
             let scan = dir.scan();
-            let mut problems = [scan.unseen, scan.problems, scan.warnings].concat();
-            for (name, path) in scan.files {
+            let mut problems = [&*scan.unseen, &*scan.problems, &*scan.warnings].concat();
+            for (name, path) in &scan.files {
                 report.files += 1;
-                match dir.read(&name, &path) {
-                    Ok(prompt) => {
+                match dir.read(name, path) {
+                    Ok((prompt, _)) => {
                         let warnings = prompt.warnings().into_iter();
-                        problems.extend(warnings.map(|diagnostic| dir.problem(&path, diagnostic)));
+                        problems.extend(warnings.map(|diagnostic| dir.problem(path, diagnostic)));
                     }
                     Err(problem) => problems.push(problem),
                 }

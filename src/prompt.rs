@@ -41,6 +41,30 @@ pub struct Prompt {
     slips: Vec<Diagnostic>,
 }
 
+/// What a prompt says of itself: all of it but the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// See [`Prompt::title`].
+    pub title: Option<String>,
+    /// See [`Prompt::description`].
+    pub description: Option<String>,
+    /// See [`Prompt::usage`].
+    pub usage: Option<String>,
+    /// The inputs that it declares.
+    pub arguments: Vec<Argument>,
+    /// What a list may be narrowed to.
+    pub tags: Vec<String>,
+    /// See [`Prompt::takes_input`].
+    pub takes_input: bool,
+}
+
+impl Summary {
+    /// See [`Prompt::value_names`].
+    pub fn value_names(&self) -> Vec<&str> {
+        arguments::value_names(&self.arguments, self.takes_input)
+    }
+}
+
 /// Why an expansion failed. Its `Display` is a clause whose subject is the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpandError {
@@ -191,9 +215,19 @@ impl Prompt {
 
     /// The names by which a call may give it values: its arguments, and `input` where that has a place.
     pub fn value_names(&self) -> Vec<&str> {
-        let declared = self.arguments.iter().map(|argument| argument.name.as_str());
-        let takes_input = self.takes_input() && self.arguments.iter().all(|argument| argument.name != INPUT);
-        declared.chain(takes_input.then_some(INPUT)).collect()
+        arguments::value_names(&self.arguments, self.takes_input())
+    }
+
+    /// All that it says of itself.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            title: self.title(),
+            description: self.description(),
+            usage: self.usage(),
+            arguments: self.arguments.clone(),
+            tags: self.tags.clone(),
+            takes_input: self.takes_input(),
+        }
     }
 
     /// The text that a model gets for `:name input`. The input is divided among the declared arguments, if there are

@@ -2,7 +2,7 @@
 
 use super::output::{self, FAINT, NAME};
 use crate::library::{Library, Problem, Source};
-use crate::prompt::Prompt;
+use crate::prompt::Summary;
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
@@ -36,11 +36,10 @@ impl List {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let index = library.index();
         let mut problems = [index.unseen, index.problems].concat();
-        // A row is all that is kept of a prompt.
         let mut rows = Vec::new();
         for entry in index.entries {
-            match entry.read() {
-                Ok(prompt) => rows.push(row(prompt, entry.source())),
+            match entry.listed() {
+                Ok(listed) => rows.push(row(&entry.name, &listed.summary, entry.source())),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -77,15 +76,15 @@ impl List {
     }
 }
 
-fn row(prompt: Prompt, source: Source) -> JsonPrompt {
+fn row(name: &str, prompt: &Summary, source: Source) -> JsonPrompt {
     JsonPrompt {
-        title: prompt.title(),
-        description: prompt.description().unwrap_or_default(),
+        name: name.to_owned(),
+        title: prompt.title.clone(),
+        description: prompt.description.clone().unwrap_or_default(),
         source: match source {
             Source::File(path) => path.display().to_string(),
             Source::Builtin => "built-in".to_owned(),
         },
-        name: prompt.name,
     }
 }
 

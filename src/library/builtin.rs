@@ -1,13 +1,17 @@
 //! The prompts that ship inside the program: the files of `prompts/`, compiled in.
 
-use super::{Problem, PromptFile};
+use super::{Listed, Problem, PromptFile};
 use crate::prompt::Prompt;
+use std::sync::{Arc, OnceLock};
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
         /// Sorted by name. A test holds the list against the directory.
-        const ALL: &[Shipped] =
-            &[$(Shipped { name: $name, text: include_str!(concat!("../../prompts/", $name, ".md")) }),*];
+        static ALL: [Shipped; [$($name),*].len()] = [$(Shipped {
+            name: $name,
+            text: include_str!(concat!("../../prompts/", $name, ".md")),
+            prompt: OnceLock::new(),
+        }),*];
     };
 }
 
@@ -31,6 +35,8 @@ shipped![
 pub(super) struct Shipped {
     pub(super) name: &'static str,
     text: &'static str,
+    /// Once it was asked for.
+    prompt: OnceLock<Arc<Prompt>>,
 }
 
 /// The shipped prompt with exactly this name.
@@ -40,17 +46,26 @@ pub(super) fn get(name: &str) -> Option<&'static Shipped> {
 
 /// Every shipped prompt, sorted by name.
 pub(super) fn all() -> &'static [Shipped] {
-    ALL
+    &ALL
 }
 
 impl Shipped {
     /// Reads it; a test holds that this goes well for every one.
-    pub(super) fn read(&self) -> Result<Prompt, Problem> {
-        Prompt::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
+    pub(super) fn read(&self) -> Result<Arc<Prompt>, Problem> {
+        if let Some(prompt) = self.prompt.get() {
+            return Ok(Arc::clone(prompt));
+        }
+        let prompt = Prompt::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
             file: format!("{}.md", self.name),
             path: self.name.into(),
             diagnostic,
-        })
+        })?;
+        Ok(Arc::clone(self.prompt.get_or_init(|| Arc::new(prompt))))
+    }
+
+    pub(super) fn listed(&self) -> Result<Arc<Listed>, Problem> {
+        let summary = self.read()?.summary();
+        Ok(Arc::new(Listed { summary, size: self.text.len(), modified: None }))
     }
 
     pub(super) fn file(&self) -> PromptFile {
@@ -70,7 +85,7 @@ mod tests {
             std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         files.sort();
         assert_eq!(files, ALL.iter().map(|shipped| format!("{}.md", shipped.name)).collect::<Vec<_>>());
-        for shipped in ALL {
+        for shipped in &ALL {
             let (name, file) = (shipped.name, shipped.text);
             let prompt = shipped.read().unwrap();
             assert_eq!(prompt.warnings(), [], "{name}");

@@ -5,6 +5,7 @@ use crate::prompt::Prompt;
 use crate::suggestion::distance;
 use crate::wording::{alternatives, named, quoted};
 use std::fmt;
+use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
 /// How many names an error offers.
@@ -14,7 +15,7 @@ const OFFERED: usize = 3;
 #[derive(Debug)]
 pub enum Lookup {
     /// A prompt.
-    Found(Box<Prompt>),
+    Found(Arc<Prompt>),
     /// A file that has the name and is no prompt.
     Broken(Problem),
     /// Nothing that this library has.
@@ -96,7 +97,7 @@ impl Library {
             spellings.push(&with_slashes);
         }
         match spellings.into_iter().find_map(|name| self.get(name)) {
-            Some(Ok(prompt)) => Lookup::Found(Box::new(prompt)),
+            Some(Ok(prompt)) => Lookup::Found(prompt),
             Some(Err(problem)) => Lookup::Broken(problem),
             None => self.look_further(command),
         }
@@ -113,7 +114,7 @@ impl Library {
         match fitting.as_slice() {
             [] => {}
             [name] => match self.get(name) {
-                Some(Ok(prompt)) => return Lookup::Found(Box::new(prompt)),
+                Some(Ok(prompt)) => return Lookup::Found(prompt),
                 Some(Err(problem)) => return Lookup::Broken(problem),
                 None => {} // gone since the scan
             },

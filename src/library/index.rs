@@ -3,10 +3,9 @@
 
 use super::builtin::{self, Shipped};
 use super::dir::Dir;
-use super::{Problem, PromptFile};
-use crate::prompt::Prompt;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use super::{Listed, Problem, PromptFile};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Every name of a library, and what should have one but has not.
 #[derive(Debug, Default)]
@@ -23,13 +22,13 @@ pub struct Index<'l> {
 #[derive(Debug)]
 pub struct Entry<'l> {
     /// The prompt's name.
-    pub name: String,
+    pub name: Arc<str>,
     place: Place<'l>,
 }
 
 #[derive(Debug)]
 enum Place<'l> {
-    File(&'l Dir, PathBuf),
+    File(&'l Dir, Arc<Path>),
     Builtin(&'static Shipped),
 }
 
@@ -44,21 +43,22 @@ pub enum Source {
 
 impl<'l> Index<'l> {
     pub(super) fn of(dirs: &'l [Dir], with_builtin: bool) -> Index<'l> {
-        let mut places = BTreeMap::new();
         let mut index = Index::default();
         for dir in dirs {
             let scan = dir.scan();
-            index.unseen.extend(scan.unseen);
-            index.problems.extend(scan.problems);
-            for (name, path) in scan.files {
-                // A name that is there already, even one of a broken file, hides this one.
-                places.entry(name).or_insert(Place::File(dir, path));
-            }
+            index.unseen.extend_from_slice(&scan.unseen);
+            index.problems.extend_from_slice(&scan.problems);
+            index.entries.extend(scan.files.iter().map(|(name, path)| {
+                let place = Place::File(dir, Arc::clone(path));
+                Entry { name: Arc::clone(name), place }
+            }));
         }
         for shipped in builtin::all().iter().filter(|_| with_builtin) {
-            places.entry(shipped.name.to_owned()).or_insert(Place::Builtin(shipped));
+            index.entries.push(Entry { name: shipped.name.into(), place: Place::Builtin(shipped) });
         }
-        index.entries = places.into_iter().map(|(name, place)| Entry { name, place }).collect();
+        // Of each name the first, even one of a broken file, hides the others; the order of the layers is kept.
+        index.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        index.entries.dedup_by(|later, first| later.name == first.name);
         index
     }
 }
@@ -72,19 +72,19 @@ impl Entry<'_> {
     /// Where it is.
     pub fn source(&self) -> Source {
         match &self.place {
-            Place::File(_, path) => Source::File(path.clone()),
+            Place::File(_, path) => Source::File(path.to_path_buf()),
             Place::Builtin(_) => Source::Builtin,
         }
     }
 
-    /// Reads it.
+    /// What lists show of it. The file is read, unless it is sure to be as it was the last time.
     ///
     /// # Errors
     /// The file cannot be a prompt, or cannot be read.
-    pub fn read(&self) -> Result<Prompt, Problem> {
+    pub fn listed(&self) -> Result<Arc<Listed>, Problem> {
         match &self.place {
-            Place::File(dir, path) => dir.read(&self.name, path),
-            Place::Builtin(shipped) => shipped.read(),
+            Place::File(dir, path) => dir.listed(&self.name, path),
+            Place::Builtin(shipped) => shipped.listed(),
         }
     }
 

@@ -26,11 +26,12 @@ impl Places {
         for dir in dirs {
             places.add_way(&dir.path);
             let scan = dir.scan();
-            places.folders.extend(scan.folders.iter().filter_map(|folder| fs::canonicalize(folder).ok()));
-            places.files.extend(scan.files.into_values().filter(|file| has_other_names(file)));
-            for link in scan.links {
-                places.add_target(&link);
-                places.targets.extend(fs::canonicalize(&link).ok().and_then(|file| file.parent().map(Path::to_owned)));
+            places.folders.extend(scan.folders.iter().filter_map(|(folder, _)| fs::canonicalize(folder).ok()));
+            let linked = scan.files.values().filter(|file| has_other_names(file));
+            places.files.extend(linked.map(|file| file.to_path_buf()));
+            for (link, _) in &scan.links {
+                places.add_target(link);
+                places.targets.extend(fs::canonicalize(link).ok().and_then(|file| file.parent().map(Path::to_owned)));
             }
         }
         places
@@ -107,7 +108,7 @@ mod tests {
         symlink(root.join("elsewhere/deep"), root.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
         symlink("loop.md", root.join("prompts/loop.md")).unwrap();
-        let places = Places::of(&[Dir { path: root.join("prompts"), named: true }]);
+        let places = Places::of(&[Dir::new(root.join("prompts"), true)]);
         for (path, matters) in [
             ("prompts", true),
             ("prompts/new.md", true),

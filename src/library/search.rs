@@ -1,6 +1,6 @@
 //! Which prompts somebody may mean by a few words: fuzzy, best first. The only file that names nucleo_matcher.
 
-use crate::prompt::Prompt;
+use crate::prompt::Summary;
 use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
@@ -38,9 +38,10 @@ impl Query {
     }
 
     /// How well a prompt matches, the more the better; `None`, where it does not. Without words, all match alike.
-    pub fn score(&mut self, prompt: &Prompt) -> Option<u32> {
-        let (title, description) = (prompt.title().unwrap_or_default(), prompt.description().unwrap_or_default());
-        let named = [(&NAME, prompt.name.as_str()), (&TITLE, &title), (&DESCRIPTION, &description)];
+    pub fn score(&mut self, name: &str, prompt: &Summary) -> Option<u32> {
+        let (title, description) = (prompt.title.as_deref(), prompt.description.as_deref());
+        let named =
+            [(&NAME, name), (&TITLE, title.unwrap_or_default()), (&DESCRIPTION, description.unwrap_or_default())];
         let fields: Vec<_> = named.into_iter().chain(prompt.tags.iter().map(|tag| (&TAG, tag.as_str()))).collect();
         self.score_of(&fields)
     }
@@ -68,6 +69,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::Prompt;
 
     /// The names that match, best first.
     fn found(query: &str) -> Vec<String> {
@@ -78,9 +80,9 @@ mod tests {
             ("café", "---\ndescription: Where to drink\n---\n"),
         ];
         let mut query = Query::new(query);
-        let prompts = files.map(|(name, file)| Prompt::parse(name, file.as_bytes()).unwrap());
+        let prompts = files.map(|(name, file)| (name, Prompt::parse(name, file.as_bytes()).unwrap().summary()));
         let mut scored: Vec<(u32, String)> =
-            prompts.into_iter().filter_map(|prompt| Some((query.score(&prompt)?, prompt.name))).collect();
+            prompts.iter().filter_map(|(name, prompt)| Some((query.score(name, prompt)?, name.to_string()))).collect();
         scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         scored.into_iter().map(|(_, name)| name).collect()
     }

@@ -64,7 +64,9 @@ impl Snapshot {
             }
             Err(problem) => Fingerprint { listed: None, content: hash(&problem.to_string()), is_builtin: false },
         };
-        Snapshot(library.index().entries.into_iter().map(|entry| (entry.name.clone(), fingerprint(&entry))).collect())
+        Snapshot(
+            library.index().entries.into_iter().map(|entry| (entry.name.to_string(), fingerprint(&entry))).collect(),
+        )
     }
 
     /// What has changed since.

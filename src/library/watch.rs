@@ -7,11 +7,11 @@
 use super::Library;
 use super::places::Places;
 use super::snapshot::{Changes, Snapshot};
+use super::stamp::is_remote;
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
 use notify::{ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use std::fmt;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -308,38 +308,6 @@ fn is_of_the_place(error: &ErrorKind) -> bool {
     }
 }
 
-/// Whether other machines may change files of this folder, of which our system hears nothing.
-#[cfg(target_os = "linux")]
-fn is_remote(folder: &Path) -> bool {
-    // The type is wider on some platforms; the numbers are of 32 bits.
-    rustix::fs::statfs(folder).is_ok_and(|stat| is_remote_type(stat.f_type as u32))
-}
-
-/// By the numbers of statfs(2) and the kernel's linux/magic.h.
-#[cfg(target_os = "linux")]
-fn is_remote_type(number: u32) -> bool {
-    matches!(
-        number,
-        0x6969 // NFS
-            | 0x517b // SMB
-            | 0xff53_4d42 // CIFS
-            | 0xfe53_4d42 // SMB 2
-            | 0x0102_1997 // 9P, as of a virtual machine
-            | 0x6573_5546 // FUSE
-            | 0x5346_414f // AFS
-            | 0x7375_7245 // Coda
-            | 0x00c3_6400 // Ceph
-            | 0x786f_4256 // VirtualBox
-            | 0x7c7c_6673 // Parallels
-    )
-}
-
-/// Elsewhere a watcher that hears nothing cannot be told from one that has nothing to say.
-#[cfg(not(target_os = "linux"))]
-fn is_remote(_: &Path) -> bool {
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,16 +328,5 @@ mod tests {
             let begun = state.begin();
             assert_eq!((begun.begun, begun.unsure), (true, unsure), "{served} {is_listening} {has_news}");
         }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_network_file_system_is_remote_and_a_local_one_is_not() {
-        assert!(is_remote_type(0x6969) && is_remote_type(0xfe53_4d42));
-        // ext, btrfs, xfs, tmpfs, overlayfs, zfs
-        for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1] {
-            assert!(!is_remote_type(local), "{local:x}");
-        }
-        assert!(!is_remote(Path::new("/proc")));
     }
 }

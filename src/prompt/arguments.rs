@@ -53,6 +53,12 @@ pub(super) fn usage(prompt: &Prompt) -> Option<String> {
     (!prompt.arguments.is_empty()).then(|| format!(":{}{}", prompt.name, parts.collect::<String>()))
 }
 
+/// The names by which a call may give values: those of the declared arguments, and `input` where that has a place.
+pub(super) fn value_names(declared: &[Argument], takes_input: bool) -> Vec<&str> {
+    let takes_input = takes_input && declared.iter().all(|argument| argument.name != INPUT);
+    declared.iter().map(|argument| argument.name.as_str()).chain(takes_input.then_some(INPUT)).collect()
+}
+
 /// Values from one input, divided as the module says.
 ///
 /// # Errors

@@ -3,35 +3,39 @@
 use super::page::Page;
 use crate::json::{self, Object};
 use crate::jsonrpc::Error;
-use crate::library::{Library, Lookup};
+use crate::library::{Entry, Library, Lookup};
 use crate::mcp;
-use crate::prompt::{INPUT, Prompt};
+use crate::prompt::{INPUT, Prompt, Summary};
 use crate::wording::{named, quoted};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// `prompts/list`. Files that are no prompts are left out; `list_prompts` names them.
 pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
     let index = library.index();
-    let listed = |prompt: Prompt| mcp::Prompt {
-        title: prompt.title(),
-        description: description(&prompt),
-        arguments: arguments(&prompt),
-        name: prompt.name,
+    let listed = |entry: &Entry<'_>| {
+        let prompt = &entry.listed().ok()?.summary;
+        Some(mcp::Prompt {
+            name: entry.name.to_string(),
+            title: prompt.title.clone(),
+            description: description(&entry.name, prompt.description.clone()),
+            arguments: arguments(prompt),
+        })
     };
-    let (prompts, next_cursor) = page.fill(&index.entries, |entry| &entry.name, |entry| entry.read().ok().map(listed));
+    let (prompts, next_cursor) = page.fill(&index.entries, |entry| &entry.name, listed);
     mcp::ListPromptsResult { prompts, next_cursor }
 }
 
 /// What a client shows for a prompt. Some show nothing without it, so it is never empty.
-pub(super) fn description(prompt: &Prompt) -> String {
-    prompt.description().unwrap_or_else(|| format!("The prompt {}", named(&prompt.name)))
+pub(super) fn description(name: &str, description: Option<String>) -> String {
+    description.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
 /// The declared arguments, and `input` where it has a place.
 ///
 /// Without declared arguments `input` is the only one, and required, because Gemini CLI passes all words of a command
 /// on only then; a call may leave it out all the same.
-fn arguments(prompt: &Prompt) -> Vec<mcp::PromptArgument> {
+fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     let of = |name: &str| match prompt.arguments.iter().find(|argument| argument.name == name) {
         Some(argument) => mcp::PromptArgument {
             name: name.to_owned(),
@@ -60,16 +64,16 @@ pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetProm
         .expand_values(&values, "")
         .map_err(|error| Error::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
     let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text } };
-    Ok(mcp::GetPromptResult { description: description(&prompt), messages: [message] })
+    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description()), messages: [message] })
 }
 
 /// The prompt that a client names, as tolerant as `expand_prompt`.
 ///
 /// # Errors
 /// `-32602` for an unknown one, `-32603` for a file that is none.
-pub(super) fn find(library: &Library, name: &str) -> Result<Prompt, Error> {
+pub(super) fn find(library: &Library, name: &str) -> Result<Arc<Prompt>, Error> {
     match library.find(name) {
-        Lookup::Found(prompt) => Ok(*prompt),
+        Lookup::Found(prompt) => Ok(prompt),
         Lookup::Broken(problem) => Err(Error::unreadable(problem)),
         Lookup::Unknown { why, unseen } => {
             let places: String = unseen.iter().map(|problem| format!("; cannot be seen: {problem}")).collect();

@@ -8,9 +8,8 @@ use super::page::Page;
 use super::prompts::description;
 use crate::json::Object;
 use crate::jsonrpc::Error;
-use crate::library::{Library, MAX_NAME, PromptFile};
+use crate::library::{Library, Listed, MAX_NAME};
 use crate::mcp;
-use crate::prompt::Prompt;
 use crate::wording::quoted;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -39,29 +38,22 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 /// `resources/list`.
 pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
     let index = library.index();
-    let (resources, next_cursor) = page.fill(
-        &index.entries,
-        |entry| &entry.name,
-        |entry| {
-            let file = entry.file().ok()?;
-            let prompt = Prompt::parse(&*entry.name, file.text.as_bytes()).ok()?;
-            Some(resource(prompt, &file))
-        },
-    );
+    let (resources, next_cursor) =
+        page.fill(&index.entries, |entry| &entry.name, |entry| Some(resource(&entry.name, &*entry.listed().ok()?)));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-fn resource(prompt: Prompt, file: &PromptFile) -> mcp::Resource {
-    let modified = file.modified.and_then(|time| Timestamp::try_from(time).ok());
+fn resource(name: &str, listed: &Listed) -> mcp::Resource {
+    let modified = listed.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
-        uri: uri(&prompt.name),
-        title: prompt.title(),
-        description: description(&prompt),
+        uri: uri(name),
+        name: name.to_owned(),
+        title: listed.summary.title.clone(),
+        description: description(name, listed.summary.description.clone()),
         mime_type: MIME_TYPE,
-        size: file.text.len(),
+        size: listed.size,
         annotations: modified
             .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
-        name: prompt.name,
     }
 }
 

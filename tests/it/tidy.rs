@@ -25,7 +25,7 @@ const NAMED_IN: [(&str, &str); 12] = [
     ("gray_matter", "prompt/frontmatter"),
     ("yaml_rust2", "prompt/frontmatter/yaml.rs"),
     ("pulldown_cmark", "prompt/markdown.rs"),
-    ("walkdir", "library/dir.rs"),
+    ("walkdir", "library/scan.rs"),
     ("nucleo_matcher", "library/search.rs"),
     ("notify", "library/watch.rs"),
     ("base64", "server/page.rs"),

@@ -4,7 +4,7 @@
 use super::{Called, Piece, ServerTool, ToolError, result};
 use crate::json::{Json, Object};
 use crate::library::{Library, Query};
-use crate::prompt::Prompt;
+use crate::prompt::Summary;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Number, Value, json};
@@ -21,8 +21,8 @@ pub(super) const TOOL: ServerTool = ServerTool {
 };
 
 #[derive(Serialize)]
-struct Output {
-    prompts: Vec<Listed>,
+struct Output<'p> {
+    prompts: Vec<Listed<'p>>,
     #[serde(skip_serializing_if = "is_zero")]
     omitted: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,11 +36,11 @@ fn is_zero(number: &usize) -> bool {
 }
 
 #[derive(Serialize)]
-struct Listed {
-    name: String,
-    description: String,
+struct Listed<'p> {
+    name: &'p str,
+    description: &'p str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<String>,
+    usage: Option<&'p str>,
 }
 
 /// Without the whole path, which expand_prompt tells.
@@ -109,12 +109,11 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
     let mut problems = [index.unseen, index.problems].concat();
     let mut found = Vec::new();
     for entry in index.entries {
-        // What is listed is all that is kept of a prompt.
-        match entry.read() {
-            Ok(prompt) if tag.as_ref().is_some_and(|tag| !has_tag(&prompt, tag)) => {}
+        match entry.listed() {
+            Ok(prompt) if tag.as_ref().is_some_and(|tag| !has_tag(&prompt.summary, tag)) => {}
             Ok(prompt) => {
-                let score = query.as_mut().map_or(Some(0), |query| query.score(&prompt));
-                found.extend(score.map(|score| (score, listed(prompt))));
+                let score = query.as_mut().map_or(Some(0), |query| query.score(&entry.name, &prompt.summary));
+                found.extend(score.map(|score| (score, entry.name, prompt)));
             }
             Err(problem) if query.as_mut().is_none_or(|query| query.score_name(&entry.name).is_some()) => {
                 problems.push(problem);
@@ -122,14 +121,14 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
             Err(_) => {}
         }
     }
-    found.sort_by_key(|(score, _)| Reverse(*score)); // stable: those that match alike stay sorted by name
+    found.sort_by_key(|(score, ..)| Reverse(*score)); // stable: those that match alike stay sorted by name
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
     let problems = problems.into_iter().take(limit).map(|problem| {
         let place = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));
         Problem { message: format!("{}{}", place.unwrap_or_default(), problem.diagnostic), file: problem.file }
     });
     let structured = Json::of(&Output {
-        prompts: found.into_iter().take(limit).map(|(_, listed)| listed).collect(),
+        prompts: found.iter().take(limit).map(|(_, name, prompt)| listed(name, &prompt.summary)).collect(),
         omitted,
         problems: problems.collect(),
         omitted_problems,
@@ -137,12 +136,12 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
     Ok(result([Piece::Json(structured.as_str())].into_iter()))
 }
 
-fn listed(prompt: Prompt) -> Listed {
-    Listed { description: prompt.description().unwrap_or_default(), usage: prompt.usage(), name: prompt.name }
+fn listed<'p>(name: &'p str, prompt: &'p Summary) -> Listed<'p> {
+    Listed { name, description: prompt.description.as_deref().unwrap_or_default(), usage: prompt.usage.as_deref() }
 }
 
 /// Letter case and a leading `#` make no difference.
-fn has_tag(prompt: &Prompt, tag: &str) -> bool {
+fn has_tag(prompt: &Summary, tag: &str) -> bool {
     let bare = |tag: &str| tag.trim().trim_start_matches('#').to_lowercase();
     let tag = bare(tag);
     prompt.tags.iter().any(|own| bare(own) == tag)

@@ -1,0 +1,196 @@
+//! What a directory holds: the only file that names walkdir.
+
+use super::Problem;
+use super::dir::{Dir, LEADS_NOWHERE, MAX_DEPTH, MAX_NAME, is_hidden, is_markdown, is_segment, leads_nowhere};
+use super::stamp::Stamp;
+use crate::prompt::Diagnostic;
+use crate::wording::printable;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use walkdir::WalkDir;
+
+/// How many files and folders one scan looks at.
+pub const MAX_ENTRIES: usize = 100_000;
+
+/// How many links to folders one scan follows. Links between folders can make many more paths than there are files.
+pub const MAX_LINKED_FOLDERS: usize = 1_000;
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Name → file, unread.
+    pub(super) files: BTreeMap<Arc<str>, Arc<Path>>,
+    /// What kept a part of the directory, or all of it, from being seen, sorted by path.
+    pub(super) unseen: Vec<Problem>,
+    /// What should be a prompt and is none, sorted by path.
+    pub(super) problems: Vec<Problem>,
+    /// What was passed over, perhaps against the intention, sorted by path.
+    pub(super) warnings: Vec<Problem>,
+    /// The folders that were looked into, and their stamps at that moment.
+    pub(super) folders: Vec<(PathBuf, Stamp)>,
+    /// The links among all that was found, and whether they led to a folder.
+    pub(super) links: Vec<(PathBuf, Option<bool>)>,
+    /// Whether the stamps are sure to tell the next change.
+    pub(super) is_reliable: bool,
+}
+
+impl Scan {
+    /// Whether another scan would find the same.
+    pub(super) fn is_current(&self) -> bool {
+        self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
+            && self.links.iter().all(|(link, leads_to)| *leads_to == leads_to_folder(link))
+    }
+
+    fn add_folder(&mut self, folder: PathBuf) {
+        match Stamp::at(&folder) {
+            Some(stamp) => {
+                self.is_reliable &= stamp.is_reliable(&folder);
+                self.folders.push((folder, stamp));
+            }
+            None => self.is_reliable = false, // it has gone
+        }
+    }
+
+    fn add_link(&mut self, link: &Path) {
+        self.links.push((link.to_owned(), leads_to_folder(link)));
+    }
+}
+
+/// Whether a link leads to a folder; `None`, if it leads nowhere.
+fn leads_to_folder(link: &Path) -> Option<bool> {
+    fs::metadata(link).ok().map(|target| target.is_dir())
+}
+
+impl Dir {
+    /// Walks over the directory: which files there are, and what is wrong with those that are no prompts.
+    pub(super) fn walk(&self) -> Scan {
+        let mut scan = Scan { is_reliable: true, ..Scan::default() };
+        if let Some(missing) = self.missing() {
+            scan.unseen.push(missing);
+            scan.is_reliable = false;
+            return scan;
+        }
+        scan.add_folder(self.path.clone());
+        let mut linked = 0; // folders that are links
+        let mut entries = WalkDir::new(&self.path).min_depth(1).follow_links(true).into_iter();
+        for seen in 0.. {
+            let Some(entry) = entries.next() else { break };
+            if seen == MAX_ENTRIES {
+                let limit = format!("more than {MAX_ENTRIES} files and folders");
+                scan.unseen.push(self.beyond(&self.path, &limit, "name a smaller folder"));
+                break;
+            }
+            match &entry {
+                Ok(entry) if entry.path_is_symlink() => scan.add_link(entry.path()),
+                Err(error) => error.path().into_iter().for_each(|path| scan.add_link(path)),
+                Ok(_) => {}
+            }
+            match entry {
+                Err(error) => self.add_error(&mut scan, &error),
+                Ok(entry) if is_hidden(entry.path()) => {
+                    if entry.file_type().is_dir() {
+                        entries.skip_current_dir();
+                    }
+                }
+                Ok(entry) if entry.file_type().is_dir() => {
+                    let is_link = entry.path_is_symlink();
+                    linked += usize::from(is_link);
+                    if entry.depth() > MAX_DEPTH {
+                        let limit = format!("more than {MAX_DEPTH} folders inside each other");
+                        scan.unseen.push(self.beyond(entry.path(), &limit, "move its prompts up"));
+                        entries.skip_current_dir();
+                    } else if is_link && linked > MAX_LINKED_FOLDERS {
+                        entries.skip_current_dir();
+                    } else {
+                        scan.add_folder(entry.into_path());
+                    }
+                }
+                Ok(entry) if is_markdown(entry.path()) => self.add(&mut scan, entry.into_path()),
+                Ok(_) => {}
+            }
+        }
+        if linked > MAX_LINKED_FOLDERS {
+            let limit = format!("more than {MAX_LINKED_FOLDERS} links to folders");
+            scan.unseen.push(self.beyond(&self.path, &limit, "delete links between the folders"));
+        }
+        for found in [&mut scan.unseen, &mut scan.problems, &mut scan.warnings] {
+            found.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir gives the order of the file system
+        }
+        scan
+    }
+
+    fn beyond(&self, path: &Path, limit: &str, repair: &str) -> Problem {
+        self.problem(path, Diagnostic::error(None, format!("{limit}; what is beyond is not looked at"), repair))
+    }
+
+    /// Adds a file under its name; of two files with one name, the first in byte order.
+    fn add(&self, scan: &mut Scan, path: PathBuf) {
+        let name = match self.name_of(&path) {
+            Ok(name) => name,
+            Err(diagnostic) => {
+                scan.problems.push(self.problem(&path, diagnostic));
+                return;
+            }
+        };
+        match scan.files.entry(name.into()) {
+            Entry::Vacant(vacant) => _ = vacant.insert(path.into()),
+            Entry::Occupied(mut occupied) => {
+                let path: Arc<Path> = path.into();
+                let hidden = if path < *occupied.get() { occupied.insert(path) } else { path };
+                let first = printable(&occupied.get().display().to_string());
+                let message = format!("{first} has the same name, and comes first");
+                scan.problems.push(self.problem(&hidden, Diagnostic::error(None, message, "rename one of the two")));
+            }
+        }
+    }
+
+    fn add_error(&self, scan: &mut Scan, error: &walkdir::Error) {
+        let path = error.path().unwrap_or(&self.path);
+        if is_hidden(path) && path != self.path {
+            return; // such as the lock files of Emacs, which are links to nowhere
+        }
+        if let Some(ancestor) = error.loop_ancestor() {
+            let ancestor = printable(&ancestor.display().to_string());
+            let message = format!("the link leads back to {ancestor}, and is not followed");
+            scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, "delete the link")));
+            return;
+        }
+        let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
+        let is_broken = error.io_error().is_some_and(leads_nowhere);
+        if is_link && is_markdown(path) && fs::metadata(path).is_err() {
+            // It has a name, as for the reading of one file, which says why it cannot be read.
+            self.add(scan, path.to_owned());
+        } else if is_link && is_broken {
+            let (message, repair) = LEADS_NOWHERE;
+            scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, repair)));
+        } else if !is_broken {
+            let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+            let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), "correct its permissions");
+            scan.unseen.push(self.problem(path, diagnostic));
+        } // else it has gone since the folder was read
+    }
+
+    /// The name of a file below the directory.
+    ///
+    /// # Errors
+    /// Nobody could type it.
+    fn name_of(&self, path: &Path) -> Result<String, Diagnostic> {
+        let relative = path.strip_prefix(&self.path).unwrap_or(path);
+        let segments: Option<Vec<&str>> = relative.iter().map(|segment| segment.to_str()).collect();
+        let Some(segments) = segments.filter(|segments| segments.iter().all(|segment| is_segment(segment))) else {
+            let message =
+                "the file's name cannot be typed: it is not UTF-8, or it holds a backslash or a control character";
+            return Err(Diagnostic::error(None, message, "rename it"));
+        };
+        let mut name = segments.join("/");
+        name.truncate(name.len() - ".md".len());
+        if name.len() > MAX_NAME {
+            let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
+            return Err(Diagnostic::error(None, message, "shorten the names of the file and of its folders"));
+        }
+        Ok(name)
+    }
+}
