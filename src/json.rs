@@ -1,160 +1,226 @@
-//! JSON as the wire needs it: an object whose members are not read before somebody asks for them, and texts that are
-//! written without a detour.
+//! JSON as the wire needs it: values that borrow from the line they were read from, and texts that are written without a
+//! detour.
 //!
-//! Most of a request is never looked at, and a long input is looked at once. So reading a line builds no tree: it checks
-//! the syntax and notes where each member stands. What nobody asks for takes no memory, however it is nested.
+//! A request is read in one pass. A text without escapes is not copied, one with escapes is decoded once; a line holds only
+//! so many values ([`MAX_VALUES`]), so that a small text cannot become a large tree.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde::{Serialize, de};
-use serde_json::value::RawValue;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+use serde_json::Number;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
-/// An object; its members are JSON that nobody has read yet.
-///
-/// Of two members of one name, the last counts.
-#[derive(Debug, Clone, Default)]
-pub struct Object<'j>(Vec<(Cow<'j, str>, &'j RawValue)>);
+/// How many values one text may hold: the members of its objects, the elements of its lists. It bounds the memory that a
+/// tree of them takes to some 6 MiB.
+pub const MAX_VALUES: usize = 100_000;
 
-/// Why a member is not what it should be. Its `Display` follows the member's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
-    /// It is something else than this.
-    NoSuchType(&'static str),
-    /// It is of the right type, and cannot be read.
-    Unreadable(String),
+/// How deep lists and objects may lie in each other. serde_json sees to it.
+pub const MAX_NESTING: usize = 127;
+
+/// A value; its texts borrow from the text that it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'j> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// What fits neither `i64` nor `u64` is a float.
+    Number(Number),
+    /// A string.
+    Text(Cow<'j, str>),
+    /// `[…]`
+    List(Vec<Value<'j>>),
+    /// `{…}`
+    Object(Object<'j>),
 }
+
+/// The members of an object, in the order of the text. Of two with one name, the last counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Object<'j>(Vec<(Cow<'j, str>, Value<'j>)>);
+
+/// A member is not what it should be. Its `Display` follows the member's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfit(&'static str);
 
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "must be {}", self.0)
+    }
+}
+
+impl<'j> Value<'j> {
+    /// Reads a text that is one value.
+    ///
+    /// # Errors
+    /// It is no JSON, it nests deeper than [`MAX_NESTING`], or holds more than [`MAX_VALUES`].
+    pub fn parse(text: &'j str) -> serde_json::Result<Value<'j>> {
+        let room = Cell::new(MAX_VALUES);
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let value = Reader(&room).deserialize(&mut deserializer)?;
+        deserializer.end().map(|()| value)
+    }
+
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
         match self {
-            Unfit::NoSuchType(wanted) => write!(f, "must be {wanted}"),
-            Unfit::Unreadable(reason) => write!(f, "cannot be read: {reason}"),
+            Value::Text(text) => Some(text),
+            _ => None,
         }
     }
 }
 
 impl<'j> Object<'j> {
-    /// Reads an object.
-    ///
-    /// # Errors
-    /// The text is no JSON, or no object.
-    pub fn parse(text: &'j str) -> serde_json::Result<Object<'j>> {
-        serde_json::from_str(text)
-    }
-
     /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Its members in the order of the text.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'j RawValue)> {
-        self.0.iter().map(|(key, value)| (&**key, *value))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value<'j>)> {
+        self.0.iter().map(|(key, value)| (&**key, value))
     }
 
-    /// A member, as it stands.
-    pub fn get(&self, key: &str) -> Option<&'j RawValue> {
-        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+    /// A member, `null` too.
+    pub fn get(&self, key: &str) -> Option<&Value<'j>> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// A member that is a string. `None`: there is none, or it is `null`.
+    /// Takes a member out.
+    pub fn remove(&mut self, key: &str) -> Option<Value<'j>> {
+        let at = self.0.iter().rposition(|(name, _)| name == key)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    /// A member that is a text. `None`: there is none, or it is `null`.
     ///
     /// # Errors
-    /// It is something else, or has half of a character outside the basic plane (a lone surrogate).
-    pub fn text(&self, key: &str) -> Result<Option<Cow<'j, str>>, Unfit> {
-        self.some(key).map(text).transpose()
+    /// It is something else.
+    pub fn text(&self, key: &str) -> Result<Option<&str>, Unfit> {
+        match self.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(_) => Err(Unfit("a string")),
+        }
     }
 
     /// The same, where there must be one.
     ///
     /// # Errors
-    /// Those of [`Object::text`]; there is none.
-    pub fn required_text(&self, key: &str) -> Result<Cow<'j, str>, Unfit> {
-        self.text(key)?.ok_or(Unfit::NoSuchType("a string"))
+    /// It is something else, or there is none.
+    pub fn required_text(&self, key: &str) -> Result<&str, Unfit> {
+        self.text(key)?.ok_or(Unfit("a string"))
     }
 
     /// A member that is an object. `None`: there is none, or it is `null`.
     ///
     /// # Errors
-    /// It is something else, or the name of one of its members cannot be read.
-    pub fn object(&self, key: &str) -> Result<Option<Object<'j>>, Unfit> {
-        self.some(key).map(object).transpose()
-    }
-
-    fn some(&self, key: &str) -> Option<&'j RawValue> {
-        self.get(key).filter(|value| value.get() != "null")
-    }
-}
-
-/// Reads a string.
-///
-/// # Errors
-/// It is something else, or has a lone surrogate.
-pub fn text(value: &RawValue) -> Result<Cow<'_, str>, Unfit> {
-    let text = value.get();
-    let Some(inside) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
-        return Err(Unfit::NoSuchType("a string"));
-    };
-    if memchr::memchr(b'\\', inside.as_bytes()).is_none() {
-        return Ok(Cow::Borrowed(inside));
-    }
-    // Its syntax was checked as the line was read; this is all that can be wrong with it now.
-    let lone_surrogate = |_| Unfit::Unreadable("it holds half of a character (a lone surrogate)".to_owned());
-    serde_json::from_str(text).map(Cow::Owned).map_err(lone_surrogate)
-}
-
-/// Reads an object.
-///
-/// # Errors
-/// It is something else, or the name of one of its members has a lone surrogate.
-pub fn object(value: &RawValue) -> Result<Object<'_>, Unfit> {
-    if !value.get().starts_with('{') {
-        return Err(Unfit::NoSuchType("an object"));
-    }
-    Object::parse(value.get()).map_err(|error| Unfit::Unreadable(error.to_string()))
-}
-
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Object<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::with_capacity(4);
-                while let Some((Key(key), value)) = map.next_entry()? {
-                    members.push((key, value));
-                }
-                Ok(Object(members))
-            }
+    /// It is something else.
+    pub fn object(&self, key: &str) -> Result<Option<&Object<'j>>, Unfit> {
+        match self.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(_) => Err(Unfit("an object")),
         }
-        deserializer.deserialize_map(Members)
     }
 }
 
-/// The name of a member; not copied where it has no escapes.
-struct Key<'j>(Cow<'j, str>);
+/// Reads a value, as long as there is room for it.
+#[derive(Clone, Copy)]
+struct Reader<'r>(&'r Cell<usize>);
 
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl<'de> Visitor<'de> for Name {
-            type Value = Key<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E: de::Error>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(name)))
-            }
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(name.to_owned())))
-            }
+impl Reader<'_> {
+    fn take_room<E: Error>(self) -> Result<(), E> {
+        let room = self.0.get().checked_sub(1);
+        self.0.set(room.ok_or_else(|| E::custom(format_args!("more than {MAX_VALUES} values")))?);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value<'de>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'de>, D::Error> {
+        self.take_room()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value<'de>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, truth: bool) -> Result<Value<'de>, E> {
+        Ok(Value::Bool(truth))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Value<'de>, E> {
+        Ok(Value::Number(number.into()))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Value<'de>, E> {
+        Ok(Value::Number(number.into()))
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<Value<'de>, E> {
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number)) // JSON has no other
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value<'de>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self)? {
+            values.push(value);
         }
-        deserializer.deserialize_str(Name)
+        Ok(Value::List(values))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = map.next_key_seed(Name)? {
+            members.push((key, map.next_value_seed(self)?));
+        }
+        Ok(Value::Object(Object(members)))
+    }
+}
+
+/// Reads the name of a member.
+struct Name;
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Cow<'de, str>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'de, str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Name {
+    type Value = Cow<'de, str>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed(name))
+    }
+    fn visit_str<E>(self, name: &str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(name.to_owned()))
+    }
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(truth) => serializer.serialize_bool(*truth),
+            Value::Number(number) => number.serialize(serializer),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::List(values) => serializer.collect_seq(values),
+            Value::Object(object) => serializer.collect_map(object.iter()),
+        }
     }
 }
 
@@ -180,7 +246,7 @@ impl Json {
 
     /// A text that is compact JSON already.
     pub fn written(text: String) -> Json {
-        debug_assert!(!text.contains('\n') && serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
+        debug_assert!(!text.contains('\n') && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok(), "{text}");
         Json(text)
     }
 
@@ -213,43 +279,53 @@ pub fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
     json.push_str(&text[copied..]);
 }
 
-/// The next byte from `from` on that a string of JSON cannot hold as it is.
+/// The next byte from `from` on that a string of JSON cannot hold as it is: `"`, `\`, and what is below a space.
+///
+/// Eight bytes at a time, as one number: a byte that is `"` or `\` is zero once that is subtracted without borrow (XOR), and
+/// of the bytes that are below a limit, the lowest is the first whose subtraction borrows into its highest bit.
 fn next_to_escape(bytes: &[u8], from: usize) -> Option<usize> {
-    /// As many as the compiler compares at once, without a branch between them.
-    const LANES: usize = 32;
-    let is_special = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHEST_BITS: u64 = ONES << 7;
+    let below = |eight: u64, limit: u8| eight.wrapping_sub(ONES * u64::from(limit)) & !eight;
     let mut at = from;
-    let rest = loop {
-        let Some(chunk) = bytes.get(at..at + LANES) else { break &bytes[at..] };
-        if chunk.iter().fold(false, |any, byte| any | is_special(byte)) {
-            break chunk;
+    while let Some(chunk) = bytes[at..].first_chunk() {
+        let eight = u64::from_le_bytes(*chunk);
+        let equals = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
+        let found = (below(eight, 0x20) | equals(b'"') | equals(b'\\')) & HIGHEST_BITS;
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
         }
-        at += LANES;
-    };
-    rest.iter().position(is_special).map(|offset| at + offset)
+        at += 8;
+    }
+    let rest = bytes[at..].iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\'));
+    rest.map(|offset| at + offset)
 }
 
 fn push_escape(json: &mut String, byte: u8, escaped: Escaped) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     // The escape itself begins with a backslash, which is escaped the second time.
-    json.push_str(if escaped == Escaped::Once { "\\" } else { "\\\\" });
-    match byte {
-        b'"' | b'\\' => {
-            if escaped == Escaped::Twice {
-                json.push('\\');
-            }
-            json.push(char::from(byte));
-        }
-        b'\n' => json.push('n'),
-        b'\r' => json.push('r'),
-        b'\t' => json.push('t'),
-        0x08 => json.push('b'),
-        0x0c => json.push('f'),
-        _ => {
-            json.push_str("u00");
-            json.push(char::from(HEX[usize::from(byte >> 4)]));
-            json.push(char::from(HEX[usize::from(byte & 15)]));
-        }
+    let escape = match (byte, escaped) {
+        (b'"', Escaped::Once) => r#"\""#,
+        (b'"', Escaped::Twice) => r#"\\\""#,
+        (b'\\', Escaped::Once) => r"\\",
+        (b'\\', Escaped::Twice) => r"\\\\",
+        (b'\n', Escaped::Once) => r"\n",
+        (b'\n', Escaped::Twice) => r"\\n",
+        (b'\r', Escaped::Once) => r"\r",
+        (b'\r', Escaped::Twice) => r"\\r",
+        (b'\t', Escaped::Once) => r"\t",
+        (b'\t', Escaped::Twice) => r"\\t",
+        (0x08, Escaped::Once) => r"\b",
+        (0x08, Escaped::Twice) => r"\\b",
+        (0x0c, Escaped::Once) => r"\f",
+        (0x0c, Escaped::Twice) => r"\\f",
+        (_, Escaped::Once) => r"\u00",
+        (_, Escaped::Twice) => r"\\u00",
+    };
+    json.push_str(escape);
+    if escape.ends_with('0') {
+        json.push(char::from(HEX[usize::from(byte >> 4)]));
+        json.push(char::from(HEX[usize::from(byte & 15)]));
     }
 }
 
@@ -258,30 +334,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn object(text: &str) -> Object<'_> {
+        match Value::parse(text).unwrap() {
+            Value::Object(object) => object,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
-    fn a_member_is_read_when_it_is_asked_for_and_the_last_of_its_name_counts() {
-        let object = Object::parse(r#" {"a": 1, "b\n": "x\ty", "a": "z", "n": null, "o": {"a": [[]]}} "#).unwrap();
-        assert_eq!(object.text("a"), Ok(Some("z".into())));
-        assert_eq!(object.text("b\n"), Ok(Some("x\ty".into())));
+    fn of_two_members_of_one_name_the_last_counts() {
+        let mut object = object(r#" {"a": 1, "b\n": "x\ty", "a": "z", "n": null, "o": {"a": [[]]}} "#);
+        assert_eq!(object.text("a"), Ok(Some("z")));
+        assert_eq!(object.text("b\n"), Ok(Some("x\ty")));
         assert_eq!((object.text("n"), object.text("m")), (Ok(None), Ok(None)));
-        assert_eq!(object.text("o"), Err(Unfit::NoSuchType("a string")));
-        assert_eq!(object.object("o").unwrap().unwrap().get("a").unwrap().get(), "[[]]");
-        assert_eq!(object.object("a").unwrap_err(), Unfit::NoSuchType("an object"));
-        assert_eq!(object.get("n").unwrap().get(), "null");
+        assert_eq!((object.text("o"), object.required_text("n")), (Err(Unfit("a string")), Err(Unfit("a string"))));
+        assert!(object.object("o").unwrap().is_some_and(|inner| inner.get("a").is_some()));
+        assert_eq!(object.object("a").unwrap_err(), Unfit("an object"));
+        assert_eq!(object.remove("a"), Some(Value::Text("z".into())));
+        assert_eq!(object.remove("x"), None);
     }
 
     #[test]
-    fn what_nobody_asks_for_may_nest_as_deep_as_it_likes() {
-        let deep = format!("{{\"x\": {}{}, \"a\": \"b\"}}", "[".repeat(1_000_000), "]".repeat(1_000_000));
-        assert_eq!(Object::parse(&deep).unwrap().text("a"), Ok(Some("b".into())));
+    fn a_text_without_escapes_is_not_copied() {
+        let is_borrowed = |value: &Value<'_>| matches!(value, Value::Text(Cow::Borrowed(_)));
+        let object = object(r#"{"a": "日本", "b": "\u65e5"}"#);
+        assert!(is_borrowed(&object.0[0].1) && !is_borrowed(&object.0[1].1));
     }
 
     #[test]
-    fn half_a_character_is_an_error_of_the_member_that_has_it() {
-        let object = Object::parse(r#"{"a": "\ud83d", "b": "\ud83d\ude00", "c": {"\udc00": 1}}"#).unwrap();
-        assert!(matches!(object.text("a"), Err(Unfit::Unreadable(_))));
-        assert_eq!(object.text("b"), Ok(Some("😀".into())));
-        assert!(matches!(object.object("c"), Err(Unfit::Unreadable(_))));
+    fn a_text_nests_to_its_limit_and_holds_values_to_theirs() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(Value::parse(&nested(MAX_NESTING)).is_ok());
+        assert!(Value::parse(&nested(MAX_NESTING + 1)).is_err());
+        assert!(Value::parse(&nested(1_000_000)).is_err());
+        let long = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
+        assert!(Value::parse(&long(MAX_VALUES)).is_ok());
+        let error = Value::parse(&long(MAX_VALUES + 1)).unwrap_err().to_string();
+        assert!(error.starts_with("more than 100000 values"), "{error}");
     }
 
     fn escaped(text: &str, escaped: Escaped) -> String {
@@ -296,7 +385,32 @@ mod tests {
         json[1..json.len() - 1].to_owned()
     }
 
+    /// Any JSON, as serde_json has it.
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(serde_json::Value::from),
+            any::<i64>().prop_map(serde_json::Value::from),
+            any::<i32>().prop_map(|eighths| serde_json::Value::from(f64::from(eighths) / 8.0)),
+            ".{0,8}".prop_map(serde_json::Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+                prop::collection::btree_map(".{0,3}", inner, 0..4)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
     proptest! {
+        #[test]
+        fn a_value_that_was_read_is_written_as_it_was(json in any_json()) {
+            let text = json.to_string();
+            let written = Json::of(&Value::parse(&text).unwrap()).unwrap();
+            prop_assert_eq!(written.as_str(), text);
+        }
+
         #[test]
         fn a_text_is_escaped_as_serde_json_would(text in "([a-z \"\\\\é]|\\PC|[\u{0}-\u{20}]|.{0,40}){0,20}") {
             prop_assert_eq!(escaped(&text, Escaped::Once), by_serde(&text));

@@ -4,11 +4,10 @@
 //! object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use crate::json::{self, Json, Object};
-use serde::Serialize;
-use serde::de::IgnoredAny;
+use crate::json::{Json, Object, Value};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -39,8 +38,8 @@ pub enum Message<'l> {
     },
     /// A response; we send no requests, so it answers none.
     Response,
-    /// An array of messages, for [`Message::of_batch`] one by one.
-    Batch(Vec<&'l RawValue>),
+    /// An array of messages, for [`Message::from_value`] one by one.
+    Batch(Vec<Value<'l>>),
 }
 
 /// A well-formed request.
@@ -89,7 +88,7 @@ pub struct Notification {
     pub method: String,
     /// The details; empty where there are none.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    pub params: Map<String, Value>,
+    pub params: Map<String, serde_json::Value>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -107,7 +106,7 @@ pub struct Error {
     pub message: String,
     /// More, for a program.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+    pub data: Option<serde_json::Value>,
 }
 
 impl Error {
@@ -147,7 +146,7 @@ impl Error {
     }
 
     /// The same with `data`.
-    pub fn with_data(self, data: Value) -> Error {
+    pub fn with_data(self, data: serde_json::Value) -> Error {
         Error { data: Some(data), ..self }
     }
 }
@@ -156,91 +155,99 @@ impl<'l> Message<'l> {
     /// Reads one line, without its line end.
     ///
     /// # Errors
-    /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8, `-32600` for what is no message,
-    /// `-32602` for `params` that are no object.
+    /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8 (or too much of it, see
+    /// [`Value::parse`]), `-32600` for what is no message, `-32602` for `params` that are no object.
     pub fn parse(line: &'l [u8]) -> Result<Message<'l>, Response> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| no_json(format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1)))?;
-        if !text.trim_ascii_start().starts_with('[') {
-            return Message::of_one(text);
-        }
-        // Counted first: what is ignored takes no memory.
-        match serde_json::from_str::<Vec<IgnoredAny>>(text).map_err(no_json)?.len() {
-            1..=MAX_BATCH => Ok(Message::Batch(serde_json::from_str(text).map_err(no_json)?)),
-            length => {
+        let text = std::str::from_utf8(line).map_err(|error| {
+            let reason = format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1);
+            Response::error(None, Error::parse_error(reason))
+        })?;
+        match Value::parse(text).map_err(|error| Response::error(id_of(text), Error::parse_error(error)))? {
+            Value::List(messages) if (1..=MAX_BATCH).contains(&messages.len()) => Ok(Message::Batch(messages)),
+            Value::List(messages) => {
+                let length = messages.len();
                 let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {length}");
                 Err(Response::error(None, Error::invalid_request(message)))
             }
+            message => Message::from_value(message),
         }
     }
 
-    /// Reads an element of a batch.
+    /// Reads a message that is no batch.
     ///
     /// # Errors
     /// Those of [`Message::parse`].
-    pub fn of_batch(element: &'l RawValue) -> Result<Message<'l>, Response> {
-        Message::of_one(element.get())
-    }
-
-    fn of_one(text: &'l str) -> Result<Message<'l>, Response> {
-        let message = Object::parse(text).map_err(|error| match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) if error.is_data() => {
-                Response::error(None, Error::invalid_request("a message must be a JSON object"))
-            }
-            _ => no_json(error),
-        })?;
-        let method = message.get("method");
+    pub fn from_value(message: Value<'l>) -> Result<Message<'l>, Response> {
+        let Value::Object(mut message) = message else {
+            return Err(Response::error(None, Error::invalid_request("a message must be a JSON object")));
+        };
+        let method = message.remove("method");
         if method.is_none() && (message.get("result").is_some() || message.get("error").is_some()) {
             return Ok(Message::Response);
         }
-        let id = match message.get("id") {
-            Some(id) => Id::parse(id),
-            None => match method.and_then(|method| json::text(method).ok()) {
-                Some(method) => {
-                    let params = message.object("params").ok().flatten().unwrap_or_default();
+        let id = match message.remove("id") {
+            Some(id) => Id::from_value(&id),
+            None => match method {
+                Some(Value::Text(method)) => {
+                    let params = params(&mut message).unwrap_or_default();
                     return Ok(Message::Notification { method, params });
                 }
-                None => None,
+                _ => None,
             },
         };
         let Some(id) = id else {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
-        match method_and_params(&message) {
+        match method_and_params(method, message) {
             Ok((method, params)) => Ok(Message::Request(Request { id, method, params })),
             Err(error) => Err(Response::error(Some(id), error)),
         }
     }
 }
 
-/// The answer to what is no JSON.
-fn no_json(reason: impl fmt::Display) -> Response {
-    Response::error(None, Error::parse_error(reason))
+/// The id of a message that is well formed and holds what cannot be read all the same: half of a character (a lone
+/// surrogate), a number beyond all floats. Somebody waits for its answer.
+fn id_of(text: &str) -> Option<Id> {
+    #[derive(Deserialize)]
+    struct WithId<'l> {
+        #[serde(borrow)]
+        id: &'l RawValue,
+    }
+    let WithId { id } = serde_json::from_str(text).ok()?;
+    Value::parse(id.get()).ok().and_then(|id| Id::from_value(&id))
 }
 
 /// The rest of a request, once its id is known.
-fn method_and_params<'l>(message: &Object<'l>) -> Result<(Cow<'l, str>, Object<'l>), Error> {
-    if message.text("jsonrpc").ok().flatten().as_deref() != Some("2.0") {
+fn method_and_params<'l>(
+    method: Option<Value<'l>>,
+    mut message: Object<'l>,
+) -> Result<(Cow<'l, str>, Object<'l>), Error> {
+    if message.text("jsonrpc") != Ok(Some("2.0")) {
         return Err(Error::invalid_request("`jsonrpc` must be \"2.0\""));
     }
-    let Ok(Some(method)) = message.text("method") else {
+    let Some(Value::Text(method)) = method else {
         return Err(Error::invalid_request("`method` must be a string"));
     };
-    match message.object("params") {
-        Ok(params) => Ok((method, params.unwrap_or_default())),
-        Err(unfit) => Err(Error::invalid_params(format!("`params` {unfit}"))),
+    Ok((method, params(&mut message)?))
+}
+
+fn params<'l>(message: &mut Object<'l>) -> Result<Object<'l>, Error> {
+    match message.remove("params") {
+        None | Some(Value::Null) => Ok(Object::default()),
+        Some(Value::Object(params)) => Ok(params),
+        Some(_) => Err(Error::invalid_params("`params` must be an object")),
     }
 }
 
 impl Id {
     /// An id as JSON; `None` for what can be none.
-    pub fn parse(value: &RawValue) -> Option<Id> {
-        if value.get().starts_with('"') {
-            return json::text(value).ok().map(|id| Id::String(id.into_owned()));
+    pub fn from_value(value: &Value<'_>) -> Option<Id> {
+        match value {
+            Value::Text(id) => Some(Id::String(id.to_string())),
+            // What fits neither i64 nor u64 was read as a float, and could not be echoed exactly.
+            Value::Number(id) if id.is_i64() || id.is_u64() => Some(Id::Number(id.clone())),
+            _ => None,
         }
-        // What fits neither i64 nor u64 is read as a float, and could not be echoed exactly.
-        let id = serde_json::from_str::<Number>(value.get()).ok()?;
-        (id.is_i64() || id.is_u64()).then_some(Id::Number(id))
     }
 }
 
@@ -302,7 +309,7 @@ impl Response {
 
 impl Notification {
     /// News for a client.
-    pub fn new(method: impl Into<String>, params: Map<String, Value>) -> Notification {
+    pub fn new(method: impl Into<String>, params: Map<String, serde_json::Value>) -> Notification {
         Notification { jsonrpc: Version::V2, method: method.into(), params }
     }
 }
@@ -331,6 +338,7 @@ impl From<Response> for Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     /// The line is refused with this answer.
     #[track_caller]
@@ -353,8 +361,20 @@ mod tests {
             refused(line, -32700, Value::Null);
         }
         refused([0xff, 0xfe], -32700, Value::Null);
+        refused(r#"{"jsonrpc":"2.0","method":"\ud800"}"#, -32700, Value::Null);
         refused(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, Value::Null);
         refused("[".repeat(200), -32700, Value::Null);
+    }
+
+    #[test]
+    fn half_a_character_and_a_number_beyond_all_floats_are_a_parse_error_that_has_the_id() {
+        for unreadable in [r#""\ud83d""#, "1e999", r#"{"\udc00":1}"#] {
+            refused(
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{unreadable}}}}}"#),
+                -32700,
+                7.into(),
+            );
+        }
     }
 
     #[test]
@@ -364,7 +384,6 @@ mod tests {
         }
         refused(r#"{"jsonrpc":"2.0","id":7}"#, -32600, 7.into());
         refused(r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
-        refused(r#"{"jsonrpc":"2.0","id":7,"method":"\ud800"}"#, -32600, 7.into());
         refused(r#"{"jsonrpc":"2.0","method":5}"#, -32600, Value::Null);
         refused(r#"{"id":"a","method":"ping"}"#, -32600, "a".into());
         refused(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a".into());

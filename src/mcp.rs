@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// Result of `initialize` (all legacy revisions).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct InitializeResult {
+pub(crate) struct InitializeResult<'l> {
     /// The revision that the rest of the conversation follows.
     pub(crate) protocol_version: &'static str,
     pub(crate) capabilities: ServerCapabilities,
@@ -18,7 +18,7 @@ pub(crate) struct InitializeResult {
     pub(crate) instructions: &'static str,
     /// The client's own words, as received. The schema has no such field; clients may rely on it as an echo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client_info: Option<Value>,
+    pub(crate) client_info: Option<crate::json::Value<'l>>,
 }
 
 /// Result of `server/discover` (2026-07-28).

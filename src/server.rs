@@ -18,7 +18,7 @@ mod tools;
 pub use page::PAGE_SIZE;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, Value};
 use crate::jsonrpc::{Error, Id, Message, Notification, Outgoing, Request, Response};
 use crate::library::{Hooks, Library};
 use crate::mcp;
@@ -26,7 +26,6 @@ use crate::wording::quoted;
 use lifecycle::Era;
 use news::News;
 use page::{Kind, Page};
-use serde_json::value::RawValue;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -75,7 +74,7 @@ impl Server {
                 None
             }
             Message::Response => None,
-            Message::Batch(elements) => self.batch(&elements).map(Outgoing::Response),
+            Message::Batch(elements) => self.batch(elements).map(Outgoing::Response),
         }
     }
 
@@ -104,13 +103,13 @@ impl Server {
     }
 
     /// A batch. What opens a conversation, or is modern, cannot be part of it.
-    fn batch(&mut self, elements: &[&RawValue]) -> Option<Response> {
+    fn batch(&mut self, elements: Vec<Value<'_>>) -> Option<Response> {
         if self.negotiated != Some(lifecycle::WITH_BATCHES) {
             let message = format!("only revision {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Some(Response::error(None, Error::invalid_request(message)));
         }
         let mut written = 0;
-        let answers = elements.iter().filter_map(|element| match Message::of_batch(element) {
+        let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
             // All answers go into one line, and are held until it is complete.
             Ok(Message::Request(request)) if written > MAX_BATCH_ANSWER => {
                 let message =

@@ -2,7 +2,7 @@
 //! names of prompts for the resource template.
 
 use super::{prompts, resources};
-use crate::json::Object;
+use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
 use crate::library::Library;
 use crate::mcp::{CompleteResult, Completion};
@@ -17,17 +17,17 @@ const MAX_VALUES: usize = 100;
 /// `-32602` for a `ref` or an `argument` that does not fit, an unknown prompt, an unknown template.
 pub(super) fn complete(library: &Library, params: &Object<'_>) -> Result<CompleteResult, Error> {
     let text = |object: &str, key: &str| {
-        let members = params.object(object).ok().flatten().unwrap_or_default();
-        members.required_text(key).map_err(|unfit| Error::invalid_params(format!("`{object}.{key}` {unfit}")))
+        let text = params.object(object).ok().flatten().and_then(|object| object.get(key)).and_then(Value::as_text);
+        text.ok_or_else(|| Error::invalid_params(format!("`{object}.{key}` must be a string")))
     };
     let (kind, argument, value) = (text("ref", "type")?, text("argument", "name")?, text("argument", "value")?);
-    let candidates = match &*kind {
+    let candidates = match kind {
         "ref/prompt" => {
-            let prompt = prompts::find(library, &text("ref", "name")?)?;
+            let prompt = prompts::find(library, text("ref", "name")?)?;
             let argument = prompt.arguments.iter().find(|declared| declared.name == argument);
             argument.map(|argument| argument.choices.clone()).unwrap_or_default()
         }
-        "ref/resource" => match &*text("ref", "uri")? {
+        "ref/resource" => match text("ref", "uri")? {
             resources::TEMPLATE if argument == resources::VARIABLE => {
                 library.index().entries.into_iter().map(|entry| entry.name.to_string()).collect()
             }
@@ -43,7 +43,7 @@ pub(super) fn complete(library: &Library, params: &Object<'_>) -> Result<Complet
             return Err(Error::invalid_params(message));
         }
     };
-    Ok(CompleteResult { completion: matching(candidates, &value) })
+    Ok(CompleteResult { completion: matching(candidates, value) })
 }
 
 /// The candidates that begin with what was typed, then those that hold it elsewhere, in whatever letter case.

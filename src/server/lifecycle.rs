@@ -5,15 +5,14 @@
 //! its revision in `params._meta`. The era is settled per request, from its body alone, so that clients of both may
 //! share a pipe. No tool asks for it.
 
-use crate::json::{self, Json, Object};
+use crate::json::{Json, Object, Value};
 use crate::jsonrpc::Error;
 use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeResult, ListChanged, ResourcesCapability,
     ServerCapabilities,
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The revisions that `initialize` can settle, the newest last.
 const LEGACY: [&str; 4] = ["2024-11-05", WITH_BATCHES, "2025-06-18", "2025-11-25"];
@@ -54,11 +53,12 @@ pub(super) enum Era {
 
 /// Whether a request claims to be modern: by its `_meta`, or by a method that only the modern era has.
 pub(super) fn is_modern(method: &str, params: &Object<'_>) -> bool {
-    meta(params).get(VERSION).is_some() || matches!(method, "server/discover" | "subscriptions/listen")
+    meta(params).is_some_and(|meta| meta.get(VERSION).is_some())
+        || matches!(method, "server/discover" | "subscriptions/listen")
 }
 
-fn meta<'l>(params: &Object<'l>) -> Object<'l> {
-    params.object("_meta").ok().flatten().unwrap_or_default()
+fn meta<'p, 'l>(params: &'p Object<'l>) -> Option<&'p Object<'l>> {
+    params.object("_meta").ok().flatten()
 }
 
 /// The era of a request.
@@ -69,7 +69,8 @@ pub(super) fn era(method: &str, params: &Object<'_>) -> Result<Era, Error> {
     if !is_modern(method, params) {
         return Ok(Era::Legacy);
     }
-    let meta = meta(params);
+    let none = Object::default();
+    let meta = meta(params).unwrap_or(&none);
     let lacks = |key: &str, what: &str| Err(Error::invalid_params(format!("`_meta` lacks {key}, {what}")));
     let Ok(Some(version)) = meta.text(VERSION) else {
         return lacks(VERSION, "a string");
@@ -77,7 +78,7 @@ pub(super) fn era(method: &str, params: &Object<'_>) -> Result<Era, Error> {
     if !matches!(meta.object(CLIENT_CAPABILITIES), Ok(Some(_))) {
         return lacks(CLIENT_CAPABILITIES, "an object");
     }
-    if !MODERN.contains(&&*version) {
+    if !MODERN.contains(&version) {
         let data = json!({ "supported": MODERN, "requested": version });
         return Err(Error::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version").with_data(data));
     }
@@ -87,9 +88,9 @@ pub(super) fn era(method: &str, params: &Object<'_>) -> Result<Era, Error> {
     Ok(Era::Modern)
 }
 
-fn known_level(key: &str, level: &RawValue) -> Result<(), Error> {
-    match json::text(level) {
-        Ok(level) if LOG_LEVELS.contains(&&*level) => Ok(()),
+fn known_level(key: &str, level: &Value<'_>) -> Result<(), Error> {
+    match level.as_text() {
+        Some(level) if LOG_LEVELS.contains(&level) => Ok(()),
         _ => Err(Error::invalid_params(format!("{key} must be one of {}", LOG_LEVELS.join(", ")))),
     }
 }
@@ -99,7 +100,7 @@ fn known_level(key: &str, level: &RawValue) -> Result<(), Error> {
 /// # Errors
 /// `-32602` for an unknown level.
 pub(super) fn set_level(params: &Object<'_>) -> Result<Empty, Error> {
-    known_level("`level`", params.get("level").unwrap_or(RawValue::NULL)).map(|()| Empty {})
+    known_level("`level`", params.get("level").unwrap_or(&Value::Null)).map(|()| Empty {})
 }
 
 impl Era {
@@ -142,15 +143,12 @@ impl Era {
 }
 
 /// `initialize`: the client's revision if it is a legacy one, else the newest of those. It may be repeated.
-pub(super) fn initialize(
+pub(super) fn initialize<'l>(
     negotiated: &mut Option<&'static str>,
-    params: &Object<'_>,
-) -> Result<InitializeResult, Error> {
+    params: &Object<'l>,
+) -> Result<InitializeResult<'l>, Error> {
     let requested = params.required_text("protocolVersion");
     let requested = requested.map_err(|unfit| Error::invalid_params(format!("`protocolVersion` {unfit}")))?;
-    let client_info = params.get("clientInfo").map(|info| serde_json::from_str(info.get())).transpose();
-    let client_info: Option<Value> =
-        client_info.map_err(|error| Error::invalid_params(format!("`clientInfo` cannot be read: {error}")))?;
     let [.., newest] = LEGACY;
     let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
     *negotiated = Some(version);
@@ -159,7 +157,7 @@ pub(super) fn initialize(
         capabilities: capabilities(Era::Legacy),
         server_info: SERVER_INFO,
         instructions: INSTRUCTIONS.trim_ascii_end(),
-        client_info: client_info.filter(|info| !info.is_null()),
+        client_info: params.get("clientInfo").filter(|info| **info != Value::Null).cloned(),
     })
 }
 

@@ -45,7 +45,7 @@ impl Page {
     pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: &Object<'_>) -> Result<Page, Error> {
         let after = match params.text("cursor").map_err(|_| unknown_cursor())? {
             None => None,
-            Some(cursor) => Some(key(kind, &cursor).ok_or_else(unknown_cursor)?),
+            Some(cursor) => Some(key(kind, cursor).ok_or_else(unknown_cursor)?),
         };
         Ok(Page { kind, size, after })
     }
@@ -97,10 +97,16 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
+    fn object(text: &str) -> Object<'_> {
+        match crate::json::Value::parse(text).unwrap() {
+            crate::json::Value::Object(object) => object,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn page(size: usize, cursor: Option<&str>) -> Page {
         let params = json!({ "cursor": cursor }).to_string();
-        let params = Object::parse(&params).unwrap();
-        Page::requested(Kind::Prompts, NonZeroUsize::new(size).unwrap(), &params).unwrap()
+        Page::requested(Kind::Prompts, NonZeroUsize::new(size).unwrap(), &object(&params)).unwrap()
     }
 
     /// All pages of a list, which may lose entries between one page and the next.
@@ -148,7 +154,7 @@ mod tests {
         let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
         let refused = |kind, cursor: Value| {
             let params = json!({ "cursor": cursor }).to_string();
-            Page::requested(kind, PAGE_SIZE, &Object::parse(&params).unwrap()).map_err(|error| error.code)
+            Page::requested(kind, PAGE_SIZE, &object(&params)).map_err(|error| error.code)
         };
         assert!(refused(Kind::Prompts, json!(cursor)).is_ok() && refused(Kind::Prompts, json!(null)).is_ok());
         assert_eq!(refused(Kind::Resources, json!(cursor)).unwrap_err(), -32602);

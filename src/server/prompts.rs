@@ -1,7 +1,7 @@
 //! `prompts/list` and `prompts/get`: the library as a client's own menu (slash commands, mostly).
 
 use super::page::Page;
-use crate::json::{self, Object};
+use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
 use crate::library::{Entry, Library, Lookup};
 use crate::mcp;
@@ -59,7 +59,7 @@ pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetProm
     let name = params.required_text("name");
     let name = name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the prompt's name")))?;
     let values = values(params)?;
-    let prompt = find(library, &name)?;
+    let prompt = find(library, name)?;
     let text = prompt
         .expand_values(&values, "")
         .map_err(|error| Error::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
@@ -90,13 +90,12 @@ fn values(params: &Object<'_>) -> Result<BTreeMap<String, String>, Error> {
     let arguments = params.object("arguments");
     let arguments = arguments.map_err(|unfit| Error::invalid_params(format!("`arguments` {unfit} of strings")))?;
     let mut values = BTreeMap::new();
-    for (name, value) in arguments.unwrap_or_default().iter() {
-        if value.get() == "null" {
-            values.remove(name); // not given, to some serializers
-            continue;
+    for (name, value) in arguments.into_iter().flat_map(Object::iter) {
+        match value {
+            Value::Text(text) => _ = values.insert(name.to_owned(), text.to_string()),
+            Value::Null => _ = values.remove(name), // not given, to some serializers
+            _ => return Err(Error::invalid_params(format!("the argument {} must be a string", quoted(name)))),
         }
-        let refused = |unfit| Error::invalid_params(format!("the argument {} {unfit}", quoted(name)));
-        values.insert(name.to_owned(), json::text(value).map_err(refused)?.into_owned());
     }
     Ok(values)
 }

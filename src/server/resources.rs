@@ -14,7 +14,6 @@ use crate::wording::quoted;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::json;
-use std::borrow::Cow;
 
 const SCHEME: &str = "prompt://";
 
@@ -76,9 +75,9 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 /// `-32602` for a `uri` that is no string; [`not_found`]; `-32603` for a file that cannot be read as text.
 pub(super) fn read(library: &Library, era: Era, params: &Object<'_>) -> Result<mcp::ReadResourceResult, Error> {
     let uri = uri_of(params)?;
-    let file = name_of(library, &uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, &uri))?;
+    let file = name_of(library, uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, uri))?;
     let text = file.map_err(Error::unreadable)?.text;
-    let contents = mcp::TextResourceContents { uri: uri.into_owned(), mime_type: MIME_TYPE, text };
+    let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text };
     Ok(mcp::ReadResourceResult { contents: [contents] })
 }
 
@@ -86,7 +85,7 @@ pub(super) fn read(library: &Library, era: Era, params: &Object<'_>) -> Result<m
 ///
 /// # Errors
 /// `-32602`, if it is no string.
-pub(super) fn uri_of<'l>(params: &Object<'l>) -> Result<Cow<'l, str>, Error> {
+pub(super) fn uri_of<'p>(params: &'p Object<'_>) -> Result<&'p str, Error> {
     params.required_text("uri").map_err(|unfit| Error::invalid_params(format!("`uri` {unfit}")))
 }
 

@@ -6,12 +6,11 @@
 
 use super::lifecycle::Era;
 use super::resources;
-use crate::json::{self, Object};
+use crate::json::{Json, Object, Value};
 use crate::jsonrpc::{Error, Id, Notification};
 use crate::library::Library;
 use crate::wording::quoted;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use std::collections::BTreeSet;
 
 /// How many `subscriptions/listen` may be open at once.
@@ -40,7 +39,7 @@ struct Listen {
     /// URIs, as the client wrote them.
     resources: BTreeSet<String>,
     /// What the client is told that it will hear of; `None` once it has been told.
-    to_acknowledge: Option<Map<String, Value>>,
+    to_acknowledge: Option<Map<String, serde_json::Value>>,
 }
 
 /// The lists that may change: what somebody wants to hear of, or what has changed.
@@ -88,12 +87,12 @@ impl Subscriptions {
     /// `-32602` for a `uri` that is no string, `-32002` for one that names nothing, `-32600` for too many.
     pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<(), Error> {
         let uri = resources::uri_of(params)?;
-        if resources::name_of(library, &uri).is_none() {
-            return Err(resources::not_found(Era::Legacy, &uri));
+        if resources::name_of(library, uri).is_none() {
+            return Err(resources::not_found(Era::Legacy, uri));
         }
-        if !self.resources.contains(&*uri) {
+        if !self.resources.contains(uri) {
             self.room_for(1)?;
-            self.resources.insert(uri.into_owned());
+            self.resources.insert(uri.to_owned());
         }
         Ok(())
     }
@@ -112,7 +111,7 @@ impl Subscriptions {
     /// # Errors
     /// `-32602` for a `uri` that is no string.
     pub(super) fn unsubscribe(&mut self, params: &Object<'_>) -> Result<(), Error> {
-        self.resources.remove(&*resources::uri_of(params)?);
+        self.resources.remove(resources::uri_of(params)?);
         Ok(())
     }
 
@@ -125,9 +124,9 @@ impl Subscriptions {
         let Ok(Some(wanted)) = params.object("notifications") else {
             return Err(Error::invalid_params("`notifications` must be an object"));
         };
-        let wants = |key: &str| match wanted.get(key).map(RawValue::get) {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
+        let wants = |key: &str| match wanted.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(wants)) => Ok(*wants),
             Some(_) => Err(Error::invalid_params(format!("`notifications.{key}` must be true or false"))),
         };
         let lists = Lists {
@@ -135,7 +134,7 @@ impl Subscriptions {
             prompts: wants("promptsListChanged")?,
             resources: wants("resourcesListChanged")?,
         };
-        let resources = subscribed(&wanted)?;
+        let resources = subscribed(wanted)?;
         if self.listens.iter().any(|listen| listen.id == *id) {
             let message = "a subscriptions/listen with this id is open; cancel it, or use another id";
             return Err(Error::invalid_request(message));
@@ -156,7 +155,7 @@ impl Subscriptions {
         if let Some(resources) = &resources {
             honored.insert("resourceSubscriptions".to_owned(), json!(resources));
         }
-        let to_acknowledge = Some(Map::from_iter([("notifications".to_owned(), Value::Object(honored))]));
+        let to_acknowledge = Some(Map::from_iter([("notifications".to_owned(), serde_json::Value::Object(honored))]));
         let resources = resources.unwrap_or_default();
         let wants_any = lists.methods(Lists::ALL).next().is_some() || !resources.is_empty();
         self.listens.push(Listen { id: id.clone(), lists, resources, to_acknowledge });
@@ -171,7 +170,7 @@ impl Subscriptions {
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
     pub(super) fn cancelled(&mut self, params: &Object<'_>) {
-        let id = params.get("requestId").and_then(Id::parse);
+        let id = params.get("requestId").and_then(Id::from_value);
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
@@ -195,7 +194,7 @@ impl Subscriptions {
 
 const UPDATED: &str = "notifications/resources/updated";
 
-fn of_resource(uri: &str) -> Map<String, Value> {
+fn of_resource(uri: &str) -> Map<String, serde_json::Value> {
     Map::from_iter([("uri".to_owned(), json!(uri))])
 }
 
@@ -226,17 +225,20 @@ impl Contents<'_> {
 
 /// The resources that a listen wants to hear of: those that may be ours, there now or later.
 fn subscribed(wanted: &Object<'_>) -> Result<Option<BTreeSet<String>>, Error> {
-    let Some(uris) = wanted.get("resourceSubscriptions") else { return Ok(None) };
-    let uris: Vec<&RawValue> = serde_json::from_str(uris.get())
-        .map_err(|_| Error::invalid_params("`notifications.resourceSubscriptions` must be an array"))?;
+    let uris = match wanted.get("resourceSubscriptions") {
+        None => return Ok(None),
+        Some(Value::List(uris)) => uris,
+        Some(_) => return Err(Error::invalid_params("`notifications.resourceSubscriptions` must be an array")),
+    };
     let mut known = BTreeSet::new();
     for uri in uris {
-        let Ok(uri) = json::text(uri) else {
-            let message = format!("{} in `notifications.resourceSubscriptions` is no string", quoted(uri.get()));
+        let Some(uri) = uri.as_text() else {
+            let shown = quoted(Json::of(uri).map_err(Error::internal)?.as_str());
+            let message = format!("{shown} in `notifications.resourceSubscriptions` is no string");
             return Err(Error::invalid_params(message));
         };
-        if !resources::names(&uri).is_empty() {
-            known.insert(uri.into_owned());
+        if !resources::names(uri).is_empty() {
+            known.insert(uri.to_owned());
         }
     }
     Ok(Some(known))
@@ -250,7 +252,7 @@ impl Listen {
     }
 
     /// News for this listener, tagged with the id of its request.
-    fn notification(&self, method: &str, mut params: Map<String, Value>) -> Notification {
+    fn notification(&self, method: &str, mut params: Map<String, serde_json::Value>) -> Notification {
         params.insert("_meta".to_owned(), json!({ SUBSCRIPTION_ID: self.id }));
         Notification::new(method, params)
     }

@@ -73,7 +73,7 @@ pub(super) fn descriptions(tools: &[ServerTool], library: &Library) -> Vec<Strin
 /// `tools/call`.
 pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &Object<'_>) -> Result<Json, Error> {
     let name = params.required_text("name");
-    let name = &*name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the tool's name")))?;
+    let name = name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the tool's name")))?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
         let message = format!("unknown tool {}; the tools are {}", quoted(name), names.join(" and "));
@@ -85,7 +85,7 @@ pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &O
     };
     let arguments = params.object("arguments");
     let arguments = arguments.map_err(|unfit| Error::invalid_params(format!("`arguments` {unfit}")))?;
-    match ((tool.call)(library, &arguments.unwrap_or_default()), era) {
+    match ((tool.call)(library, arguments.unwrap_or(&Object::default())), era) {
         (Ok(result), _) => Ok(result),
         (Err(ToolError::Internal(message)), _) => Err(Error::internal(message)),
         // A client's error in the legacy era; 2025-11-25 and later would have a model correct itself.

@@ -1,11 +1,11 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
 use super::{Called, Piece, ServerTool, ToolError, result};
-use crate::json::{self, Object, Unfit};
+use crate::json::{Json, Object, Value};
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
 use crate::prompt::ExpandError;
 use crate::wording::quoted;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// How many bytes of the description the names of the commands may take.
@@ -26,7 +26,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     call,
 };
 
-fn input_schema() -> Value {
+fn input_schema() -> serde_json::Value {
     json!({
         "type": "object",
         "properties": {
@@ -51,7 +51,7 @@ fn input_schema() -> Value {
     })
 }
 
-fn output_schema() -> Value {
+fn output_schema() -> serde_json::Value {
     json!({
         "type": "object",
         "properties": { "prompt": { "type": "string", "description": "What the user asks you to do now" } },
@@ -60,19 +60,20 @@ fn output_schema() -> Value {
 }
 
 fn call(library: &Library, arguments: &Object<'_>) -> Called {
-    let text = |key: &str, what: &str| match arguments.get(key).map(json::text) {
-        Some(text) => text.map_err(|unfit| ToolError::Arguments(format!("`{key}` {unfit}: {what}"))),
+    let text = |key: &str, what: &str| match arguments.get(key) {
+        Some(Value::Text(text)) => Ok(&**text),
+        Some(_) => Err(ToolError::Arguments(format!("`{key}` must be a string: {what}"))),
         None => Err(ToolError::Arguments(format!("`{key}` is missing: {what}"))),
     };
     let command = text("command", "the name of the prompt, without its colon")?;
     let input = text("input", "the text that follows the name, or an empty string if there is none")?;
     let values = values(arguments)?;
-    let prompt = match library.find(&command) {
+    let prompt = match library.find(command) {
         Lookup::Found(prompt) => prompt,
         Lookup::Broken(problem) => {
             return Err(ToolError::Execution(format!(
                 "{} cannot be expanded. {problem}. Tell the user this; the prompt works as soon as the file is saved.",
-                quoted(&command)
+                quoted(command)
             )));
         }
         Lookup::Unknown { why, unseen } => {
@@ -83,8 +84,8 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
     };
     let expansion = prompt
         .refuse_unknown(&values)
-        .and_then(|()| prompt.expansion(&values, &input))
-        .and_then(|expansion| prompt.refuse_lost(&values, &input).map(|()| expansion));
+        .and_then(|()| prompt.expansion(&values, input))
+        .and_then(|expansion| prompt.refuse_lost(&values, input).map(|()| expansion));
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
@@ -106,16 +107,19 @@ fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError>
     let arguments =
         arguments.map_err(|unfit| refuse(format!("`arguments` {unfit} whose values are strings; {AGAIN}")))?;
     let mut values = BTreeMap::new();
-    for (name, value) in arguments.unwrap_or_default().iter() {
-        let written = value.get();
-        match json::text(value) {
-            _ if written == "null" => _ = values.remove(name),
-            Ok(text) => _ = values.insert(name.to_owned(), text.into_owned()),
-            Err(Unfit::NoSuchType(_)) if !written.starts_with(['[', '{']) => {
-                values.insert(name.to_owned(), written.to_owned());
+    for (name, value) in arguments.into_iter().flat_map(Object::iter) {
+        let text = match value {
+            Value::Text(text) => text.to_string(),
+            Value::Number(_) | Value::Bool(_) => Json::of(value)?.as_str().to_owned(),
+            Value::Null => {
+                values.remove(name);
+                continue;
             }
-            Err(unfit) => return Err(refuse(format!("{} in `arguments` {unfit}; {AGAIN}", quoted(name)))),
-        }
+            Value::List(_) | Value::Object(_) => {
+                return Err(refuse(format!("{} in `arguments` must be a string; {AGAIN}", quoted(name))));
+            }
+        };
+        values.insert(name.to_owned(), text);
     }
     Ok(values)
 }

@@ -2,13 +2,11 @@
 //! query, a tag and a limit leave.
 
 use super::{Called, Piece, ServerTool, ToolError, result};
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, Value};
 use crate::library::{Library, Query};
 use crate::prompt::Summary;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Number, Value, json};
-use std::borrow::Cow;
+use serde_json::json;
 use std::cmp::Reverse;
 
 pub(super) const TOOL: ServerTool = ServerTool {
@@ -50,7 +48,7 @@ struct Problem {
     message: String,
 }
 
-fn input_schema() -> Value {
+fn input_schema() -> serde_json::Value {
     json!({
         "type": "object",
         "properties": {
@@ -65,7 +63,7 @@ fn input_schema() -> Value {
     })
 }
 
-fn output_schema() -> Value {
+fn output_schema() -> serde_json::Value {
     json!({
         "type": "object",
         "properties": {
@@ -102,7 +100,7 @@ fn output_schema() -> Value {
 }
 
 fn call(library: &Library, arguments: &Object<'_>) -> Called {
-    let mut query = text(arguments, "query")?.map(|query| Query::new(&query));
+    let mut query = text(arguments, "query")?.map(Query::new);
     let tag = text(arguments, "tag")?;
     let limit = limit(arguments)?;
     let index = library.index();
@@ -148,21 +146,21 @@ fn has_tag(prompt: &Summary, tag: &str) -> bool {
 }
 
 /// An optional text; one of spaces is none.
-fn text<'a>(arguments: &Object<'a>, key: &str) -> Result<Option<Cow<'a, str>>, ToolError> {
+fn text<'a>(arguments: &'a Object<'_>, key: &str) -> Result<Option<&'a str>, ToolError> {
     let refuse = |unfit| ToolError::Execution(format!("`{key}` {unfit}. Call list_prompts again with one."));
     Ok(arguments.text(key).map_err(refuse)?.filter(|text| !text.trim().is_empty()))
 }
 
 /// How many at most.
 fn limit(arguments: &Object<'_>) -> Result<usize, ToolError> {
-    let Some(limit) = arguments.get("limit").map(RawValue::get).filter(|limit| *limit != "null") else {
-        return Ok(usize::MAX);
-    };
-    let number = serde_json::from_str::<Number>(limit).ok();
-    let number = number.and_then(|number| {
+    let number = match arguments.get("limit") {
+        None | Some(Value::Null) => return Ok(usize::MAX),
         // Some clients write every number as a float.
-        number.as_u64().or(number.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
-    });
+        Some(Value::Number(number)) => {
+            number.as_u64().or(number.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
+        }
+        Some(_) => None,
+    };
     match number.and_then(|number| usize::try_from(number).ok()) {
         Some(limit @ 1..) => Ok(limit),
         _ => {
