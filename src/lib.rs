@@ -44,8 +44,8 @@
 //!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
 //! - Standard output carries protocol or a command's result, nothing else.
-//! - Dependencies point one way: `prompt`, `jsonrpc` and `mcp` name no other module; `library` names `prompt`;
-//!   `server` names those four; `transport` names `server` and `jsonrpc`; `cli` names all but the protocol's types.
+//! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
+//!   `library` names `prompt`; `server` names those five; `transport` names `server` and `jsonrpc`; `cli` names all but the protocol's types.
 //!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
 //! # Where the next things go

@@ -13,7 +13,7 @@ const MAY_NAME: [(&str, &[&str]); 10] = [
     ("prompt", &[]),
     ("json", &[]),
     ("jsonrpc", &["json"]),
-    ("mcp", &[]),
+    ("mcp", &["json"]),
     ("library", &["prompt"]),
     ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),

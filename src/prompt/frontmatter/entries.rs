@@ -4,7 +4,8 @@
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
-use std::collections::BTreeSet;
+use gray_matter::Pod;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The longest line that a repair repeats, in bytes.
@@ -168,16 +169,29 @@ impl<'h> Entries<'h> {
         self.entries.is_empty() && self.strays.is_empty()
     }
 
-    /// Whether every line is so plain that YAML cannot but read it as we do: `key: words`, each key once. Most frontmatters
-    /// are, and reading them as YAML is most of what a prompt costs.
-    pub(super) fn are_plain(&self) -> bool {
-        let mut keys = BTreeSet::new();
+    /// What YAML makes of them, if every line is so plain that YAML cannot but read it as we do: `key: words`, each key
+    /// once, and lists of words or of such maps. Most frontmatters are, and to read them as YAML costs five times what all
+    /// else costs that a list does with a file. A number or a truth value is text here, as it is to those who ask.
+    pub(super) fn plain(&self) -> Option<Pod> {
         let returns = self.text.matches('\r').count() - self.text.matches("\r\n").count();
         let control = |letter: char| letter.is_control() && letter != '\n' && letter != '\r';
-        self.strays.is_empty()
-            && returns == 0
-            && !self.text.contains(control)
-            && self.entries.iter().all(|entry| entry.is_plain() && keys.insert(entry.key))
+        if returns > 0 || self.text.contains(control) {
+            return None;
+        }
+        if self.is_empty() { Some(Pod::Null) } else { self.plain_map(true) }
+    }
+
+    /// `is_outer`: its values may be lists of maps.
+    fn plain_map(&self, is_outer: bool) -> Option<Pod> {
+        let first = self.entries.first().filter(|_| self.strays.is_empty())?;
+        let mut map = HashMap::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let value = entry.plain_value(is_outer).filter(|_| entry.indent == first.indent)?;
+            if map.insert(entry.key.to_owned(), value).is_some() {
+                return None;
+            }
+        }
+        Some(Pod::Hash(map))
     }
 
     /// What a strict reader leaves out of the value of an entry: what it takes it for, and its bytes in `raw`.
@@ -194,6 +208,38 @@ impl<'h> Entries<'h> {
     }
 }
 
+fn begins_as_word(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// A value that is text to YAML as it is to us, or a truth value.
+fn plain_text(raw: &str) -> Option<Pod> {
+    let in_quotes = |quote: char| {
+        let inside = raw.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inside.contains([quote, '\\'])).then_some(inside)
+    };
+    let is_words = begins_as_word(raw)
+        && !raw.ends_with(':')
+        && !raw.contains(": ")
+        && !raw.contains(" #")
+        && !raw.eq_ignore_ascii_case("null");
+    let text = if is_words { Some(raw) } else { in_quotes('"').or_else(|| in_quotes('\'')) };
+    text.map(|text| Pod::String(text.to_owned()))
+}
+
+/// A part of a list in brackets.
+fn plain_word(part: &str) -> Option<Pod> {
+    let word = part.trim_matches(' ');
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./ ".contains(letter);
+    let is_another = |other: &&str| word.eq_ignore_ascii_case(other);
+    // yaml-rust2 takes a dash behind a space for a list's.
+    let is_text = begins_as_word(word)
+        && !word.contains(" -")
+        && word.chars().all(is_plain)
+        && !["null", "true", "false"].iter().any(is_another);
+    is_text.then(|| Pod::String(word.to_owned()))
+}
+
 impl Item {
     /// Its one line as written, without a comment.
     pub(super) fn scalar(&self) -> &str {
@@ -203,24 +249,63 @@ impl Item {
 }
 
 impl<'h> Entry<'h> {
-    /// Whether it is `key: words` or `key: "words"` in one line, without anything else that means something to YAML.
-    fn is_plain(&self) -> bool {
-        let begins_as_word = |text: &str| text.starts_with(|first: char| first.is_ascii_alphabetic());
-        let words = begins_as_word(self.raw)
-            && !self.raw.ends_with(':')
-            && !self.raw.contains(": ")
-            && !self.raw.contains(" #")
-            && !self.raw.eq_ignore_ascii_case("null");
-        let in_quotes = |quote: char| {
-            let inside = self.raw.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-            inside.is_some_and(|inside| !inside.contains([quote, '\\']))
-        };
-        let key = begins_as_word(self.key)
+    /// The value of a plain `key: words`, `key: "words"` or `key: [words, words]` in one line, of a `key:` without a value,
+    /// and of a plain list below its key.
+    fn plain_value(&self, is_outer: bool) -> Option<Pod> {
+        let before = self.before.trim_start_matches(' ').trim_end_matches(' ');
+        let is_key = begins_as_word(self.key)
             && is_word(self.key)
-            && self.before.trim_end_matches(' ').strip_suffix(':') == Some(self.key)
+            && before.strip_suffix(':') == Some(self.key)
             && self.key.len() < REPEATED;
-        let space = self.raw.is_empty() || self.before.ends_with(' ');
-        (words || in_quotes('"') || in_quotes('\'') || self.raw.is_empty()) && key && space && self.is_one_line()
+        if !is_key || !(self.raw.is_empty() || self.before.ends_with(' ')) {
+            return None;
+        }
+        if !self.is_one_line() {
+            return match self.raw {
+                "" => self.plain_items(is_outer).map(Pod::Array),
+                ">" | ">-" => self.plain_lines(" ").map(Pod::String),
+                "|" | "|-" => self.plain_lines("\n").map(Pod::String),
+                _ => None,
+            };
+        }
+        if self.raw.is_empty() {
+            return Some(Pod::Null);
+        }
+        match self.raw.strip_prefix('[').and_then(|raw| raw.strip_suffix(']')) {
+            Some(words) => words.split(',').map(plain_word).collect::<Option<_>>().map(Pod::Array),
+            None => plain_text(self.raw),
+        }
+    }
+
+    /// The text in the lines below its key, if each begins with a letter and they are indented alike.
+    fn plain_lines(&self, between: &str) -> Option<String> {
+        let mut lines = self.continuation().map(|(_, line)| line);
+        let indent = lines.next().map(indent_of).filter(|indent| *indent > self.indent)?;
+        let is_plain = |line: &str| indent_of(line) == indent && begins_as_word(line.trim_start());
+        lines.all(is_plain).then(|| {
+            let lines = self.continuation().map(|(_, line)| &line[indent..]);
+            lines.collect::<Vec<_>>().join(between)
+        })
+    }
+
+    /// The items of a list below its key, if all of it is plain.
+    fn plain_items(&self, is_outer: bool) -> Option<Vec<Pod>> {
+        let items = self.items();
+        let first = items.first().filter(|first| first.position.column > self.indent)?;
+        let is_aligned = |item: &Item| item.position.column == first.position.column;
+        let nothing_before = self.continuation().map(|(_, line)| line).find(|line| !is_blank_or_comment(line));
+        nothing_before.filter(|line| line.trim_start().starts_with("- ") && items.iter().all(is_aligned))?;
+        let plain = |item: &Item| {
+            let mut lines = item.text.lines();
+            // What belongs to an item begins behind its dash, or it is nothing plain.
+            let line = lines.next()?.trim();
+            match plain_text(line) {
+                Some(text) if lines.all(is_blank_or_comment) => Some(text),
+                None if is_outer && !is_blank_or_comment(line) => of(&item.text, item.position.line).plain_map(false),
+                _ => None,
+            }
+        };
+        items.iter().map(plain).collect()
     }
 
     fn is_one_line(&self) -> bool {
