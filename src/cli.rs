@@ -46,12 +46,26 @@ Your prompts:
                                an agent starts it."))]
 struct Cli {
     #[command(flatten)]
+    serve: Serve,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    #[command(flatten)]
     source: PromptSource,
     /// How many prompts or resources a client gets at once when it lists them; some clients never ask for more
     #[arg(long, value_name = "COUNT", default_value_t = PAGE_SIZE)]
     page_size: NonZeroUsize,
-    #[command(subcommand)]
-    command: Option<Command>,
+}
+
+// What an agent starts us with: no command.
+#[derive(Debug, Parser)]
+#[command(disable_help_flag = true)]
+struct OnlyServe {
+    #[command(flatten)]
+    serve: Serve,
 }
 
 #[derive(Debug, Args)]
@@ -97,16 +111,23 @@ enum Command {
 /// 0: it went well. 1: it did not, and standard error says why; for `check`, there are errors. 2: the arguments are
 /// not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
+    // start, mistakes included, is read again with all that there is.
+    let cli = match OnlyServe::try_parse_from(&arguments) {
+        Ok(OnlyServe { serve }) => Ok(Cli { serve, command: None }),
+        Err(_) => Cli::try_parse_from(&arguments),
+    };
+    let cli = match cli {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let leading = cli.source;
+    let leading = cli.serve.source;
     let result = match cli.command {
-        None => serve(leading.library(), cli.page_size),
+        None => serve(leading.library(), cli.serve.page_size),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),

@@ -48,7 +48,7 @@ impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Lines<R> {
         Lines {
             input,
-            buffer: Vec::new(),
+            buffer: vec![0; 2 * READ],
             start: 0,
             searched: 0,
             end: 0,
