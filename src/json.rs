@@ -301,31 +301,30 @@ fn next_to_escape(bytes: &[u8], from: usize) -> Option<usize> {
     rest.map(|offset| at + offset)
 }
 
+/// Each literal has an arm of its own, so that none is copied by a call.
 fn push_escape(json: &mut String, byte: u8, escaped: Escaped) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    // The escape itself begins with a backslash, which is escaped the second time.
-    let escape = match (byte, escaped) {
-        (b'"', Escaped::Once) => r#"\""#,
-        (b'"', Escaped::Twice) => r#"\\\""#,
-        (b'\\', Escaped::Once) => r"\\",
-        (b'\\', Escaped::Twice) => r"\\\\",
-        (b'\n', Escaped::Once) => r"\n",
-        (b'\n', Escaped::Twice) => r"\\n",
-        (b'\r', Escaped::Once) => r"\r",
-        (b'\r', Escaped::Twice) => r"\\r",
-        (b'\t', Escaped::Once) => r"\t",
-        (b'\t', Escaped::Twice) => r"\\t",
-        (0x08, Escaped::Once) => r"\b",
-        (0x08, Escaped::Twice) => r"\\b",
-        (0x0c, Escaped::Once) => r"\f",
-        (0x0c, Escaped::Twice) => r"\\f",
-        (_, Escaped::Once) => r"\u00",
-        (_, Escaped::Twice) => r"\\u00",
-    };
-    json.push_str(escape);
-    if escape.ends_with('0') {
-        json.push(char::from(HEX[usize::from(byte >> 4)]));
-        json.push(char::from(HEX[usize::from(byte & 15)]));
+    match (byte, escaped) {
+        (b'\n', Escaped::Once) => json.push_str(r"\n"),
+        (b'"', Escaped::Once) => json.push_str(r#"\""#),
+        (b'\\', Escaped::Once) => json.push_str(r"\\"),
+        (b'\t', Escaped::Once) => json.push_str(r"\t"),
+        (b'\r', Escaped::Once) => json.push_str(r"\r"),
+        (0x08, Escaped::Once) => json.push_str(r"\b"),
+        (0x0c, Escaped::Once) => json.push_str(r"\f"),
+        // The escape itself begins with a backslash, which is escaped the second time.
+        (b'\n', Escaped::Twice) => json.push_str(r"\\n"),
+        (b'"', Escaped::Twice) => json.push_str(r#"\\\""#),
+        (b'\\', Escaped::Twice) => json.push_str(r"\\\\"),
+        (b'\t', Escaped::Twice) => json.push_str(r"\\t"),
+        (b'\r', Escaped::Twice) => json.push_str(r"\\r"),
+        (0x08, Escaped::Twice) => json.push_str(r"\\b"),
+        (0x0c, Escaped::Twice) => json.push_str(r"\\f"),
+        _ => {
+            json.push_str(if escaped == Escaped::Once { r"\u00" } else { r"\\u00" });
+            json.push(char::from(HEX[usize::from(byte >> 4)]));
+            json.push(char::from(HEX[usize::from(byte & 15)]));
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Number};
 use std::borrow::Cow;
 use std::fmt;
+use std::io::{self, Write};
 
 /// How many messages a batch may hold.
 pub const MAX_BATCH: usize = 1_000;
@@ -276,32 +277,28 @@ impl Response {
         }
     }
 
-    fn push(&self, line: &mut Vec<u8>) -> serde_json::Result<()> {
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
         match &self.0 {
             Answer::Result { id, result } => {
-                line.reserve(result.as_str().len() + 64);
-                line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-                serde_json::to_writer(&mut *line, id)?;
-                line.extend_from_slice(br#","result":"#);
-                line.extend_from_slice(result.as_str().as_bytes());
-                line.push(b'}');
-                Ok(())
+                output.write_all(br#"{"jsonrpc":"2.0","id":"#)?;
+                serde_json::to_writer(&mut *output, id)?;
+                output.write_all(br#","result":"#)?;
+                output.write_all(result.as_str().as_bytes())?;
+                output.write_all(b"}")
             }
             Answer::Error { id, error } => {
-                line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-                serde_json::to_writer(&mut *line, id)?;
-                line.extend_from_slice(br#","error":"#);
-                serde_json::to_writer(&mut *line, error)?;
-                line.push(b'}');
-                Ok(())
+                output.write_all(br#"{"jsonrpc":"2.0","id":"#)?;
+                serde_json::to_writer(&mut *output, id)?;
+                output.write_all(br#","error":"#)?;
+                serde_json::to_writer(&mut *output, error)?;
+                output.write_all(b"}")
             }
             Answer::Batch(answers) => {
                 for (index, answer) in answers.iter().enumerate() {
-                    line.push(if index == 0 { b'[' } else { b',' });
-                    answer.push(line)?;
+                    output.write_all(if index == 0 { b"[" } else { b"," })?;
+                    answer.write(output)?;
                 }
-                line.push(b']');
-                Ok(())
+                output.write_all(b"]")
             }
         }
     }
@@ -315,17 +312,16 @@ impl Notification {
 }
 
 impl Outgoing {
-    /// Adds it to `output` as one line of compact JSON, with its line end.
+    /// Writes it as one line of compact JSON, in several pieces; flushes nothing.
     ///
     /// # Errors
-    /// It cannot be written as JSON, which nothing that we make can bring about.
-    pub fn write(&self, output: &mut Vec<u8>) -> serde_json::Result<()> {
+    /// Those of `output`.
+    pub fn write(&self, output: &mut impl Write) -> io::Result<()> {
         match self {
-            Outgoing::Response(response) => response.push(output)?,
+            Outgoing::Response(response) => response.write(output)?,
             Outgoing::Notification(notification) => serde_json::to_writer(&mut *output, notification)?,
         }
-        output.push(b'\n');
-        Ok(())
+        output.write_all(b"\n")
     }
 }
 

@@ -11,9 +11,10 @@ pub use lines::MAX_LINE;
 
 use crate::jsonrpc::{Error, Message, Outgoing, Response};
 use crate::server::Server;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
-/// How many bytes of answers are held back, while more lines are there to be read.
+/// How many bytes of answers are held back at most, while more lines are there to be read. A longer one is written from
+/// where it was made.
 const HELD: usize = 64 * 1024;
 
 /// Serves until the end of input. A last line without a line end is served too.
@@ -21,9 +22,10 @@ const HELD: usize = 64 * 1024;
 /// # Errors
 /// Those of input and output. A client that no longer reads is a broken pipe.
 pub fn serve<R: Input>(server: &mut Server, events: &mut Events<R>, output: &mut impl Write) -> io::Result<()> {
-    let mut answers = Answers { output, held: Vec::new() };
+    // Lines that answer lines which came together go together: to write is most of what an answer costs.
+    let mut answers = BufWriter::with_capacity(HELD, output);
     loop {
-        let event = events.next(server.is_watching(), server.quiet(), || answers.write())?;
+        let event = events.next(server.is_watching(), server.quiet(), || answers.flush())?;
         let outgoing = match event {
             Event::Line(Line::Whole(line)) => match line.trim_ascii() {
                 [] => None,
@@ -38,39 +40,14 @@ pub fn serve<R: Input>(server: &mut Server, events: &mut Events<R>, output: &mut
             }
             Event::LibraryChanged => {
                 for notification in server.library_changed() {
-                    answers.add(&Outgoing::Notification(notification))?;
+                    Outgoing::Notification(notification).write(&mut answers)?;
                 }
                 None
             }
-            Event::EndOfInput => return answers.write(),
+            Event::EndOfInput => return answers.flush(),
         };
         if let Some(outgoing) = outgoing {
-            answers.add(&outgoing)?;
+            outgoing.write(&mut answers)?;
         }
-    }
-}
-
-/// Lines on their way out. Those that answer lines which came together go together: to write is most of what an answer
-/// costs.
-struct Answers<'o, W> {
-    output: &'o mut W,
-    held: Vec<u8>,
-}
-
-impl<W: Write> Answers<'_, W> {
-    fn add(&mut self, outgoing: &Outgoing) -> io::Result<()> {
-        outgoing.write(&mut self.held)?;
-        if self.held.len() < HELD { Ok(()) } else { self.write() }
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        if self.held.is_empty() {
-            return Ok(());
-        }
-        self.output.write_all(&self.held)?;
-        self.output.flush()?;
-        self.held.clear();
-        self.held.shrink_to(HELD);
-        Ok(())
     }
 }
