@@ -12,6 +12,8 @@ mod client;
 mod command_line;
 mod completion;
 mod expand_prompt;
+#[cfg(unix)]
+mod fresh;
 mod interop;
 mod lifecycle;
 mod list_prompts;

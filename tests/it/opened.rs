@@ -1,6 +1,7 @@
 //! What a request opens on disk, as the kernel tells it: the promises of cost that no answer shows.
 
 use crate::client::{Client, LEGACY, modern};
+use crate::fresh::settle;
 use inotify::{EventMask, Inotify, WatchMask};
 use serde_json::json;
 use std::io::ErrorKind;
@@ -63,6 +64,29 @@ fn an_exact_name_is_found_without_a_scan() {
     }
     client.expand("A", "").text("A");
     assert_eq!(watch.seen(), ["/", "a.md"], "only a miss looks further");
+}
+
+#[test]
+fn what_was_left_alone_for_a_while_is_not_opened_again() {
+    let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B").prompt("broken.md", b"\xff");
+    settle(client.root());
+    let folder = client.prompts().join("git");
+    let mut ask = |client: &mut Client| {
+        client.expand("a", "").text("A");
+        client.expand("git/b", "").text("B");
+        client.list();
+        client.request("prompts/list", json!({}));
+        client.request("resources/list", json!({}));
+        client.request("tools/list", json!({}));
+    };
+    let mut watch = Watch::new(&[&client.prompts(), &folder]);
+    ask(&mut client);
+    assert_eq!(watch.seen(), ["/", "a.md", "b.md", "broken.md"], "the watch works");
+    ask(&mut client);
+    assert_eq!(watch.seen(), [""; 0]);
+    client.write("git/b.md", "C");
+    client.list();
+    assert_eq!(watch.seen(), ["b.md"], "one file has changed");
 }
 
 #[test]

@@ -1,0 +1,289 @@
+//! Never stale: whatever changes a prompt file, the very next answer shows it, also of what the server has kept.
+//!
+//! What is kept was left alone for two seconds, so these tests begin with files that are older; `opened.rs` shows that such
+//! files are kept indeed. Each change is followed at once by others of the same length, within one tick of the file clock.
+
+use crate::client::Client;
+use serde_json::json;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// A way to change what the server shows.
+struct Change {
+    name: &'static str,
+    /// What is asked for.
+    ask: Ask,
+    /// Makes the files. The answer shows `AAAA` then.
+    begin: fn(&Client),
+    /// Changes them. The answer shows the text that is given then, which is as long.
+    change: fn(&Client, &str),
+}
+
+#[derive(Clone, Copy)]
+enum Ask {
+    /// The prompt `x`.
+    Expand,
+    /// The prompt `folder/x`.
+    ExpandNested,
+    List,
+}
+
+const fn change(name: &'static str, ask: Ask, begin: fn(&Client), change: fn(&Client, &str)) -> Change {
+    Change { name, ask, begin, change }
+}
+
+/// A prompt file in which the text is both description and body.
+fn file(text: &str) -> String {
+    format!("---\ndescription: {text}\n---\n{text}\n")
+}
+
+fn begin(client: &Client) {
+    client.write("x.md", file("AAAA"));
+}
+
+/// Begins with a file `x.md` that is a link to one outside.
+fn begin_with_link(client: &Client) {
+    fs::write(client.root().join("target.md"), file("AAAA")).unwrap();
+    symlink("../target.md", client.prompts().join("x.md")).unwrap();
+}
+
+fn begin_in_a_folder(client: &Client) {
+    client.write("folder/x.md", file("AAAA"));
+}
+
+/// Puts a new folder in the place of one.
+fn swap(folder: &Path, fill: impl FnOnce(&Path)) {
+    let (new, old) = (folder.with_extension("new"), folder.with_extension("old"));
+    let _ = fs::remove_dir_all(&old);
+    fs::create_dir_all(&new).unwrap();
+    fill(&new);
+    fs::rename(folder, &old).unwrap();
+    fs::rename(&new, folder).unwrap();
+}
+
+const CHANGES: &[Change] = &[
+    change("a file rewritten in place, of another length", Ask::Expand, begin, |client, text| {
+        client.write("x.md", format!("{}\n{text}", file(text)));
+    }),
+    change("a file rewritten in place, of the same length", Ask::Expand, begin, |client, text| {
+        client.write("x.md", file(text));
+    }),
+    change("a file replaced by rename, of the same length", Ask::Expand, begin, |client, text| {
+        client.save("x.md", file(text));
+    }),
+    change("a modification time set back, as cp -p and rsync -t do", Ask::Expand, begin, |client, text| {
+        let path = client.prompts().join("x.md");
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        client.write("x.md", file(text));
+        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    }),
+    change("a replacement with the modification time of what it replaces", Ask::Expand, begin, |client, text| {
+        let path = client.prompts().join("x.md");
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(client.root().join("draft"), file(text)).unwrap();
+        File::options().write(true).open(client.root().join("draft")).unwrap().set_modified(modified).unwrap();
+        fs::rename(client.root().join("draft"), path).unwrap();
+    }),
+    change("the target of a link edited", Ask::Expand, begin_with_link, |client, text| {
+        fs::write(client.root().join("target.md"), file(text)).unwrap();
+    }),
+    change("a link that is pointed elsewhere", Ask::Expand, begin_with_link, |client, text| {
+        fs::write(client.root().join(format!("{text}.md")), file(text)).unwrap();
+        symlink(format!("../{text}.md"), client.root().join("draft")).unwrap();
+        fs::rename(client.root().join("draft"), client.prompts().join("x.md")).unwrap();
+    }),
+    change(
+        "a file edited through a hard link elsewhere",
+        Ask::Expand,
+        |client| {
+            begin(client);
+            fs::hard_link(client.prompts().join("x.md"), client.root().join("other.md")).unwrap();
+        },
+        |client, text| fs::write(client.root().join("other.md"), file(text)).unwrap(),
+    ),
+    change("a file that comes before another of its name", Ask::Expand, begin, |client, text| {
+        client.write("x.MD", file(text));
+    }),
+    change("a folder swapped by rename", Ask::ExpandNested, begin_in_a_folder, |client, text| {
+        swap(&client.prompts().join("folder"), |new| fs::write(new.join("x.md"), file(text)).unwrap());
+    }),
+    change("the whole directory swapped by rename", Ask::Expand, begin, |client, text| {
+        swap(&client.prompts(), |new| fs::write(new.join("x.md"), file(text)).unwrap());
+    }),
+    change("list: a description edited in place, of the same length", Ask::List, begin, |client, text| {
+        client.write("x.md", file(text));
+    }),
+    change("list: a file added at the top", Ask::List, begin, |client, text| {
+        client.write(&format!("{text}.md"), "new")
+    }),
+    change("list: a file added in a new folder", Ask::List, begin, |client, text| {
+        client.write(&format!("new/deep/{text}.md"), "new");
+    }),
+    change("list: a file in a folder edited", Ask::List, begin_in_a_folder, |client, text| {
+        client.write("folder/x.md", file(text));
+    }),
+    change("list: the target of a link edited", Ask::List, begin_with_link, |client, text| {
+        fs::write(client.root().join("target.md"), file(text)).unwrap();
+    }),
+    change(
+        "list: a link to a file that becomes one to a folder",
+        Ask::List,
+        |client| {
+            fs::write(client.root().join("target"), "no prompt").unwrap();
+            symlink("../target", client.prompts().join("linked")).unwrap();
+            begin(client);
+        },
+        |client, text| {
+            let target = client.root().join("target");
+            let _ = fs::remove_file(&target).or_else(|_| fs::remove_dir_all(&target));
+            fs::create_dir(&target).unwrap();
+            fs::write(target.join("y.md"), file(text)).unwrap();
+        },
+    ),
+    change(
+        "list: the folder that a link leads to changed",
+        Ask::List,
+        |client| {
+            fs::create_dir(client.root().join("target")).unwrap();
+            symlink("../target", client.prompts().join("linked")).unwrap();
+            begin(client);
+        },
+        |client, text| fs::write(client.root().join("target/y.md"), file(text)).unwrap(),
+    ),
+    change(
+        "list: a file edited through a hard link elsewhere",
+        Ask::List,
+        |client| {
+            begin(client);
+            fs::hard_link(client.prompts().join("x.md"), client.root().join("other.md")).unwrap();
+        },
+        |client, text| fs::write(client.root().join("other.md"), file(text)).unwrap(),
+    ),
+    change("list: the whole directory swapped by rename", Ask::List, begin, |client, text| {
+        swap(&client.prompts(), |new| fs::write(new.join("x.md"), file(text)).unwrap());
+    }),
+    change("list: a file edited through a memory map", Ask::List, begin, |client, text| {
+        // Rust has no safe call for it.
+        const PROGRAM: &str = "import mmap, sys\n\
+            with open(sys.argv[1], 'r+b') as file, mmap.mmap(file.fileno(), 0) as map:\n    \
+                map[:] = sys.argv[2].encode()";
+        let path = client.prompts().join("x.md");
+        match Command::new("python3").arg("-c").arg(PROGRAM).arg(&path).arg(file(text)).status() {
+            Ok(status) => assert!(status.success()),
+            Err(error) if error.kind() == ErrorKind::NotFound => client.write("x.md", file(text)),
+            Err(error) => panic!("{error}"),
+        }
+    }),
+];
+
+/// The answer as JSON text.
+fn ask(client: &mut Client, ask: Ask) -> String {
+    let expand = |name: &str| json!({"name": "expand_prompt", "arguments": {"command": name, "input": ""}});
+    let params = match ask {
+        Ask::Expand => expand("x"),
+        Ask::ExpandNested => expand("folder/x"),
+        Ask::List => json!({"name": "list_prompts"}),
+    };
+    client.request("tools/call", params).to_string()
+}
+
+/// Waits until everything below a folder is so old that it may be kept.
+pub(crate) fn settle(folder: &Path) {
+    fn newest(path: &Path) -> i64 {
+        let of_entries = fs::read_dir(path).into_iter().flatten().map(|entry| newest(&entry.unwrap().path())).max();
+        fs::metadata(path).map_or(0, |metadata| metadata.ctime()).max(of_entries.unwrap_or_default())
+    }
+    let settled = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(newest(folder)).unwrap() + 4);
+    std::thread::sleep(settled.duration_since(SystemTime::now()).unwrap_or_default());
+}
+
+#[test]
+fn every_change_shows_in_the_very_next_answer_also_of_what_was_kept() {
+    let mut clients: Vec<(Client, &Change)> = CHANGES.iter().map(|change| (Client::new(), change)).collect();
+    for (client, change) in &clients {
+        (change.begin)(client);
+    }
+    for (client, _) in &clients {
+        settle(client.root());
+    }
+    for (client, change) in &mut clients {
+        for _ in 0..3 {
+            let answer = ask(client, change.ask);
+            assert!(answer.contains("AAAA") || matches!(change.ask, Ask::List), "{}: {answer}", change.name);
+        }
+        for text in ["BBBB", "CCCC", "DDDD"] {
+            (change.change)(client, text);
+            let answer = ask(client, change.ask);
+            assert!(answer.contains(text), "{}, {text}: {answer}", change.name);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_kept_and_is_deleted_is_gone_at_once_and_comes_back_at_once() {
+    let mut client = Client::new();
+    begin(&client);
+    client.write("folder/x.md", file("AAAA"));
+    settle(client.root());
+    for round in 0..3 {
+        for what in [Ask::Expand, Ask::ExpandNested, Ask::List] {
+            assert!(ask(&mut client, what).contains("AAAA"), "{round}");
+        }
+        fs::rename(client.prompts().join("x.md"), client.root().join("x.md")).unwrap();
+        fs::rename(client.prompts().join("folder"), client.root().join("folder")).unwrap();
+        for (what, name) in [(Ask::Expand, "`x`"), (Ask::ExpandNested, "`folder/x`")] {
+            let answer = ask(&mut client, what);
+            assert!(answer.contains(&format!("No prompt named {name}")), "{answer}");
+        }
+        assert_eq!(client.names(), "");
+        fs::rename(client.root().join("x.md"), client.prompts().join("x.md")).unwrap();
+        fs::rename(client.root().join("folder"), client.prompts().join("folder")).unwrap();
+    }
+}
+
+#[test]
+fn a_file_in_an_earlier_directory_hides_one_that_was_kept() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "first", "--prompts", "prompts"]);
+    fs::create_dir(client.root().join("first")).unwrap();
+    begin(&client);
+    settle(client.root());
+    for _ in 0..3 {
+        client.expand("x", "").text("AAAA");
+    }
+    fs::write(client.root().join("first/x.md"), file("BBBB")).unwrap();
+    client.expand("x", "").text("BBBB");
+    assert_eq!(client.list()["prompts"][0]["description"], "BBBB");
+    fs::remove_file(client.root().join("first/x.md")).unwrap();
+    client.expand("x", "").text("AAAA");
+    assert_eq!(client.list()["prompts"][0]["description"], "AAAA");
+}
+
+#[test]
+fn hundreds_of_changes_within_one_tick_of_the_file_clock_all_show() {
+    let mut client = Client::new().prompt("x.md", file("0000"));
+    for round in 0..400 {
+        let text = format!("{round:04}");
+        if round % 2 == 0 {
+            client.write("x.md", file(&text))
+        } else {
+            client.save("x.md", file(&text))
+        }
+        assert!(ask(&mut client, if round % 4 < 2 { Ask::Expand } else { Ask::List }).contains(&text), "{round}");
+    }
+}
+
+#[test]
+fn a_description_that_was_kept_is_given_again_when_a_file_is_repaired() {
+    let mut client = Client::new().prompt("x.md", b"\xff");
+    settle(client.root());
+    for _ in 0..3 {
+        assert!(ask(&mut client, Ask::List).contains("not UTF-8"));
+        assert!(ask(&mut client, Ask::Expand).contains("not UTF-8"));
+    }
+    begin(&client);
+    assert!(ask(&mut client, Ask::List).contains("AAAA") && ask(&mut client, Ask::Expand).contains("AAAA"));
+}
