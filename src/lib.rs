@@ -19,11 +19,11 @@
 //! | line in | [`transport::stdio::serve`] |
 //! | message | [`jsonrpc::Message::parse`] |
 //! | dispatch | [`server::Server::handle`] |
-//! | tool | `expand_prompt::call` in `server/tools/` |
+//! | tool | `tools::call`, `expand_prompt::call` in `server/tools/` |
 //! | library | [`library::Library::find`] |
 //! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expand`] |
 //! | template | [`prompt::Template::expand`] |
-//! | result | `tools::call` in `server/tools.rs` |
+//! | result | `tools::result` in `server/tools.rs` |
 //! | line out | [`jsonrpc::Outgoing::write`] |
 //!
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
@@ -36,10 +36,13 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` reads files; `library/places.rs` and `library/watch.rs` know where to wait for news of them.
+//!   `library/dir.rs` reads files; `library/scan.rs` walks over folders, and `library/places.rs` and `library/watch.rs` know
+//!   where to wait for news of them.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
-//! - Nothing that is served is kept between two requests: what is on disk is what is served, whether the watch has seen
-//!   it or not. What is kept is the revision that `initialize` settled, who listens, and what they were last told.
+//! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
+//!   stamp that tells each change of it (`library/stamp.rs`), and looked up again at each request.
+//! - Besides that, the revision that `initialize` settled is kept, who listens, and what they were last told.
+//! - Reading a request builds no tree that is much larger than its text, and writing an answer copies a text once.
 //! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
 //!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
@@ -51,7 +54,7 @@
 //! # Where the next things go
 //!
 //! A method: a file below `server/`, and an arm of the table in `Server::dispatch`. A tool: a file below `server/tools/`.
-//! A command: a file below `cli/`. A cache: inside `library/dir.rs`, behind the functions that are there.
+//! A command: a file below `cli/`.
 
 pub mod prompt;
 

@@ -1,8 +1,8 @@
 //! All prompts of a user: layers of directories, and below them the built-in prompts.
 //!
-//! The first layer that has a name wins. Nothing is kept between two calls, so that what is on disk is what is served:
-//! an exact name costs one file, a listing reads them all, and only a miss looks at every name. [`Watch`] tells when
-//! there is something new to ask for.
+//! The first layer that has a name wins. What is on disk is what is served: an exact name costs one file, a listing reads
+//! them all, and only a miss looks at every name; what is sure to be as it was the last time is looked at, and not read
+//! again. [`Watch`] tells when there is something new to ask for.
 
 mod builtin;
 mod dir;

@@ -34,7 +34,7 @@ shipped![
 #[derive(Debug)]
 pub(super) struct Shipped {
     pub(super) name: &'static str,
-    text: &'static str,
+    pub(super) text: &'static str,
     /// Once it was asked for.
     prompt: OnceLock<Arc<Prompt>>,
 }

@@ -130,7 +130,8 @@ impl Dir {
 
     /// Reads the file with exactly this name as text, if there is one.
     pub(super) fn get_file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
-        self.locate(name).map(|path| self.file(&path))
+        let file = |(text, metadata): (String, Metadata)| PromptFile { text, modified: metadata.modified().ok() };
+        self.locate(name).map(|path| self.text(&path).map(file))
     }
 
     /// The file that has exactly this name: the one place where a name becomes a path.
@@ -172,13 +173,13 @@ impl Dir {
         Prompt::parse(name, &bytes).map(|prompt| (prompt, metadata)).map_err(problem)
     }
 
-    /// Reads one file as text.
-    pub(super) fn file(&self, path: &Path) -> Result<PromptFile, Problem> {
+    /// Reads one file as text; also, what the system said of it before.
+    pub(super) fn text(&self, path: &Path) -> Result<(String, Metadata), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
         let (bytes, metadata) = read_regular_file(path).map_err(problem)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()));
-        Ok(PromptFile { text: text.map_err(problem)?, modified: metadata.modified().ok() })
+        Ok((text.map_err(problem)?, metadata))
     }
 
     /// What the directory holds: folders and links are looked at, files are not. What was found the last time is found

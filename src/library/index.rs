@@ -3,7 +3,9 @@
 
 use super::builtin::{self, Shipped};
 use super::dir::Dir;
-use super::{Listed, Problem, PromptFile};
+use super::kept::Kept;
+use super::stamp::Stamp;
+use super::{Listed, Problem};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -88,14 +90,18 @@ impl Entry<'_> {
         }
     }
 
-    /// Reads the text of the file, whether it is a prompt or not.
+    /// What `make` makes of the file's text, whether it is a prompt or not. Nothing is read or made again as long as the
+    /// file is sure to be the same.
     ///
     /// # Errors
     /// The file cannot be read, or is no text.
-    pub fn file(&self) -> Result<PromptFile, Problem> {
+    pub(super) fn made<T: Clone>(&self, kept: &Kept<T>, make: impl FnOnce(&str) -> T) -> Result<T, Problem> {
         match &self.place {
-            Place::File(dir, path) => dir.file(path),
-            Place::Builtin(shipped) => Ok(shipped.file()),
+            Place::File(dir, path) => kept.get_or(&self.name, path, || {
+                let (text, metadata) = dir.text(path)?;
+                Ok((Stamp::of(&metadata), make(&text)))
+            }),
+            Place::Builtin(shipped) => Ok(make(shipped.text)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What a library shows at one moment, in a form that can be compared with another moment: a rewrite with equal content
 //! changes nothing.
 
-use super::{Entry, Library, PromptFile};
+use super::kept::Kept;
+use super::{Entry, Library};
 use crate::prompt::Prompt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(super) struct Snapshot(BTreeMap<String, Fingerprint>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fingerprint {
+pub(super) struct Fingerprint {
     /// Of title, description and arguments; `None` for a file that is no prompt.
     listed: Option<u64>,
     /// Of the whole file, or of the reason why it cannot be read.
@@ -54,19 +55,23 @@ impl Changes {
 }
 
 impl Snapshot {
-    /// Reads all of the library.
-    pub(super) fn of(library: &Library) -> Snapshot {
-        let fingerprint = |entry: &Entry<'_>| match entry.file() {
-            Ok(PromptFile { text, .. }) => {
+    /// Looks at all of the library, and reads what was not kept of the last look.
+    pub(super) fn of(library: &Library, kept: &Kept<Fingerprint>) -> Snapshot {
+        let fingerprint = |entry: &Entry<'_>| {
+            let made = entry.made(kept, |text| {
                 let prompt = Prompt::parse(&*entry.name, text.as_bytes()).ok();
                 let listed = prompt.map(|prompt| hash(&listed(&prompt)));
                 Fingerprint { listed, content: hash(&text), is_builtin: entry.is_builtin() }
-            }
-            Err(problem) => Fingerprint { listed: None, content: hash(&problem.to_string()), is_builtin: false },
+            });
+            made.unwrap_or_else(|problem| {
+                let content = hash(&problem.to_string());
+                Fingerprint { listed: None, content, is_builtin: false }
+            })
         };
-        Snapshot(
-            library.index().entries.into_iter().map(|entry| (entry.name.to_string(), fingerprint(&entry))).collect(),
-        )
+        let entries = library.index().entries;
+        let snapshot = Snapshot(entries.iter().map(|entry| (entry.name.to_string(), fingerprint(entry))).collect());
+        kept.retain(|name| snapshot.0.contains_key(name));
+        snapshot
     }
 
     /// What has changed since.

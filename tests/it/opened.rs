@@ -71,7 +71,7 @@ fn what_was_left_alone_for_a_while_is_not_opened_again() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B").prompt("broken.md", b"\xff");
     settle(client.root());
     let folder = client.prompts().join("git");
-    let mut ask = |client: &mut Client| {
+    let ask = |client: &mut Client| {
         client.expand("a", "").text("A");
         client.expand("git/b", "").text("B");
         client.list();

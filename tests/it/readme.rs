@@ -191,6 +191,7 @@ fn the_page_size_and_the_period_are_those_of_the_program() {
 
 #[test]
 fn the_limits_are_those_of_the_program() {
+    use prompt_expander::json::{MAX_NESTING, MAX_VALUES};
     use prompt_expander::jsonrpc::MAX_BATCH;
     use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
@@ -212,7 +213,10 @@ fn the_limits_are_those_of_the_program() {
             format!("{} files and folders, {} links to folders", thousands(MAX_ENTRIES), thousands(MAX_LINKED_FOLDERS)),
         ),
         ("an expansion", mib(MAX_EXPANSION)),
-        ("a line of input", mib(MAX_LINE)),
+        (
+            "a line of input",
+            format!("{}, {},000 values in it, nested {MAX_NESTING} deep", mib(MAX_LINE), MAX_VALUES / 1000),
+        ),
         (
             "listening",
             format!(
