@@ -420,7 +420,7 @@ impl Reader<'_> {
         let unclosed = text.trim().strip_prefix('['); // a slip that has its warning already
         if text.contains(',') && key != "tags" && unclosed.is_none() {
             let message = format!("{} is not a list, and is read as one at its commas", quoted(key));
-            self.warn(position, message, format!("write `{key}: [{}]`", text.trim()));
+            self.warn(position, message, format!("write `{key}: [{}]`", text.trim().replace(char::is_control, " ")));
         }
         let texts = unclosed.unwrap_or(text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
         texts.map(|text| Pod::String(text.to_owned())).collect()

@@ -416,6 +416,18 @@ fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
 }
 
 #[test]
+fn a_repair_holds_no_control_characters() {
+    for key in ["a\r- name", "\u{1b}[31mx"] {
+        let prompt = parse(&format!("---\ntitle: T\n{key}: - x\n---\nB {{{{input}}}}"));
+        let repairs: Vec<_> = prompt.warnings().into_iter().map(|warning| warning.repair).collect();
+        assert_eq!(repairs, ["delete the control characters, and put the value in quotes"], "{key:?}");
+    }
+    let prompt = parse("---\narguments:\n  - name: x\n    choices: |\n      a,\n      b\n---\n{{x}}");
+    assert_eq!(prompt.arguments[0].choices, ["a", "b"]);
+    assert_eq!(prompt.warnings()[0].repair, "write `choices: [a, b]`");
+}
+
+#[test]
 fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
     for text in [
         "Step 1: read {{input}}\nStep 2: answer",

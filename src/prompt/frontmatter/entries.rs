@@ -447,7 +447,7 @@ impl<'h> Entry<'h> {
     /// The line with its value in quotes, as a repair.
     pub(super) fn quote_it(&self) -> String {
         let control = |letter: char| letter.is_control() && letter != '\t';
-        if self.raw.contains(control) {
+        if self.key.contains(control) || self.raw.contains(control) {
             return "delete the control characters, and put the value in quotes".to_owned();
         }
         if !self.is_one_line() || self.raw.is_empty() || self.raw.len() > REPEATED {
