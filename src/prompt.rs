@@ -193,11 +193,11 @@ impl Prompt {
     }
 
     /// The description: the frontmatter's, else the first paragraph of the body as plain text, cut after a word at
-    /// 160 characters. A body without a paragraph offers its first other text, then its heading.
+    /// 160 characters. A body without a paragraph offers its first other text, then its heading, cut alike.
     pub fn description(&self) -> Option<String> {
         self.description.clone().or_else(|| {
             let outline = markdown::outline(self.template.body());
-            outline.paragraph.or(outline.heading)
+            outline.paragraph.or_else(|| outline.heading.map(markdown::cut_after_a_word))
         })
     }
 

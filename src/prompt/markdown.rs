@@ -88,7 +88,8 @@ fn push_without_tags(text: &mut String, html: &str) {
     text.push_str(rest);
 }
 
-fn cut_after_a_word(text: String) -> String {
+/// A text of 160 characters at most.
+pub(super) fn cut_after_a_word(text: String) -> String {
     let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else { return text };
     let cut = if text[end..].starts_with(' ') { end } else { text[..end].rfind(' ').unwrap_or(end) };
     text[..cut].to_owned()

@@ -55,6 +55,8 @@ fn without_a_description_the_first_paragraph_serves() {
     check("---\ndescription:\n---\nBody\n", "Body", "Body");
     check("---\ndescription: \"\"\n---\nBody\n", "Body", "Body");
     check("# Only a heading\n", "Only a heading", "# Only a heading");
+    let long = format!("# {}", "wörd ".repeat(100).trim_end());
+    check(&long, "wörd ".repeat(32).trim_end(), &long);
 }
 
 #[test]
