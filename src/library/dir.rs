@@ -28,8 +28,9 @@ pub const MAX_DEPTH: usize = 32;
 /// spelling finds them all.
 const ENDINGS: &[&str] = if cfg!(any(windows, target_os = "macos")) { &[".md"] } else { &[".MD", ".Md", ".mD", ".md"] };
 
-/// How many bytes of prompts are kept for the next call of each.
-const KEPT: usize = 8 * 1024 * 1024;
+/// How many prompts are kept for the next call of each, and how many bytes of them.
+const KEPT: usize = 1_000;
+const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// A prompts directory.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl Dir {
         let Some(folder) = folder.filter(is_reliable).filter(|_| is_reliable(&file)) else { return };
         let mut prompts = self.prompts.borrow_mut();
         let length: usize = prompts.values().map(|kept| kept.prompt.template.body().len()).sum();
-        if length + prompt.template.body().len() > KEPT {
+        if prompts.len() == KEPT || length + prompt.template.body().len() > KEPT_BYTES {
             prompts.clear();
         }
         prompts.insert(prompt.name.clone(), KeptPrompt { folder, file, prompt: Arc::clone(prompt) });

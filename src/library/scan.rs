@@ -31,8 +31,8 @@ pub(super) struct Scan {
     pub(super) warnings: Vec<Problem>,
     /// The folders that were looked into, and their stamps at that moment.
     pub(super) folders: Vec<(PathBuf, Stamp)>,
-    /// The links among all that was found, and whether they led to a folder.
-    pub(super) links: Vec<(PathBuf, Option<bool>)>,
+    /// The links among all that was found, and where they led.
+    pub(super) links: Vec<(PathBuf, Option<Target>)>,
     /// Whether the stamps are sure to tell the next change.
     pub(super) is_reliable: bool,
 }
@@ -41,7 +41,7 @@ impl Scan {
     /// Whether another scan would find the same.
     pub(super) fn is_current(&self) -> bool {
         self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
-            && self.links.iter().all(|(link, leads_to)| *leads_to == leads_to_folder(link))
+            && self.links.iter().all(|(link, target)| *target == Target::of(link))
     }
 
     fn add_folder(&mut self, folder: PathBuf) {
@@ -55,13 +55,24 @@ impl Scan {
     }
 
     fn add_link(&mut self, link: &Path) {
-        self.links.push((link.to_owned(), leads_to_folder(link)));
+        self.links.push((link.to_owned(), Target::of(link)));
     }
 }
 
-/// Whether a link leads to a folder; `None`, if it leads nowhere.
-fn leads_to_folder(link: &Path) -> Option<bool> {
-    fs::metadata(link).ok().map(|target| target.is_dir())
+/// Where a link leads.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// To a file; which one, is seen when it is read.
+    File,
+    Folder(Stamp),
+}
+
+impl Target {
+    /// `None`: it leads nowhere.
+    fn of(link: &Path) -> Option<Target> {
+        let target = fs::metadata(link).ok()?;
+        Some(if target.is_dir() { Target::Folder(Stamp::of(&target)) } else { Target::File })
+    }
 }
 
 impl Dir {

@@ -145,6 +145,22 @@ const CHANGES: &[Change] = &[
         },
     ),
     change(
+        "list: a link that led back, over a link elsewhere, and leads on now",
+        Ask::List,
+        |client| {
+            symlink("prompts", client.root().join("way")).unwrap();
+            symlink("../way", client.prompts().join("linked")).unwrap();
+            begin(client);
+        },
+        |client, text| {
+            let (way, target) = (client.root().join("way"), client.root().join(text));
+            fs::create_dir(&target).unwrap();
+            fs::write(target.join("y.md"), file(text)).unwrap();
+            fs::remove_file(&way).unwrap();
+            symlink(target, way).unwrap();
+        },
+    ),
+    change(
         "list: the folder that a link leads to changed",
         Ask::List,
         |client| {
