@@ -70,8 +70,9 @@ impl Server {
         match message {
             Message::Request(request) => self.answer(request),
             Message::Notification { method, params } => {
-                self.hear(&method, &params);
-                None
+                // Whoever sent it is told nothing, not even that we failed.
+                let heard = catch_unwind(AssertUnwindSafe(|| self.hear(&method, &params)));
+                heard.ok().and(None)
             }
             Message::Response => None,
             Message::Batch(elements) => self.batch(elements).map(Outgoing::Response),
@@ -90,7 +91,8 @@ impl Server {
 
     /// What everybody is to be told, now that a hook has said that there is news, or that it was quiet.
     pub fn library_changed(&mut self) -> Vec<Notification> {
-        self.news.library_changed(self.tools, &self.library)
+        let told = catch_unwind(AssertUnwindSafe(|| self.news.library_changed(self.tools, &self.library)));
+        told.unwrap_or_default() // standard error has the reason
     }
 
     fn hear(&mut self, method: &str, params: &Object<'_>) {

@@ -7,7 +7,7 @@ use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::Library;
 use prompt_expander::server::Server;
 use prompt_expander::transport::stdio::{Events, serve};
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -97,6 +97,7 @@ impl Expected {
         let Ok(line) = str::from_utf8(line) else { return refused(Value::Null) };
         match serde_json::from_str(line) {
             // It may be well formed all the same, and hold half of a character or a number that is too large.
+            Err(_) if is_well_formed(line) && line.starts_with('{') && Members::of(line).is_none() => Expected::Unknown,
             Err(_) => refused(Members::of(line).and_then(|members| members.id()).unwrap_or_default()),
             Ok(_) if !is_unambiguous(line) => Expected::Unknown,
             Ok(Value::Array(messages)) if has_batches && (1..=MAX_BATCH).contains(&messages.len()) => {
@@ -195,6 +196,11 @@ fn json(text: &str) -> Value {
     }
     assert!(is_unambiguous(text), "{text}");
     serde_json::from_str(text).unwrap()
+}
+
+/// Whether it is JSON by its grammar alone.
+fn is_well_formed(json: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(json).is_ok()
 }
 
 fn is_id(value: &Value) -> bool {
