@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
+/// Asks for the dynamic libraries, whatever works; for packagers.
+const DYNAMIC: &str = "PROMPT_EXPANDER_DYNAMIC";
+
 /// What rustc names for this target, and the static library for it.
 const LIBRARIES: [(&str, &str); 7] = [
     ("libc.a", "libc.a"),
@@ -39,15 +42,17 @@ const ARGUMENTS: [&str; 7] = [
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    println!("cargo::rerun-if-env-changed={DYNAMIC}");
     let is = |variable: &str, wanted: &str| env::var(variable).is_ok_and(|value| value == wanted);
     let is_static = env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|features| features.contains("crt-static"));
+    let is_wanted = env::var_os(DYNAMIC).is_none() && !is_static;
     let is_glibc = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
-    let (Ok(out), true, false) = (env::var("OUT_DIR"), is_glibc && env::var("HOST") == env::var("TARGET"), is_static)
-    else {
+    let is_native = env::var("HOST") == env::var("TARGET");
+    let Ok(out) = env::var("OUT_DIR").map(PathBuf::from) else { return };
+    if !(is_wanted && is_glibc && is_native) {
         return;
-    };
-    let folder = PathBuf::from(out).join("static");
+    }
+    let folder = out.join("static");
     if collect(&folder).is_ok() && works(&folder) {
         // Not as a link search, which tests would get too.
         for argument in arguments(&folder) {
@@ -64,7 +69,7 @@ fn linker() -> String {
     env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned())
 }
 
-/// Fills a folder with links to the static libraries.
+/// Fills a folder with the static libraries.
 fn collect(folder: &Path) -> io::Result<()> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;
@@ -89,6 +94,8 @@ fn works(folder: &Path) -> bool {
     let Ok(rustc) = env::var("RUSTC") else { return false };
     let mut command = Command::new(rustc);
     command.arg(&source).arg("-o").arg(&program).arg("-C").arg(format!("linker={}", linker()));
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    command.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
     command.args(arguments(folder).flat_map(|argument| ["-C".to_owned(), format!("link-arg={argument}")]));
     fs::write(&source, PROGRAM).is_ok()
         && command.output().is_ok_and(|linked| linked.status.success())

@@ -114,11 +114,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
     // start, mistakes included, is read again with all that there is.
-    let cli = match OnlyServe::try_parse_from(&arguments) {
-        Ok(OnlyServe { serve }) => Ok(Cli { serve, command: None }),
-        Err(_) => Cli::try_parse_from(&arguments),
-    };
-    let cli = match cli {
+    let plain_start = OnlyServe::try_parse_from(&arguments).map(|OnlyServe { serve }| Cli { serve, command: None });
+    let cli = match plain_start.or_else(|_| Cli::try_parse_from(&arguments)) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();

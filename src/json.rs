@@ -1,5 +1,5 @@
 //! JSON as the wire needs it: values that borrow from the line they were read from, and texts that are written without a
-//! detour.
+//! detour. What we make ourselves, such as schemas, is a `serde_json::Value`.
 //!
 //! A request is read in one pass. A text without escapes is not copied, one with escapes is decoded once; a line holds only
 //! so many values ([`MAX_VALUES`]), so that a small text cannot become a large tree.
@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
-/// How many values one text may hold: the members of its objects, the elements of its lists. It bounds the memory that a
-/// tree of them takes to some 6 MiB.
+/// How many values one text may hold: the members of its objects, the elements of its lists. The tree of so many takes
+/// 24 MiB at most, if each is an object of its own.
 pub const MAX_VALUES: usize = 100_000;
 
 /// How deep lists and objects may lie in each other. serde_json sees to it.
@@ -90,7 +90,7 @@ impl<'j> Object<'j> {
     /// Takes a member out.
     pub fn remove(&mut self, key: &str) -> Option<Value<'j>> {
         let at = self.0.iter().rposition(|(name, _)| name == key)?;
-        Some(self.0.swap_remove(at).1)
+        Some(self.0.remove(at).1)
     }
 
     /// A member that is a text. `None`: there is none, or it is `null`.
@@ -133,7 +133,9 @@ struct Reader<'r>(&'r Cell<usize>);
 impl Reader<'_> {
     fn take_room<E: Error>(self) -> Result<(), E> {
         let room = self.0.get().checked_sub(1);
-        self.0.set(room.ok_or_else(|| E::custom(format_args!("more than {MAX_VALUES} values")))?);
+        self.0.set(
+            room.ok_or_else(|| E::custom(format_args!("more than {MAX_VALUES} values in one line; ask in several")))?,
+        );
         Ok(())
     }
 }
@@ -237,11 +239,17 @@ impl Json {
         serde_json::to_string(value).map(Json)
     }
 
-    /// One object with the members of all these, which are objects too, in this order.
-    pub fn joined<const N: usize>(objects: [&Json; N]) -> Json {
-        let members = objects.map(|object| object.0.trim_start_matches('{').strip_suffix('}').unwrap_or_default());
-        let members: Vec<&str> = members.into_iter().filter(|members| !members.is_empty()).collect();
-        Json(format!("{{{}}}", members.join(",")))
+    /// This object, and behind its members those of `more`, which is written as an object too.
+    ///
+    /// # Errors
+    /// Those of `more`'s `Serialize`.
+    pub fn with(mut self, more: &impl Serialize) -> serde_json::Result<Json> {
+        let more = serde_json::to_string(more)?;
+        if self.0.pop() == Some('}') && self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(more.strip_prefix('{').unwrap_or(&more));
+        Ok(self)
     }
 
     /// A text that is compact JSON already.
@@ -266,6 +274,9 @@ pub enum Escaped {
 }
 
 /// Adds `text` to `json` as it stands between the quotes of a string.
+///
+/// serde_json escapes once, and what is to be escaped twice it would have to read again. Here a text is read once for each
+/// of its two places in an answer, and written where it stays.
 pub fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
     let bytes = text.as_bytes();
     let mut copied = 0;
@@ -281,8 +292,10 @@ pub fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
 
 /// The next byte from `from` on that a string of JSON cannot hold as it is: `"`, `\`, and what is below a space.
 ///
-/// Eight bytes at a time, as one number: a byte that is `"` or `\` is zero once that is subtracted without borrow (XOR), and
-/// of the bytes that are below a limit, the lowest is the first whose subtraction borrows into its highest bit.
+/// Eight bytes at a time, as one number: a byte that is `"` or `\` is zero once that is subtracted without borrow (XOR); and
+/// of the bytes that are below a limit, the lowest is the first whose subtraction borrows into its highest bit, where that
+/// was not set before (`& !eight`: bytes from 0x80 on). What lies above the lowest may be found by mistake, so each mask is
+/// right in its lowest hit only; and so is, of three masks in one, the lowest of all.
 fn next_to_escape(bytes: &[u8], from: usize) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHEST_BITS: u64 = ONES << 7;
@@ -351,6 +364,8 @@ mod tests {
         assert_eq!(object.object("a").unwrap_err(), Unfit("an object"));
         assert_eq!(object.remove("a"), Some(Value::Text("z".into())));
         assert_eq!(object.remove("x"), None);
+        let names: Vec<&str> = object.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b\n", "n", "o"], "the order of the text is kept");
     }
 
     #[test]
@@ -369,7 +384,7 @@ mod tests {
         let long = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
         assert!(Value::parse(&long(MAX_VALUES)).is_ok());
         let error = Value::parse(&long(MAX_VALUES + 1)).unwrap_err().to_string();
-        assert!(error.starts_with("more than 100000 values"), "{error}");
+        assert!(error.starts_with("more than 100000 values in one line"), "{error}");
     }
 
     fn escaped(text: &str, escaped: Escaped) -> String {

@@ -206,8 +206,8 @@ impl<'l> Message<'l> {
     }
 }
 
-/// The id of a message that is well formed and holds what cannot be read all the same: half of a character (a lone
-/// surrogate), a number beyond all floats. Somebody waits for its answer.
+/// The id of a message that is well formed and cannot be read all the same: it holds half of a character (a lone
+/// surrogate), a number beyond all floats, too much. Somebody waits for its answer.
 fn id_of(text: &str) -> Option<Id> {
     #[derive(Deserialize)]
     struct WithId<'l> {
@@ -385,6 +385,26 @@ mod tests {
         refused(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, "a".into());
         for id in ["1.5", "true", "{}", "[]", "null", "99999999999999999999"] {
             refused(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), -32600, Value::Null);
+        }
+    }
+
+    #[test]
+    fn of_a_doubled_member_the_last_counts_wherever_it_stands() {
+        let single = [r#""jsonrpc":"2.0""#, r#""id":7"#, r#""method":"ping""#, r#""params":{"a":2}"#];
+        let wrong = [r#""jsonrpc":"1.0""#, r#""id":null"#, r#""method":5"#, r#""params":{"a":1}"#];
+        for doubled in 0..4 {
+            for last in 0..4 {
+                for first in 0..=last {
+                    let mut members: Vec<&str> =
+                        single.into_iter().filter(|member| *member != single[doubled]).collect();
+                    members.insert(last.min(members.len()), single[doubled]);
+                    members.insert(first.min(last), wrong[doubled]);
+                    let line = format!("{{{}}}", members.join(","));
+                    let Message::Request(Request { id, method, params }) = parse(&line) else { panic!("{line}") };
+                    assert_eq!((id, &*method), (Id::Number(7.into()), "ping"), "{line}");
+                    assert_eq!(params.get("a"), Some(&crate::json::Value::Number(2.into())), "{line}");
+                }
+            }
         }
     }
 

@@ -21,7 +21,7 @@
 //! | dispatch | [`server::Server::handle`] |
 //! | tool | `tools::call`, `expand_prompt::call` in `server/tools/` |
 //! | library | [`library::Library::find`] |
-//! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expand`] |
+//! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expansion`] |
 //! | template | [`prompt::Template::expand`] |
 //! | result | `tools::result` in `server/tools.rs` |
 //! | line out | [`jsonrpc::Outgoing::write`] |
@@ -40,9 +40,10 @@
 //!   where to wait for news of them.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
 //! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
-//!   stamp that tells each change of it (`library/stamp.rs`), and looked up again at each request.
+//!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.
 //! - Besides that, the revision that `initialize` settled is kept, who listens, and what they were last told.
-//! - Reading a request builds no tree that is much larger than its text, and writing an answer copies a text once.
+//! - A line of input holds so many values at most, which bounds the tree that is made of it; `expand_prompt` copies a text
+//!   into its answer and nowhere else.
 //! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
 //!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.

@@ -35,6 +35,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The layers: directories in order, then perhaps the built-in prompts.
+///
+/// What it has read it keeps, for its own thread; a clone begins with nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     dirs: Vec<Dir>,
@@ -166,13 +168,13 @@ impl Library {
         Names { own: names(own), builtin: names(builtin), unseen: index.unseen }
     }
 
-    /// A number that changes with the files: their names, sizes and times, none of them opened. `None`, where a change
-    /// may be too young to show in the times.
-    fn stamp(&self) -> Option<u64> {
+    /// A number that changes with the files: their names and stamps, none of them opened. `None`, where a change may be too
+    /// young to show in the stamps.
+    fn fingerprint(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         let mut settled = true;
         for dir in &self.dirs {
-            settled &= dir.stamp(&mut hasher);
+            settled &= dir.hash_stamps(&mut hasher);
         }
         settled.then(|| hasher.finish())
     }

@@ -3,7 +3,6 @@
 //! Field order is the order on the wire. An optional field is left out, never `null`.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use crate::json::Value as Received;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -19,7 +18,7 @@ pub(crate) struct InitializeResult<'l> {
     pub(crate) instructions: &'static str,
     /// The client's own words, as received. The schema has no such field; clients may rely on it as an echo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client_info: Option<Received<'l>>,
+    pub(crate) client_info: Option<crate::json::Value<'l>>,
 }
 
 /// Result of `server/discover` (2026-07-28).

@@ -16,6 +16,7 @@ pub use frontmatter::{MAX_FRONTMATTER, MAX_WEIGHT};
 pub use template::{Expansion, INPUT, MAX_EXPANSION, Placeholder, Template, Values};
 
 use crate::wording::{all_of, named, quoted};
+use markdown::Outline;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -195,10 +196,7 @@ impl Prompt {
     /// The description: the frontmatter's, else the first paragraph of the body as plain text, cut after a word at
     /// 160 characters. A body without a paragraph offers its first other text, then its heading, cut alike.
     pub fn description(&self) -> Option<String> {
-        self.description.clone().or_else(|| {
-            let outline = markdown::outline(self.template.body());
-            outline.paragraph.or_else(|| outline.heading.map(markdown::cut_after_a_word))
-        })
+        self.description.clone().or_else(|| markdown::outline(self.template.body()).description())
     }
 
     /// How to call it, where it declares arguments: `:compare options=… [criteria=…]`.
@@ -220,9 +218,13 @@ impl Prompt {
 
     /// All that it says of itself.
     pub fn summary(&self) -> Summary {
+        let outline = match (&self.title, &self.description) {
+            (Some(_), Some(_)) => Outline::default(),
+            _ => markdown::outline(self.template.body()),
+        };
         Summary {
-            title: self.title(),
-            description: self.description(),
+            title: self.title.clone().or_else(|| outline.heading.clone()),
+            description: self.description.clone().or_else(|| outline.description()),
             usage: self.usage(),
             arguments: self.arguments.clone(),
             tags: self.tags.clone(),

@@ -1,6 +1,6 @@
 //! One directory of prompt files: the only file that opens any.
 //!
-//! A path is made from a name in one place ([`Dir::locate`]), segment by segment. Links are followed, loops end, and
+//! A path is made from a name in one place ([`Dir::folder`]), segment by segment. Links are followed, loops end, and
 //! nothing but a regular file is ever opened. What was read is kept as long as the stamps of file and folder say that it
 //! is still so (`stamp.rs`); to look at them costs a tenth of reading.
 
@@ -12,11 +12,12 @@ use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
 use crate::wording::quoted;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
 pub const MAX_NAME: usize = 1024;
@@ -29,7 +30,7 @@ pub const MAX_DEPTH: usize = 32;
 const ENDINGS: &[&str] = if cfg!(any(windows, target_os = "macos")) { &[".md"] } else { &[".MD", ".Md", ".mD", ".md"] };
 
 /// How many prompts are kept for the next call of each, and how many bytes of them.
-const KEPT: usize = 1_000;
+const KEPT_PROMPTS: usize = 1_000;
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// A prompts directory.
@@ -90,36 +91,37 @@ impl Dir {
         {
             return Some(Ok(Arc::clone(&kept.prompt)));
         }
-        let path = self.locate(name)?;
-        Some(self.read(name, &path).map(|(prompt, metadata)| {
+        let (folder, stem) = self.folder(name)?;
+        let folder_stamp = Stamp::reliable_at(&folder);
+        let path = file_in(&folder, stem)?;
+        Some(self.read(name, &path).map(|(prompt, file_stamp)| {
             let prompt = Arc::new(prompt);
-            self.keep(&path, &metadata, &prompt);
+            if let (Some(folder_stamp), Some(file_stamp)) = (folder_stamp, file_stamp) {
+                let (folder, file) = ((folder, folder_stamp), (path, file_stamp));
+                self.keep(KeptPrompt { folder, file, prompt: Arc::clone(&prompt) });
+            }
             prompt
         }))
     }
 
-    /// Keeps a prompt that was just read.
-    fn keep(&self, path: &Path, metadata: &Metadata, prompt: &Arc<Prompt>) {
-        let is_reliable = |(path, stamp): &(PathBuf, Stamp)| stamp.is_reliable(path);
-        let folder = path.parent().and_then(|folder| Some((folder.to_owned(), Stamp::at(folder)?)));
-        let file = (path.to_owned(), Stamp::of(metadata));
-        let Some(folder) = folder.filter(is_reliable).filter(|_| is_reliable(&file)) else { return };
+    fn keep(&self, kept: KeptPrompt) {
+        let prompt = &kept.prompt;
         let mut prompts = self.prompts.borrow_mut();
+        prompts.remove(&prompt.name);
         let length: usize = prompts.values().map(|kept| kept.prompt.template.body().len()).sum();
-        if prompts.len() == KEPT || length + prompt.template.body().len() > KEPT_BYTES {
+        if prompts.len() == KEPT_PROMPTS || length + prompt.template.body().len() > KEPT_BYTES {
             prompts.clear();
         }
-        prompts.insert(prompt.name.clone(), KeptPrompt { folder, file, prompt: Arc::clone(prompt) });
+        prompts.insert(prompt.name.clone(), kept);
     }
 
     /// What lists show of a file.
     pub(super) fn listed(&self, name: &str, path: &Path) -> Result<Arc<Listed>, Problem> {
         let listed = self.listed.get_or(name, path, || {
-            let (bytes, metadata) = read_regular_file(path)?;
-            let listed = Prompt::parse(name, &bytes).map(|prompt| {
-                Arc::new(Listed { summary: prompt.summary(), size: bytes.len(), modified: metadata.modified().ok() })
-            });
-            Ok((Stamp::of(&metadata), listed))
+            let Read { bytes, modified, stamp } = read_regular_file(path)?;
+            let listed = Prompt::parse(name, &bytes)
+                .map(|prompt| Arc::new(Listed { summary: prompt.summary(), size: bytes.len(), modified }));
+            Ok((stamp, listed))
         });
         listed.and_then(|listed| listed).map_err(|diagnostic| self.problem(path, diagnostic))
     }
@@ -131,12 +133,17 @@ impl Dir {
 
     /// Reads the file with exactly this name as text, if there is one.
     pub(super) fn get_file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
-        let file = |(text, metadata): (String, Metadata)| PromptFile { text, modified: metadata.modified().ok() };
-        self.locate(name).map(|path| self.text(&path).map(file))
+        self.locate(name).map(|path| self.text(&path).map(|(file, _)| file))
     }
 
-    /// The file that has exactly this name: the one place where a name becomes a path.
+    /// The file that has exactly this name.
     fn locate(&self, name: &str) -> Option<PathBuf> {
+        self.folder(name).and_then(|(folder, stem)| file_in(&folder, stem))
+    }
+
+    /// The folder in which the file with this name would be, and the name that is left: the one place where a name becomes
+    /// a path.
+    fn folder<'n>(&self, name: &'n str) -> Option<(PathBuf, &'n str)> {
         if name.len() > MAX_NAME || name.split('/').count() > MAX_DEPTH + 1 || !name.split('/').all(is_segment) {
             return None;
         }
@@ -148,14 +155,7 @@ impl Dir {
                 return None;
             }
         }
-        ENDINGS.iter().map(|ending| folder.join(format!("{stem}{ending}"))).find(|path| {
-            // A folder `x.md` holds prompts, it is none.
-            match fs::symlink_metadata(path) {
-                Ok(link) if link.is_symlink() => !fs::metadata(path).is_ok_and(|target| target.is_dir()),
-                Ok(file) => !file.is_dir(),
-                Err(_) => false,
-            }
-        })
+        Some((folder, stem))
     }
 
     /// Whether a folder is a link to one of the folders that it lies in, as a scan would find.
@@ -167,20 +167,20 @@ impl Dir {
             })
     }
 
-    /// Reads and parses one file.
-    pub(super) fn read(&self, name: &str, path: &Path) -> Result<(Prompt, Metadata), Problem> {
+    /// Reads and parses one file; also, its stamp before that, if it can be relied on.
+    pub(super) fn read(&self, name: &str, path: &Path) -> Result<(Prompt, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
-        let (bytes, metadata) = read_regular_file(path).map_err(problem)?;
-        Prompt::parse(name, &bytes).map(|prompt| (prompt, metadata)).map_err(problem)
+        let Read { bytes, stamp, .. } = read_regular_file(path).map_err(problem)?;
+        Prompt::parse(name, &bytes).map(|prompt| (prompt, stamp)).map_err(problem)
     }
 
-    /// Reads one file as text; also, what the system said of it before.
-    pub(super) fn text(&self, path: &Path) -> Result<(String, Metadata), Problem> {
+    /// Reads one file as text; also, its stamp before that, if it can be relied on.
+    pub(super) fn text(&self, path: &Path) -> Result<(PromptFile, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
-        let (bytes, metadata) = read_regular_file(path).map_err(problem)?;
+        let Read { bytes, modified, stamp } = read_regular_file(path).map_err(problem)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()));
-        Ok((text.map_err(problem)?, metadata))
+        Ok((PromptFile { text: text.map_err(problem)?, modified }, stamp))
     }
 
     /// What the directory holds: folders and links are looked at, files are not. What was found the last time is found
@@ -199,7 +199,7 @@ impl Dir {
 
     /// Adds to a hash what tells the files apart from others without opening them. `false`, if one of them was modified
     /// so lately that the next modification may show the same time.
-    pub(super) fn stamp(&self, hasher: &mut impl Hasher) -> bool {
+    pub(super) fn hash_stamps(&self, hasher: &mut impl Hasher) -> bool {
         let scan = self.scan();
         let mut settled = true;
         for (name, path) in &scan.files {
@@ -219,6 +219,18 @@ impl Dir {
         };
         Problem { file, path: path.to_owned(), diagnostic }
     }
+}
+
+/// The file in a folder whose name is this, but for its ending.
+fn file_in(folder: &Path, stem: &str) -> Option<PathBuf> {
+    ENDINGS.iter().map(|ending| folder.join(format!("{stem}{ending}"))).find(|path| {
+        // A folder `x.md` holds prompts, it is none.
+        match fs::symlink_metadata(path) {
+            Ok(link) if link.is_symlink() => !fs::metadata(path).is_ok_and(|target| target.is_dir()),
+            Ok(file) => !file.is_dir(),
+            Err(_) => false,
+        }
+    })
 }
 
 /// Whether a part of a name can be the name of a file or folder that is not hidden, on any system.
@@ -247,8 +259,17 @@ pub(super) fn leads_nowhere(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Reads a file of at most [`MAX_FILE`] bytes; also, what the system said of it before.
-fn read_regular_file(path: &Path) -> Result<(Vec<u8>, Metadata), Diagnostic> {
+/// A file that was read, and what the system said of it before.
+struct Read {
+    bytes: Vec<u8>,
+    /// `None`, where the file system does not say.
+    modified: Option<SystemTime>,
+    /// If it can be relied on.
+    stamp: Option<Stamp>,
+}
+
+/// Reads a file of at most [`MAX_FILE`] bytes.
+fn read_regular_file(path: &Path) -> Result<Read, Diagnostic> {
     let unreadable = |error: io::Error| {
         if leads_nowhere(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
             let (message, repair) = LEADS_NOWHERE;
@@ -275,10 +296,11 @@ fn read_regular_file(path: &Path) -> Result<(Vec<u8>, Metadata), Diagnostic> {
     if metadata.len() > MAX_FILE as u64 {
         return Err(too_large(metadata.len()));
     }
+    let stamp = Stamp::reliable(path, &metadata);
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     // It may grow meanwhile; Prompt::parse refuses the one byte more.
     file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok((bytes, metadata))
+    Ok(Read { bytes, modified: metadata.modified().ok(), stamp })
 }
 
 /// Opens a file for reading. What would make the caller wait (a FIFO, or a file of `/proc` that waits for news) is an

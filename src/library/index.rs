@@ -4,7 +4,6 @@
 use super::builtin::{self, Shipped};
 use super::dir::Dir;
 use super::kept::Kept;
-use super::stamp::Stamp;
 use super::{Listed, Problem};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,8 +97,8 @@ impl Entry<'_> {
     pub(super) fn made<T: Clone>(&self, kept: &Kept<T>, make: impl FnOnce(&str) -> T) -> Result<T, Problem> {
         match &self.place {
             Place::File(dir, path) => kept.get_or(&self.name, path, || {
-                let (text, metadata) = dir.text(path)?;
-                Ok((Stamp::of(&metadata), make(&text)))
+                let (file, stamp) = dir.text(path)?;
+                Ok((stamp, make(&file.text)))
             }),
             Place::Builtin(shipped) => Ok(make(shipped.text)),
         }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What was made of each file, by the name of its prompt.
+/// What was made of each file, by the name of its prompt. Of which path the name is, may change; it is looked at each time.
 #[derive(Debug)]
 pub(super) struct Kept<T>(RefCell<HashMap<String, (Stamp, T)>>);
 
@@ -15,12 +15,12 @@ impl<T: Clone> Kept<T> {
     /// What was made of the file, or is made of it now.
     ///
     /// # Errors
-    /// Those of `make`, which gives the stamp that the file had before it was read.
+    /// Those of `make`, which gives the reliable stamp that the file had before it was read, if it had one.
     pub(super) fn get_or<E>(
         &self,
         name: &str,
         path: &Path,
-        make: impl FnOnce() -> Result<(Stamp, T), E>,
+        make: impl FnOnce() -> Result<(Option<Stamp>, T), E>,
     ) -> Result<T, E> {
         if let Some((stamp, made)) = self.0.borrow().get(name)
             && Stamp::at(path) == Some(*stamp)
@@ -28,7 +28,7 @@ impl<T: Clone> Kept<T> {
             return Ok(made.clone());
         }
         let (stamp, made) = make()?;
-        if stamp.is_reliable(path) {
+        if let Some(stamp) = stamp {
             self.0.borrow_mut().insert(name.to_owned(), (stamp, made.clone()));
         }
         Ok(made)
@@ -43,12 +43,5 @@ impl<T: Clone> Kept<T> {
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {
         Kept(RefCell::default())
-    }
-}
-
-/// A copy, for another thread say, makes its own.
-impl<T> Clone for Kept<T> {
-    fn clone(&self) -> Kept<T> {
-        Kept::default()
     }
 }

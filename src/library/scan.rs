@@ -8,6 +8,7 @@ use crate::wording::printable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walkdir::WalkDir;
@@ -31,7 +32,7 @@ pub(super) struct Scan {
     pub(super) warnings: Vec<Problem>,
     /// The folders that were looked into, and their stamps at that moment.
     pub(super) folders: Vec<(PathBuf, Stamp)>,
-    /// The links among all that was found, and where they led.
+    /// The links among all that was found, and what could not be entered; and where each led.
     pub(super) links: Vec<(PathBuf, Option<Target>)>,
     /// Whether the stamps are sure to tell the next change.
     pub(super) is_reliable: bool,
@@ -45,12 +46,12 @@ impl Scan {
     }
 
     fn add_folder(&mut self, folder: PathBuf) {
-        match Stamp::at(&folder) {
-            Some(stamp) => {
-                self.is_reliable &= stamp.is_reliable(&folder);
-                self.folders.push((folder, stamp));
+        match Stamp::reliable_at(&folder) {
+            Some(stamp) => self.folders.push((folder, stamp)),
+            None => {
+                self.is_reliable = false;
+                self.folders.extend(Stamp::at(&folder).map(|stamp| (folder, stamp)));
             }
-            None => self.is_reliable = false, // it has gone
         }
     }
 
@@ -76,7 +77,7 @@ impl Target {
 }
 
 impl Dir {
-    /// Walks over the directory: which files there are, and what is wrong with those that are no prompts.
+    /// Walks over the directory, whatever [`Dir::scan`] has kept: which files there are, and what is wrong with those that are no prompts.
     pub(super) fn walk(&self) -> Scan {
         let mut scan = Scan { is_reliable: true, ..Scan::default() };
         if let Some(missing) = self.missing() {
@@ -179,7 +180,11 @@ impl Dir {
             scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, repair)));
         } else if !is_broken {
             let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-            let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), "correct its permissions");
+            let is_refused = error.io_error().is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            // No descriptor left, no memory, a broken disk: of the moment, and nothing that a folder's stamp tells.
+            scan.is_reliable &= is_refused;
+            let repair = if is_refused { "correct its permissions" } else { "ask again" };
+            let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), repair);
             scan.unseen.push(self.problem(path, diagnostic));
         } // else it has gone since the folder was read
     }

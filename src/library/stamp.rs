@@ -1,9 +1,12 @@
 //! What tells one state of a file from another without opening it, and when that can be relied on.
 //!
-//! A stamp is device, inode, size and both times of a file. The time of the last change (ctime) is the system's own: no
-//! program can set it back, as `cp -p` and `rsync -t` do with the other. Yet two changes within one tick of the file
+//! A stamp is device, inode, mode, size and both times of a file. The time of the last change (ctime) is the system's own:
+//! no program can set it back, as `cp -p` and `rsync -t` do with the other. Yet two changes within one tick of the file
 //! clock show the same times, and a network file system shows times of a while ago. So a stamp is relied on only if the
-//! file has been left alone for a while, and lies on a local disk; any other file is read again.
+//! file has been left alone for a while, and lies on a file system that we know as local; any other file is read again.
+//!
+//! The rule, whatever is kept: take the stamp, decide whether it can be relied on, and only then look. One change stays
+//! unseen: a program that keeps a file mapped into its memory and writes to the same page again.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
@@ -18,7 +21,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 pub(super) struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Device, inode and mode; what Windows does not tell.
+    /// Device, inode and mode; what std does not tell of Windows.
     #[cfg(unix)]
     identity: (u64, u64, u32),
     /// Seconds and nanoseconds.
@@ -45,10 +48,16 @@ impl Stamp {
         }
     }
 
-    /// Whether the next change of the file at `path`, whose stamp was taken just now, is sure to show another stamp. Only
-    /// Linux tells enough to be sure.
-    pub(super) fn is_reliable(&self, path: &Path) -> bool {
-        cfg!(target_os = "linux") && self.is_settled() && !is_remote(path)
+    /// The stamp of what is at a path, if the next change of it is sure to show another one. To be taken before one looks
+    /// at it.
+    pub(super) fn reliable_at(path: &Path) -> Option<Stamp> {
+        Stamp::reliable(path, &fs::metadata(path).ok()?)
+    }
+
+    /// The same of what the system says of it now.
+    pub(super) fn reliable(path: &Path, metadata: &Metadata) -> Option<Stamp> {
+        let stamp = Stamp::of(metadata);
+        (stamp.is_settled() && is_local(path)).then_some(stamp)
     }
 
     /// Whether the last change was so long ago that the next one shows another time.
@@ -64,14 +73,50 @@ impl Stamp {
     }
 }
 
-/// Whether other machines may change the files of this folder, or this file, of which our system hears nothing.
+/// The number of the file system at a path, as statfs(2) and the kernel's linux/magic.h have it.
 #[cfg(target_os = "linux")]
-pub(super) fn is_remote(path: &Path) -> bool {
+fn file_system(path: &Path) -> Option<u32> {
     // The type is wider on some platforms; the numbers are of 32 bits.
-    rustix::fs::statfs(path).is_ok_and(|stat| is_remote_type(stat.f_type as u32))
+    rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// By the numbers of statfs(2) and the kernel's linux/magic.h.
+/// Whether a file lies where each change of it shows in its stamp at once. Where we cannot tell, it does not.
+#[cfg(target_os = "linux")]
+fn is_local(path: &Path) -> bool {
+    file_system(path).is_some_and(is_local_type)
+}
+
+/// Other systems are not asked; there, every file is read again.
+#[cfg(not(target_os = "linux"))]
+fn is_local(_: &Path) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_local_type(number: u32) -> bool {
+    matches!(
+        number,
+        0xef53 // ext2 to ext4
+            | 0x9123_683e // Btrfs
+            | 0x5846_5342 // XFS
+            | 0x2fc1_2fc1 // ZFS
+            | 0xf2f5_2010 // F2FS
+            | 0xca45_1a4e // Bcachefs
+            | 0x0102_1994 // tmpfs
+            | 0x8584_58f6 // ramfs
+            | 0x4d44 // FAT
+            | 0x2011_bab0 // exFAT
+            | 0x7366_746e // NTFS
+            | 0x794c_7630 // overlay, as of a container: who changes what lies below it is on his own (kernel, overlayfs)
+    )
+}
+
+/// Whether other machines may change the files of this folder, of which our system hears nothing.
+#[cfg(target_os = "linux")]
+pub(super) fn is_remote(path: &Path) -> bool {
+    file_system(path).is_some_and(is_remote_type)
+}
+
 #[cfg(target_os = "linux")]
 fn is_remote_type(number: u32) -> bool {
     matches!(
@@ -90,7 +135,7 @@ fn is_remote_type(number: u32) -> bool {
     )
 }
 
-/// Elsewhere a file system that tells nothing cannot be told from one that has nothing to tell.
+/// Other systems are not asked; a file system that tells nothing looks there like one that has nothing to tell.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_remote(_: &Path) -> bool {
     false
@@ -106,9 +151,11 @@ mod tests {
         assert!(is_remote_type(0x6969) && is_remote_type(0xfe53_4d42));
         // ext, btrfs, xfs, tmpfs, overlayfs, zfs
         for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1] {
-            assert!(!is_remote_type(local), "{local:x}");
+            assert!(is_local_type(local) && !is_remote_type(local), "{local:x}");
         }
-        assert!(!is_remote(Path::new("/proc")));
+        assert!(!is_local_type(0x6969));
+        assert!(!is_remote(Path::new("/proc")) && !is_local(Path::new("/proc")), "neither");
+        assert!(!is_local(Path::new("/nowhere")));
     }
 
     #[test]
@@ -117,9 +164,9 @@ mod tests {
         let file = dir.path().join("x.md");
         fs::write(&file, "x").unwrap();
         let young = Stamp::at(&file).unwrap();
-        assert!(!young.is_settled() && !young.is_reliable(&file));
+        assert!(!young.is_settled() && Stamp::reliable_at(&file).is_none());
         let aged = |seconds: i64| Stamp { changed: (young.changed.0 - seconds, young.changed.1), ..young };
-        assert!(aged(3).is_settled() && aged(3).is_reliable(&file));
+        assert!(aged(3).is_settled());
         assert!(!aged(-3600).is_settled());
         assert!(!Stamp { changed: (-1, 0), ..young }.is_settled());
     }

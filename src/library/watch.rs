@@ -214,7 +214,7 @@ impl Observer {
             }
             Kind::Poll(seen) => loop {
                 std::thread::sleep(POLL);
-                let now = library.stamp();
+                let now = library.fingerprint();
                 if now != Some(*seen) {
                     *seen = now.unwrap_or_default();
                     return;
@@ -238,7 +238,7 @@ impl Observer {
                 "the system does not tell of changed prompt files ({reason}); they are looked at every {} milliseconds",
                 POLL.as_millis()
             ));
-            Kind::Poll(library.stamp().unwrap_or_default())
+            Kind::Poll(library.fingerprint().unwrap_or_default())
         })
     }
 

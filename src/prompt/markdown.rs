@@ -22,6 +22,13 @@ pub(super) struct Outline {
     pub(super) paragraph: Option<String>,
 }
 
+impl Outline {
+    /// The paragraph; without one, the heading, cut alike.
+    pub(super) fn description(self) -> Option<String> {
+        self.paragraph.or_else(|| self.heading.map(cut_after_a_word))
+    }
+}
+
 /// Reads the outline of a body.
 pub(super) fn outline(body: &str) -> Outline {
     let body = beginning(body);
@@ -89,7 +96,7 @@ fn push_without_tags(text: &mut String, html: &str) {
 }
 
 /// A text of 160 characters at most.
-pub(super) fn cut_after_a_word(text: String) -> String {
+fn cut_after_a_word(text: String) -> String {
     let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else { return text };
     let cut = if text[end..].starts_with(' ') { end } else { text[..end].rfind(' ').unwrap_or(end) };
     text[..cut].to_owned()

@@ -119,7 +119,9 @@ impl Era {
     /// None that anything of ours can bring about.
     pub(super) fn envelop(self, result: Json, cacheable: Option<Cacheable>) -> Result<Json, Error> {
         #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
         struct Behind {
+            result_type: &'static str,
             #[serde(flatten)]
             cacheable: Option<Cacheable>,
             #[serde(rename = "_meta")]
@@ -130,15 +132,13 @@ impl Era {
             #[serde(rename = "io.modelcontextprotocol/serverInfo")]
             server_info: Implementation,
         }
-        Ok(match self {
-            Era::Legacy => result,
+        match self {
+            Era::Legacy => Ok(result),
             Era::Modern => {
                 let meta = Meta { server_info: SERVER_INFO };
-                let before = Json::written(r#"{"resultType":"complete"}"#.to_owned());
-                let behind = Json::of(&Behind { cacheable, meta }).map_err(Error::internal)?;
-                Json::joined([&before, &result, &behind])
+                result.with(&Behind { result_type: "complete", cacheable, meta }).map_err(Error::internal)
             }
-        })
+        }
     }
 }
 

@@ -11,6 +11,9 @@ use std::ops::Range;
 /// The longest line that a repair repeats, in bytes.
 const REPEATED: usize = 200;
 
+/// The longest key that YAML reads without a `?` before it, in bytes (YAML 1.2, "Implicit keys").
+const SIMPLE_KEY: usize = 1024;
+
 /// A map as its entries: a whole frontmatter, or one item of a list of maps.
 #[derive(Debug)]
 pub(super) struct Entries<'h> {
@@ -256,7 +259,7 @@ impl<'h> Entry<'h> {
         let is_key = begins_as_word(self.key)
             && is_word(self.key)
             && before.strip_suffix(':') == Some(self.key)
-            && self.key.len() < REPEATED;
+            && self.key.len() <= SIMPLE_KEY;
         if !is_key || !(self.raw.is_empty() || self.before.ends_with(' ')) {
             return None;
         }

@@ -12,7 +12,7 @@ const READ: usize = 64 * 1024;
 
 /// How much memory a line may leave behind for the next one, in bytes. With less, a conversation of 1 MiB inputs would
 /// have the system clear new memory for each.
-const KEPT: usize = 2 * 1024 * 1024;
+const KEPT_BYTES: usize = 2 * 1024 * 1024;
 
 /// Where an input has lines. They are used where they were read to: no line is copied, but for the beginning of one that
 /// came in several pieces.
@@ -59,6 +59,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    #[cfg(unix)]
     pub(super) fn input(&self) -> &R {
         &self.input
     }
@@ -106,11 +107,13 @@ impl<R: Read> Lines<R> {
 
     /// Moves the beginning of the next line to the front, and gives back the memory of a huge one that is done with.
     fn make_room(&mut self) {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+        }
         (self.start, self.searched, self.line) = (0, self.end, 0..0);
-        if self.buffer.len() > KEPT && self.end + READ <= KEPT {
-            self.buffer.truncate(KEPT);
+        if self.buffer.len() > KEPT_BYTES && self.end + READ <= KEPT_BYTES {
+            self.buffer.truncate(KEPT_BYTES);
             self.buffer.shrink_to_fit();
         }
         if self.buffer.len() < self.end + READ {
