@@ -598,7 +598,7 @@ fn news_of_what_is_no_prompt_is_never_told_not_even_during_the_first_look() {
 fn without_a_watch_changes_are_told_all_the_same() {
     // Three standard streams, two ends of the pipe that wakes the loop, and two to read a folder and a file: nothing is
     // left for the three that a watch needs.
-    let mut client = Client::new().prompt("a.md", "A").descriptors(7).stderr(Some(
+    let mut client = Client::new().prompt("a.md", "A").after("ulimit -n 7").stderr(Some(
         "warning: the system does not tell of changed prompt files (Too many open files (os error 24)); they are looked at \
          every 700 milliseconds\n",
     ));

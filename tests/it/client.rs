@@ -31,10 +31,10 @@ pub(crate) struct Client {
     dir: TempDir,
     arguments: Option<Vec<String>>,
     variables: Vec<(String, String)>,
-    /// Another program than the one that cargo built, run as another user.
-    unprivileged: Option<PathBuf>,
-    /// How many files the program may have open.
-    descriptors: Option<u32>,
+    /// Another program than the one that cargo built, run as this user.
+    other_user: Option<(PathBuf, u32)>,
+    /// What a shell does to become the program.
+    script: Option<String>,
     server: Option<Running>,
     next_id: u64,
     stderr: Option<String>,
@@ -67,8 +67,8 @@ impl Client {
             dir: TempDir::new().unwrap(),
             arguments: None,
             variables: Vec::new(),
-            unprivileged: None,
-            descriptors: None,
+            other_user: None,
+            script: None,
             server: None,
             next_id: 1,
             stderr: Some(String::new()),
@@ -128,44 +128,56 @@ impl Client {
 
     /// Runs the program as a user for whom permissions count: as `nobody`, if the tests run as root.
     #[cfg(unix)]
-    pub(crate) fn unprivileged(mut self) -> Client {
-        use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        if fs::metadata(self.root()).unwrap().uid() == 0 {
+    pub(crate) fn unprivileged(self) -> Client {
+        self.run_by(65534)
+    }
+
+    /// Runs the program as this user, if the tests run as root.
+    #[cfg(unix)]
+    pub(crate) fn run_by(mut self, user: u32) -> Client {
+        use std::os::unix::fs::PermissionsExt;
+        if self.is_root() {
             // What cargo built may lie where only root can look.
             let program = self.root().join("prompt-expander");
             fs::copy(env!("CARGO_BIN_EXE_prompt-expander"), &program).unwrap();
             fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
-            self.unprivileged = Some(program);
+            self.other_user = Some((program, user));
         }
         self
     }
 
-    /// The program may have only this many files open.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn descriptors(mut self, limit: u32) -> Client {
-        self.descriptors = Some(limit);
+    /// Whether the tests run as root.
+    #[cfg(unix)]
+    pub(crate) fn is_root(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(self.root()).unwrap().uid() == 0
+    }
+
+    /// A shell does this first: such as `ulimit -n 7`, or `exec 2>&-`.
+    #[cfg(unix)]
+    pub(crate) fn after(mut self, script: &str) -> Client {
+        self.script = Some(script.to_owned());
         self
     }
 
     /// The program in this client's surroundings, without arguments.
     pub(crate) fn command(&self) -> Command {
-        let mut command = match &self.unprivileged {
-            None => match self.descriptors {
-                None => Command::new(env!("CARGO_BIN_EXE_prompt-expander")),
-                Some(limit) => {
-                    let mut command = Command::new("sh");
-                    let limited = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
-                    command.args(["-c", &limited, env!("CARGO_BIN_EXE_prompt-expander")]);
-                    command
-                }
-            },
-            Some(program) => {
-                let mut command = Command::new(program);
-                #[cfg(unix)]
-                std::os::unix::process::CommandExt::uid(&mut command, 65534);
+        let program = match &self.other_user {
+            None => Path::new(env!("CARGO_BIN_EXE_prompt-expander")),
+            Some((program, _)) => program,
+        };
+        let mut command = match &self.script {
+            None => Command::new(program),
+            Some(script) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", &format!("{script}; exec \"$0\" \"$@\"")]).arg(program);
                 command
             }
         };
+        #[cfg(unix)]
+        if let Some((_, user)) = self.other_user {
+            std::os::unix::process::CommandExt::uid(&mut command, user);
+        }
         command.current_dir(self.root()).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
         command.env_remove("PROMPT_EXPANDER_PROMPTS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -288,9 +300,7 @@ impl Client {
     /// Waits for a notification: its method without `notifications/`, and its params.
     pub(crate) fn heard(&mut self) -> (String, Value) {
         self.listens = true;
-        let told = self.server().notifications.recv_timeout(HANG).expect("a notification");
-        let method = told["method"].as_str().unwrap().strip_prefix("notifications/").unwrap().to_owned();
-        (method, told.get("params").cloned().unwrap_or_default())
+        told(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
     }
 
     /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.
@@ -316,18 +326,22 @@ impl Client {
         assert_eq!(self.read()["id"], "silence", "an answer to {lines}");
     }
 
+    /// The number of the server's process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.server().child.id()
+    }
+
     /// The most memory that the server has had so far.
     #[cfg(target_os = "linux")]
     pub(crate) fn peak_memory_kib(&mut self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.server().child.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        peak.trim().trim_end_matches(" kB").parse().unwrap()
+        memory_kib(self.pid(), "VmHWM")
     }
 
     /// How many threads the server has.
     #[cfg(target_os = "linux")]
     pub(crate) fn threads(&mut self) -> usize {
-        fs::read_dir(format!("/proc/{}/task", self.server().child.id())).unwrap().count()
+        fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap().count()
     }
 
     /// Closes the input and waits for the end: what else was said, the status, and the standard error.
@@ -336,8 +350,24 @@ impl Client {
     }
 }
 
+/// One of the figures that the kernel gives of a process's memory, by its name in proc(5).
+#[cfg(target_os = "linux")]
+pub(crate) fn memory_kib(pid: u32, figure: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let value = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':')).unwrap();
+    value.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+fn told(notification: &Value) -> (String, Value) {
+    let method = notification["method"].as_str().unwrap().strip_prefix("notifications/").unwrap().to_owned();
+    (method, notification.get("params").cloned().unwrap_or_default())
+}
+
 /// A line that is a notification, held to the rules for one.
 fn notification(line: &[u8]) -> Option<Value> {
+    if line.starts_with(br#"{"jsonrpc":"2.0","id":"#) || line.starts_with(b"[") {
+        return None; // an answer, which may be long
+    }
     let value: Value = serde_json::from_slice(line).ok()?;
     let keys: Vec<&String> = value.as_object()?.keys().collect();
     let is_one = value.get("method").is_some() && value.get("id").is_none();
