@@ -13,6 +13,8 @@ mod command_line;
 mod completion;
 mod expand_prompt;
 #[cfg(unix)]
+mod faults;
+#[cfg(unix)]
 mod fresh;
 mod interop;
 mod lifecycle;

@@ -1,0 +1,623 @@
+//! What the system may do to the program: files that vanish under its hands, disks that fail, nothing left to open, pipes
+//! that are closed, full or slow, signals. It answers what can be answered, says what cannot, and ends as one expects.
+//!
+//! What may not be read is tested in `prompts_dir.rs` (as another user, since root may read everything), and a folder
+//! that may be read again in `changes.rs`. A disk that fails is `/proc/self/mem`, whose first page no process can read.
+//! No tests, because there is no way to bring these about without changing the machine for everybody: a disk that never
+//! answers (a dead network mount), memory that runs out (the system ends the process, or Rust does), a clock that jumps.
+
+use crate::client::{Client, LEGACY};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+
+/// More than any pipe holds, so that whoever writes it waits for its reader.
+const MORE_THAN_A_PIPE: usize = 512 * 1024;
+
+/// The line of a call of `expand_prompt`.
+fn expand(id: usize, command: &str, input: &str) -> String {
+    let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
+    format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+}
+
+/// The program on pipes that the test holds itself.
+fn start(client: &Client) -> Child {
+    let mut command = client.command();
+    command.args(client.library_arguments());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end: the exit status if it was no signal, and what was said on standard output and standard error.
+#[track_caller]
+fn end(child: Child) -> (Option<i32>, String, String) {
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Waits until there is something to read.
+fn wait_for_output(pipe: &impl AsFd) {
+    poll(&mut [PollFd::new(pipe, PollFlags::IN)], None).unwrap();
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// Does something again and again in another thread, until what is to be tested against it is done.
+fn meanwhile(again: impl Fn() + Sync, test: impl FnOnce()) {
+    struct Done<'d>(&'d AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                again();
+            }
+        });
+        let _done = Done(&is_done); // also when the test fails
+        test();
+    });
+}
+
+/// The names, or URIs, of a list.
+fn listed(client: &mut Client, method: &str, list: &str, key: &str) -> Vec<String> {
+    let result = client.request(method, json!({}))["result"].clone();
+    result[list].as_array().unwrap().iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
+}
+
+mod files {
+    use super::*;
+
+    #[test]
+    fn a_file_that_comes_and_goes_is_there_or_not_and_takes_no_list_down() {
+        let mut client = Client::new().prompt("keep.md", "Kept.");
+        let (prompts, root) = (client.prompts(), client.root().to_owned());
+        let again = || {
+            for file in ["flicker.md", "folder/flicker.md"] {
+                let (path, draft) = (prompts.join(file), root.join("draft"));
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(&draft, "Flickers.").unwrap();
+                fs::rename(&draft, &path).unwrap();
+                fs::remove_file(&path).unwrap();
+            }
+            fs::remove_dir(prompts.join("folder")).unwrap();
+        };
+        let names = ["flicker", "folder/flicker", "keep"];
+        meanwhile(again, || {
+            for _ in 0..200 {
+                let list = client.list();
+                let mut shown = list["prompts"].as_array().unwrap().clone();
+                assert_eq!(shown.pop(), Some(json!({"name": "keep", "description": "Kept."})), "{list}");
+                for prompt in shown {
+                    assert!(names[..2].contains(&prompt["name"].as_str().unwrap()), "{list}");
+                    assert_eq!(prompt["description"], "Flickers.");
+                }
+                for problem in list["problems"].as_array().unwrap_or(&Vec::new()) {
+                    let file = problem["file"].as_str().unwrap();
+                    assert!(["flicker.md", "folder/flicker.md"].contains(&file), "{list}");
+                    let message = problem["message"].as_str().unwrap();
+                    assert!(message.starts_with("the file cannot be read: No such file or directory"), "{list}");
+                }
+                for (method, list, key, before) in
+                    [("prompts/list", "prompts", "name", ""), ("resources/list", "resources", "uri", "prompt://")]
+                {
+                    let shown = listed(&mut client, method, list, key);
+                    let known = names.map(|name| format!("{before}{name}"));
+                    assert!(shown.iter().all(|name| known.contains(name)) && shown.contains(&known[2]), "{shown:?}");
+                }
+                assert_eq!(client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 2);
+                for name in &names[..2] {
+                    let answer = client.expand(name, "x").0;
+                    if answer["isError"] == true {
+                        let error = answer["content"][0]["text"].as_str().unwrap();
+                        let is_absent = error.starts_with(&format!("No prompt named `{name}`"));
+                        assert!(is_absent || error.contains("No such file or directory"), "{error}");
+                    } else {
+                        assert_eq!(answer["structuredContent"]["prompt"], "Flickers.\n\nx");
+                    }
+                    let answer = client.request("prompts/get", json!({"name": name}));
+                    let text = &answer["result"]["messages"][0]["content"]["text"];
+                    let is_error = [-32602, -32603].map(Value::from).contains(&answer["error"]["code"]);
+                    assert!(is_error || text == "Flickers.", "{answer}");
+                    let answer = client.request("resources/read", json!({"uri": format!("prompt://{name}")}));
+                    let text = &answer["result"]["contents"][0]["text"];
+                    let is_error = [-32002, -32603].map(Value::from).contains(&answer["error"]["code"]);
+                    assert!(is_error || text == "Flickers.", "{answer}");
+                }
+                client.expand("keep", "x").text("Kept.\n\nx");
+            }
+        });
+    }
+
+    #[test]
+    fn what_changes_its_kind_between_two_looks_makes_no_request_wait() {
+        let mut client = Client::new().prompt("keep.md", "Kept.");
+        let (prompts, root) = (client.prompts(), client.root().to_owned());
+        fs::write(root.join("file"), "A file.").unwrap();
+        fs::create_dir(root.join("folder")).unwrap();
+        crate::client::make_fifo(&root.join("fifo"));
+        let again = || {
+            for (link, targets) in [
+                ("x.md", ["file", "fifo", "/dev/zero", "nowhere"]),
+                ("y.md", ["file", "folder", "/dev/zero", "nowhere"]),
+            ] {
+                for target in targets {
+                    let draft = root.join("draft");
+                    symlink(root.join(target), &draft).unwrap();
+                    fs::rename(&draft, prompts.join(link)).unwrap();
+                }
+            }
+        };
+        again();
+        meanwhile(again, || {
+            for _ in 0..300 {
+                let list = client.list();
+                let shown = list["prompts"].as_array().unwrap();
+                assert_eq!(shown[0], json!({"name": "keep", "description": "Kept."}), "{list}");
+                assert!(shown[1..].iter().all(|prompt| prompt["description"] == "A file."), "{list}");
+                for name in ["x", "y"] {
+                    let answer = client.expand(name, "").0;
+                    let text = answer["content"][0]["text"].as_str().unwrap();
+                    let known =
+                        ["{\"prompt\":\"A file.\"}", "No prompt named", "is not a regular file", "the link is broken"];
+                    assert!(known.iter().any(|known| text.contains(known)), "{answer}");
+                }
+            }
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_disk_that_cannot_be_read_is_explained_and_takes_nothing_else_down() {
+        let mut client = Client::new().prompt("good.md", "Good.");
+        symlink("/proc/self/mem", client.prompts().join("bad.md")).unwrap();
+        let reason = "the file cannot be read: Input/output error (os error 5); see that it is there and readable";
+        let path = client.prompts().join("bad.md").display().to_string();
+        assert_eq!(
+            client.expand("bad", "x").error(),
+            format!(
+                "`bad` cannot be expanded. {path}: {reason}. Tell the user this; the prompt works as soon as the file is saved."
+            )
+        );
+        let good = json!([{"name": "good", "description": "Good."}]);
+        assert_eq!(client.list(), json!({"prompts": good, "problems": [{"file": "bad.md", "message": reason}]}));
+        assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["good"]);
+        assert_eq!(listed(&mut client, "resources/list", "resources", "uri"), ["prompt://good"]);
+        for (method, params) in
+            [("prompts/get", json!({"name": "bad"})), ("resources/read", json!({"uri": "prompt://bad"}))]
+        {
+            let error = client.request(method, params)["error"].clone();
+            assert_eq!(error, json!({"code": -32603, "message": format!("{path}: {reason}")}), "{method}");
+        }
+        client.expand("good", "").text("Good.");
+        client.run(["expand", "bad", "x"], "").failed(1, &format!("error: {path}: {reason}\n"));
+        assert!(
+            client.run(["check"], "").stdout.contains("bad.md: error: the file cannot be read: Input/output error")
+        );
+    }
+
+    /// Its size is 0, as for all files that the kernel makes up while they are read.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_longer_than_it_says_is_read_up_to_the_limit() {
+        use prompt_expander::prompt::MAX_FILE;
+        let file = "/proc/kallsyms";
+        if fs::read(file).map_or(0, |symbols| symbols.len()) <= MAX_FILE {
+            return; // a small kernel, or none that tells its symbols
+        }
+        let mut client = Client::new().prompt("good.md", "Good.");
+        symlink(file, client.prompts().join("long.md")).unwrap();
+        let error = client.expand("long", "").error();
+        assert!(error.contains("the file is 4194305 bytes long, the limit for a prompt is 4194304; keep"), "{error}");
+        assert_eq!(client.list()["problems"][0]["file"], "long.md");
+        client.expand("good", "").text("Good.");
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod exhausted {
+    use super::*;
+    use rustix::process::{Resource, Rlimit, prlimit};
+
+    /// From now on the process can open this many files more than it has open.
+    fn leave_descriptors(pid: Pid, more: usize) {
+        let open = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())).unwrap();
+        let open: Vec<u64> = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
+        let free = (0..).filter(|number| !open.contains(number)).nth(more).unwrap();
+        set_descriptors(pid, free); // the lowest that is not free any more
+    }
+
+    fn set_descriptors(pid: Pid, limit: u64) {
+        let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
+        prlimit(Some(pid), Resource::Nofile, Rlimit { current: Some(limit), maximum }).unwrap();
+    }
+
+    const MANY: u64 = 100;
+
+    #[test]
+    fn without_descriptors_every_request_is_answered_and_with_them_again_as_before() {
+        let mut client = Client::new().prompt("a.md", "A {{input}}").prompt("folder/b.md", "B");
+        client.expand("a", "x").text("A x");
+        let all = client.list();
+        let pid = Pid::from_raw(client.pid() as i32).unwrap();
+        for round in 0..3 {
+            // What has just changed is not kept from the last time.
+            client.write("a.md", "A {{input}}");
+            client.write(&format!("{round}.txt"), "");
+            leave_descriptors(pid, 0);
+            let reason = "Too many open files (os error 24)";
+            let error = client.expand("a", "x").error();
+            assert!(error.contains(&format!("a.md: the file cannot be read: {reason}; ")), "{error}");
+            let error = client.expand("nope", "").error();
+            assert!(error.starts_with("No prompt named `nope`") && error.contains(reason), "{error}");
+            let list = client.list();
+            assert_eq!(list["prompts"], json!([]));
+            let message = list["problems"][0]["message"].as_str().unwrap();
+            assert!(message.starts_with(&format!("the prompts directory cannot be read: {reason}")), "{list}");
+            for (method, params) in
+                [("prompts/get", json!({"name": "a"})), ("resources/read", json!({"uri": "prompt://a"}))]
+            {
+                let answer = client.request(method, params);
+                assert_eq!(answer["error"]["code"], -32603, "{answer}");
+                assert!(answer["error"]["message"].as_str().unwrap().contains(reason), "{answer}");
+            }
+            for method in ["tools/list", "prompts/list", "resources/list"] {
+                assert!(client.request(method, json!({}))["result"].is_object(), "{method}");
+            }
+            // One is enough for a file, and for a folder without folders.
+            leave_descriptors(pid, 1);
+            client.expand("a", "x").text("A x");
+            let list = client.list();
+            assert_eq!(list["prompts"], json!([{"name": "a", "description": "A {{input}}"}]), "{list}");
+            let message = format!("cannot be read: {reason}; correct its permissions");
+            assert_eq!(list["problems"], json!([{"file": "folder", "message": message}]), "{list}");
+            set_descriptors(pid, MANY);
+            client.expand("a", "x").text("A x");
+            assert_eq!(client.list(), all);
+        }
+    }
+
+    #[test]
+    fn a_watch_for_which_there_are_no_descriptors_is_missed_once_and_changes_are_told_all_the_same() {
+        let client = Client::new().prompt("a.md", "A");
+        let mut server = start(&client);
+        let mut stdin = server.stdin.take().unwrap();
+        let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut stderr = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+        stdin.write_all(PING.as_bytes()).unwrap();
+        assert_eq!(stdout.next().unwrap(), PONG.trim_end());
+        leave_descriptors(pid(&server), 0);
+        let initialize =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": LEGACY}});
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"});
+        stdin.write_all(format!("{initialize}\n{initialized}\n{list}\n").as_bytes()).unwrap();
+        let warning = "warning: the system does not tell of changed prompt files (Too many open files (os error 24)); they \
+                       are looked at every 700 milliseconds";
+        assert_eq!(stderr.next().unwrap(), warning);
+        set_descriptors(pid(&server), MANY);
+        stdout.by_ref().find(|line| line.contains("\"id\":2")).unwrap();
+        let is_told = |line: String| line.contains("\"notifications/prompts/list_changed\"");
+        for round in 0..3 {
+            client.save("a.md", format!("A {round}"));
+            stdout.by_ref().find(|line| is_told(line.clone())).unwrap();
+            stdin.write_all(expand(3, "a", "").as_bytes()).unwrap();
+            let text = format!("\"structuredContent\":{{\"prompt\":\"A {round}\"}}");
+            assert!(stdout.by_ref().find(|line| line.contains("\"id\":3")).unwrap().contains(&text));
+        }
+        drop(stdin);
+        assert_eq!((stderr.next(), server.wait().unwrap().code()), (None, Some(0)));
+    }
+
+    /// Threads are counted for each user, so this needs a user who has no other process; and that needs root.
+    fn with_threads(threads: u32) -> Option<Client> {
+        let client = Client::new().prompt("a.md", "A");
+        client.is_root().then(|| {
+            let nobody_else = 1_000_000 + 10 * (std::process::id() % 1_000_000) + threads;
+            // Some shells call it so, some so.
+            client.run_by(nobody_else).after(&format!("ulimit -u {threads} 2>&- || ulimit -p {threads}"))
+        })
+    }
+
+    #[test]
+    fn where_no_thread_can_be_started_it_is_said_once_that_changes_are_not_told_and_all_is_served() {
+        let Some(client) = with_threads(1) else { return };
+        let mut client = client.stderr(Some(
+            "warning: clients are not told of changed prompt files: no thread could be started (Resource temporarily \
+             unavailable (os error 11))\n",
+        ));
+        client.initialize(LEGACY);
+        assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["a"]);
+        assert_eq!(client.threads(), 1);
+        client.save("b.md", "B {{input}}");
+        assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["a", "b"]);
+        client.expand("b", "x").text("B x");
+    }
+}
+
+mod pipes {
+    use super::*;
+
+    #[test]
+    fn a_client_that_closes_our_output_in_the_middle_of_an_answer_is_an_ordinary_end() {
+        let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
+        let mut server = start(&client);
+        let stdin = server.stdin.take();
+        stdin.as_ref().unwrap().write_all(expand(1, "large", "").as_bytes()).unwrap();
+        let mut stdout = server.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 1000]).unwrap();
+        drop(stdout);
+        assert_eq!(end(server), (Some(0), String::new(), String::new()), "although its input is open");
+        drop(stdin);
+    }
+
+    #[test]
+    fn a_client_that_closes_our_output_is_noticed_when_there_is_something_to_tell() {
+        let client = Client::new().prompt("a.md", "A");
+        let mut server = start(&client);
+        let stdin = server.stdin.take();
+        let initialize =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": LEGACY}});
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"});
+        stdin.as_ref().unwrap().write_all(format!("{initialize}\n{initialized}\n{list}\n").as_bytes()).unwrap();
+        let mut stdout = BufReader::new(server.stdout.take().unwrap());
+        for _ in 0..2 {
+            stdout.read_line(&mut String::new()).unwrap();
+        }
+        drop(stdout);
+        client.save("a.md", "Changed.");
+        assert_eq!(end(server), (Some(0), String::new(), String::new()), "although its input is open");
+        drop(stdin);
+    }
+
+    #[test]
+    fn a_client_that_closes_both_ends_at_once_is_an_ordinary_end() {
+        let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
+        for requests in [String::new(), PING.repeat(100), expand(1, "large", ""), "{\"jsonrpc\":".to_owned()] {
+            let mut server = start(&client);
+            server.stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
+            drop(server.stdout.take());
+            assert_eq!(end(server), (Some(0), String::new(), String::new()), "{requests}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_being_written_when_the_input_ends_is_written_to_its_end() {
+        let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
+        let mut server = start(&client);
+        let mut stdin = server.stdin.take().unwrap();
+        stdin.write_all(format!("{}{PING}", expand(7, "large", "")).as_bytes()).unwrap();
+        wait_for_output(server.stdout.as_ref().unwrap());
+        drop(stdin);
+        let (status, stdout, stderr) = end(server);
+        assert_eq!((status, stderr.as_str()), (Some(0), ""));
+        let [answer, pong] = stdout.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!("{stdout:.100}") };
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        let text = answer["result"]["structuredContent"]["prompt"].as_str().unwrap();
+        assert_eq!((&answer["id"], text.len(), pong), (&json!(7), MORE_THAN_A_PIPE, PONG));
+    }
+
+    #[test]
+    fn input_that_ends_within_a_message_is_answered_as_what_it_is() {
+        for begun in ["{", "{\"jsonrpc\":\"2.0\",\"id\":1,\"met", PING.trim_end().strip_suffix('}').unwrap()] {
+            let ran = Client::new().run([], format!("{PING}{begun}"));
+            let [pong, error] = ran.stdout.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!("{ran:?}") };
+            let error: Value = serde_json::from_str(error).unwrap();
+            assert_eq!((pong, &error["id"], &error["error"]["code"]), (PONG, &Value::Null, &json!(-32700)), "{begun}");
+            assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn input_that_arrives_byte_by_byte_is_answered_as_in_one_piece() {
+        let client = Client::new().prompt("echo.md", "[{{input}}]").prompt("bad.md", b"\xff");
+        let lines = [
+            "\u{feff}".to_owned(),
+            PING.replace('\n', "\r\n"),
+            expand(2, "echo", "w\u{f6}rter \u{1f600}"),
+            "\n \r\n{oops\n".to_owned(),
+            expand(3, "bad", ""),
+            PING.replace("ping", "nope"),
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n".to_owned(),
+            PING.trim_end().to_owned(),
+        ]
+        .concat();
+        let at_once = client.run([], &lines);
+        assert_eq!(at_once.stdout.lines().count(), 6, "{at_once:?}");
+        let mut server = start(&client);
+        let mut stdin = server.stdin.take().unwrap();
+        for byte in lines.as_bytes() {
+            stdin.write_all(&[*byte]).unwrap();
+            while rustix::io::ioctl_fionread(&stdin).unwrap() > 0 {} // it is on its way
+        }
+        drop(stdin);
+        assert_eq!(end(server), (Some(0), at_once.stdout, String::new()));
+    }
+
+    /// Nothing reads the answers, so the first of them can never be written; a client that goes on asking is not read
+    /// either, and it is the client that waits.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_client_that_does_not_read_costs_no_memory_and_gets_every_answer_when_it_does() {
+        use crate::client::memory_kib;
+        use rustix::fs::{OFlags, fcntl_setfl};
+        const REQUESTS: usize = 60;
+        let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
+        let mut server = start(&client);
+        let mut stdin = server.stdin.take().unwrap();
+        let mut stdout = BufReader::new(server.stdout.take().unwrap());
+        stdin.write_all(PING.as_bytes()).unwrap();
+        stdout.read_line(&mut String::new()).unwrap();
+        let before = memory_kib(server.id(), "VmHWM");
+
+        let more = "and more ".repeat(1000);
+        let requests: String = (0..REQUESTS).map(|id| expand(id, "large", &more)).collect();
+        let (first, rest) = requests.split_once('\n').unwrap();
+        writeln!(stdin, "{first}").unwrap();
+        wait_for_output(stdout.get_ref()); // from now on it waits for us
+        fcntl_setfl(&stdin, OFlags::NONBLOCK).unwrap();
+        let mut rest = rest.as_bytes();
+        let full = loop {
+            match stdin.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((full.kind(), rest.is_empty()), (ErrorKind::WouldBlock, false));
+        // One answer of half a MiB with its two copies, as they are made; all answers would be sixty times that.
+        let most = before + 16 * 1024;
+        let peak = memory_kib(server.id(), "VmHWM");
+        assert!(peak < most, "{before} KiB, then {peak} KiB");
+
+        fcntl_setfl(&stdin, OFlags::empty()).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(move || stdin.write_all(rest).map(|()| stdin));
+            let text = format!("{}\n\n{more}", "x".repeat(MORE_THAN_A_PIPE));
+            for id in 0..REQUESTS {
+                let mut line = String::new();
+                stdout.read_line(&mut line).unwrap();
+                let answer: Value = serde_json::from_str(&line).unwrap();
+                assert_eq!(answer["id"], id);
+                assert!(answer["result"]["structuredContent"]["prompt"] == text, "{line:.200}");
+            }
+            let peak = memory_kib(server.id(), "VmHWM");
+            assert!(peak < most, "{before} KiB, then {peak} KiB");
+            drop(writer.join().unwrap().unwrap());
+        });
+        server.stdout = Some(stdout.into_inner());
+        assert_eq!(end(server), (Some(0), String::new(), String::new()));
+    }
+
+    #[test]
+    fn where_nobody_hears_standard_error_all_is_served() {
+        let full = if cfg!(target_os = "linux") { "exec 2>/dev/full" } else { "exec 2>&-" };
+        for script in ["exec 2>&-", full] {
+            // There is something to warn of.
+            let mut client = Client::new().after(script).arguments(["--prompts", "prompts", "--prompts", "nowhere"]);
+            client.write("a.md", "A {{input}}");
+            client.initialize(LEGACY);
+            client.expand("a", "x").text("A x");
+            assert_eq!(client.list()["problems"].as_array().unwrap().len(), 1);
+        }
+        let client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]);
+        let mut server = start(&client);
+        drop(server.stderr.take());
+        server.stdin.take().unwrap().write_all(PING.as_bytes()).unwrap();
+        assert_eq!(end(server), (Some(0), PONG.to_owned(), String::new()));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_no_pipe_serves_as_input_and_output_too_or_it_is_said_why_not() {
+        let directory = "error: standard input or output failed: Is a directory (os error 21)\n";
+        let full = "error: standard input or output failed: No space left on device (os error 28)\n";
+        for (script, status, written, stderr) in [
+            ("exec <&-", 0, "", ""),
+            ("exec </dev/null >answers", 0, "", ""),
+            ("exec <. >answers", 1, "", directory),
+            ("exec <requests >answers", 0, PONG, ""),
+            ("exec <requests >>answers", 0, PONG, ""),
+            ("exec <requests >&-", 0, "", ""),
+            ("exec <requests >/dev/full", 1, "", full),
+        ] {
+            let client = Client::new().after(script);
+            fs::write(client.root().join("requests"), PING).unwrap();
+            let ended = end(start(&client));
+            assert_eq!(ended, (Some(status), String::new(), stderr.to_owned()), "{script}");
+            assert_eq!(fs::read_to_string(client.root().join("answers")).unwrap_or_default(), written, "{script}");
+        }
+    }
+}
+
+mod signals {
+    use super::*;
+
+    /// SIGINT is ignored by all that a shell has started in the background.
+    fn ending() -> Vec<Signal> {
+        let ignored = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim();
+        let is_ignored = |signal: &Signal| u64::from_str_radix(ignored, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1;
+        [Signal::TERM, Signal::INT, Signal::HUP].into_iter().filter(|signal| !is_ignored(signal)).collect()
+    }
+
+    /// It was killed by the signal; gives what it had said.
+    #[track_caller]
+    fn killed(server: Child, signal: Signal) -> String {
+        let output = server.wait_with_output().unwrap();
+        assert_eq!((output.status.signal(), output.stderr.as_slice()), (Some(signal.as_raw()), &b""[..]));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[test]
+    fn a_signal_to_end_ends_the_program_at_once_and_nothing_more_is_said() {
+        let initialize =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": LEGACY}});
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"});
+        let watching = format!("{initialize}\n{initialized}\n{list}\n");
+        for signal in ending() {
+            for (requests, answers) in [(PING, 1), (&watching, 2)] {
+                let client = Client::new().prompt("a.md", "A");
+                let mut server = start(&client);
+                let mut stdin = server.stdin.take().unwrap();
+                stdin.write_all(requests.as_bytes()).unwrap();
+                let mut stdout = BufReader::new(server.stdout.take().unwrap());
+                for _ in 0..answers {
+                    stdout.read_line(&mut String::new()).unwrap();
+                }
+                kill_process(pid(&server), signal).unwrap();
+                server.stdout = Some(stdout.into_inner());
+                let said = killed(server, signal);
+                // A program that watches may have had something to tell before.
+                assert!(said.is_empty() || answers == 2, "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_signal_to_end_does_not_wait_for_a_client_that_does_not_read() {
+        for signal in ending() {
+            let client = Client::new().prompt("large.md", "x".repeat(MORE_THAN_A_PIPE));
+            let mut server = start(&client);
+            let mut stdin = server.stdin.take().unwrap();
+            stdin.write_all(expand(1, "large", "").as_bytes()).unwrap();
+            wait_for_output(server.stdout.as_ref().unwrap());
+            kill_process(pid(&server), signal).unwrap();
+            server.wait().unwrap(); // before anything is read
+            let said = killed(server, signal);
+            assert!(said.starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,") && !said.contains('\n'), "{said:.100}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_was_stopped_goes_on_where_it_was() {
+        let client = Client::new().prompt("a.md", "A {{input}}");
+        let mut server = start(&client);
+        let mut stdin = server.stdin.take().unwrap();
+        for _ in 0..10 {
+            stdin.write_all(PING.as_bytes()).unwrap();
+            kill_process(pid(&server), Signal::STOP).unwrap();
+            stdin.write_all(PING.as_bytes()).unwrap();
+            kill_process(pid(&server), Signal::CONT).unwrap();
+        }
+        drop(stdin);
+        assert_eq!(end(server), (Some(0), PONG.repeat(20), String::new()));
+    }
+}
