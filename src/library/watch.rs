@@ -10,7 +10,7 @@ use super::places::Places;
 use super::snapshot::{Changes, Snapshot};
 use super::stamp::is_remote;
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
-use notify::{ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Error, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -280,6 +280,11 @@ impl Observer {
             match watcher.watch(place, RecursiveMode::NonRecursive) {
                 Ok(()) => {}
                 Err(error) if is_of_the_place(&error.kind) => is_outdated.store(true, Ordering::Release),
+                // Its own thread could not be started. It cannot be dropped either: it would want to tell that thread.
+                Err(Error { kind: ErrorKind::Generic(_), .. }) if cfg!(target_os = "linux") => {
+                    std::mem::forget(watcher);
+                    return Err("no thread could be started".to_owned());
+                }
                 Err(error) => return Err(error.to_string()),
             }
         }

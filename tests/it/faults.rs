@@ -348,6 +348,21 @@ mod exhausted {
         assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["a", "b"]);
         client.expand("b", "x").text("B x");
     }
+
+    #[test]
+    fn where_only_the_thread_that_hears_the_system_cannot_be_started_changes_are_looked_for_and_told() {
+        let Some(client) = with_threads(2) else { return };
+        let mut client = client.stderr(Some(
+            "warning: the system does not tell of changed prompt files (no thread could be started); they are looked at \
+             every 700 milliseconds\n",
+        ));
+        client.initialize(LEGACY);
+        client.request("prompts/list", json!({}));
+        client.save("b.md", "B");
+        while client.heard().0 != "prompts/list_changed" {}
+        client.hears_no_more();
+        assert_eq!(client.threads(), 2);
+    }
 }
 
 mod pipes {
