@@ -186,6 +186,7 @@ impl Dir {
             let repair = if is_refused { "correct its permissions" } else { "ask again" };
             let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), repair);
             scan.unseen.push(self.problem(path, diagnostic));
+            scan.is_reliable = false; // what hindered us, such as too many open files, shows in no stamp
         } // else it has gone since the folder was read
     }
 

@@ -17,6 +17,8 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, UNIX_EPOCH};
 
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
@@ -72,6 +74,17 @@ fn meanwhile(again: impl Fn() + Sync, test: impl FnOnce()) {
         let _done = Done(&is_done); // also when the test fails
         test();
     });
+}
+
+/// Waits until a file was left alone for so long that what was read of it may be kept (`src/library/stamp.rs`).
+#[cfg(target_os = "linux")]
+fn let_settle(path: &std::path::Path) {
+    use std::os::linux::fs::MetadataExt;
+    let changed = |file: fs::Metadata| Duration::new(file.st_ctime() as u64, file.st_ctime_nsec() as u32);
+    let is_settled = |changed| (UNIX_EPOCH + changed).elapsed().is_ok_and(|age| age > Duration::from_millis(2500));
+    while !is_settled(changed(fs::metadata(path).unwrap())) {
+        std::thread::sleep(Duration::from_millis(50)); // nothing tells that time has passed
+    }
 }
 
 /// The names, or URIs, of a list.
@@ -290,6 +303,19 @@ mod exhausted {
             client.expand("a", "x").text("A x");
             assert_eq!(client.list(), all);
         }
+    }
+
+    #[test]
+    fn what_was_not_seen_for_want_of_descriptors_is_seen_when_there_are_some() {
+        let mut client = Client::new().prompt("a.md", "A").prompt("folder/b.md", "B");
+        client.request("ping", json!({}));
+        let pid = Pid::from_raw(client.pid() as i32).unwrap();
+        let_settle(&client.prompts()); // so that what was seen is kept
+        let_settle(&client.prompts().join("folder"));
+        leave_descriptors(pid, 1);
+        assert_eq!(client.names(), "a");
+        set_descriptors(pid, MANY);
+        assert_eq!(client.names(), "a folder/b");
     }
 
     #[test]
