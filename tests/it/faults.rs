@@ -224,6 +224,26 @@ mod files {
         );
     }
 
+    /// Its times and its size never change.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_the_kernel_makes_up_is_read_again_each_time() {
+        let file = "/proc/uptime";
+        let mut client = Client::new();
+        symlink(file, client.prompts().join("up.md")).unwrap();
+        let_settle(file.as_ref());
+        let_settle(&client.prompts());
+        let mut last = Value::Null;
+        for _ in 0..3 {
+            let before = fs::read(file).unwrap();
+            while fs::read(file).unwrap() == before {} // it counts hundredths of a second
+            let now = [client.expand("up", "").structured()["prompt"].clone(), client.list()["prompts"][0].clone()];
+            let now = json!(now);
+            assert!(now[0] != last[0] && now[1] != last[1], "{last}, then {now}");
+            last = now;
+        }
+    }
+
     /// Its size is 0, as for all files that the kernel makes up while they are read.
     #[cfg(target_os = "linux")]
     #[test]
