@@ -151,20 +151,21 @@ impl Dir {
         let (folders, stem) = name.rsplit_once('/').map_or((None, name), |(folders, stem)| (Some(folders), stem));
         for segment in folders.into_iter().flat_map(|folders| folders.split('/')) {
             folder.push(segment);
-            if self.is_loop(&folder) {
+            if self.leads_back_to(&folder).is_some() {
                 return None;
             }
         }
         Some((folder, stem))
     }
 
-    /// Whether a folder is a link to one of the folders that it lies in, as a scan would find.
-    fn is_loop(&self, folder: &Path) -> bool {
-        fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink())
-            && fs::canonicalize(folder).is_ok_and(|target| {
-                let mut parents = folder.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
-                parents.any(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
-            })
+    /// The folder that a folder lies in and is a link to, if there is one.
+    pub(super) fn leads_back_to<'p>(&self, folder: &'p Path) -> Option<&'p Path> {
+        if !fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
+            return None;
+        }
+        let target = fs::canonicalize(folder).ok()?;
+        let mut parents = folder.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
+        parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
     }
 
     /// Reads and parses one file; also, its stamp before that, if it can be relied on.

@@ -8,10 +8,10 @@ use crate::wording::printable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 /// How many files and folders one scan looks at.
 pub const MAX_ENTRIES: usize = 100_000;
@@ -76,8 +76,42 @@ impl Target {
     }
 }
 
+/// A way through a folder: the directory, or what a link in it leads to. walkdir could follow links itself, but opens
+/// what it follows, to know a loop; and to open what has just become a FIFO is to wait for ever.
+struct Walk {
+    entries: walkdir::IntoIter,
+    /// How deep the folder lies.
+    depth: usize,
+}
+
+impl Walk {
+    fn of(folder: &Path, depth: usize) -> Walk {
+        Walk { entries: WalkDir::new(folder).min_depth(1).into_iter(), depth }
+    }
+}
+
+/// The next entry of the last walk that is not over, and how deep it lies.
+fn next(walks: &mut Vec<Walk>) -> Option<(walkdir::Result<DirEntry>, usize)> {
+    while let Some(walk) = walks.last_mut() {
+        if let Some(entry) = walk.entries.next() {
+            let below = entry.as_ref().map_or_else(walkdir::Error::depth, DirEntry::depth);
+            return Some((entry, walk.depth + below));
+        }
+        walks.pop();
+    }
+    None
+}
+
+/// Does not look into the folder that was found last.
+fn skip_folder(walks: &mut [Walk]) {
+    if let Some(walk) = walks.last_mut() {
+        walk.entries.skip_current_dir();
+    }
+}
+
 impl Dir {
-    /// Walks over the directory, whatever [`Dir::scan`] has kept: which files there are, and what is wrong with those that are no prompts.
+    /// Walks over the directory, whatever [`Dir::scan`] has kept: which files there are, and what is wrong with those that
+    /// are no prompts.
     pub(super) fn walk(&self) -> Scan {
         let mut scan = Scan { is_reliable: true, ..Scan::default() };
         if let Some(missing) = self.missing() {
@@ -87,41 +121,68 @@ impl Dir {
         }
         scan.add_folder(self.path.clone());
         let mut linked = 0; // folders that are links
-        let mut entries = WalkDir::new(&self.path).min_depth(1).follow_links(true).into_iter();
+        let mut walks = vec![Walk::of(&self.path, 0)];
         for seen in 0.. {
-            let Some(entry) = entries.next() else { break };
+            let Some((entry, depth)) = next(&mut walks) else { break };
             if seen == MAX_ENTRIES {
                 let limit = format!("more than {MAX_ENTRIES} files and folders");
                 scan.unseen.push(self.beyond(&self.path, &limit, "name a smaller folder"));
                 break;
             }
-            match &entry {
-                Ok(entry) if entry.path_is_symlink() => scan.add_link(entry.path()),
-                Err(error) => error.path().into_iter().for_each(|path| scan.add_link(path)),
-                Ok(_) => {}
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(&self.path);
+                    scan.add_link(path);
+                    self.add_error(&mut scan, path, error.io_error());
+                    continue;
+                }
+            };
+            let is_link = entry.path_is_symlink();
+            let mut is_folder = entry.file_type().is_dir();
+            if is_link {
+                scan.add_link(entry.path());
             }
-            match entry {
-                Err(error) => self.add_error(&mut scan, &error),
-                Ok(entry) if is_hidden(entry.path()) => {
-                    if entry.file_type().is_dir() {
-                        entries.skip_current_dir();
+            if is_hidden(entry.path()) {
+                if is_folder {
+                    skip_folder(&mut walks);
+                }
+                continue;
+            }
+            if is_link {
+                match fs::metadata(entry.path()) {
+                    Ok(target) => is_folder = target.is_dir(),
+                    Err(error) => {
+                        self.add_error(&mut scan, entry.path(), Some(&error));
+                        continue;
                     }
                 }
-                Ok(entry) if entry.file_type().is_dir() => {
-                    let is_link = entry.path_is_symlink();
-                    linked += usize::from(is_link);
-                    if entry.depth() > MAX_DEPTH {
-                        let limit = format!("more than {MAX_DEPTH} folders inside each other");
-                        scan.unseen.push(self.beyond(entry.path(), &limit, "move its prompts up"));
-                        entries.skip_current_dir();
-                    } else if is_link && linked > MAX_LINKED_FOLDERS {
-                        entries.skip_current_dir();
-                    } else {
-                        scan.add_folder(entry.into_path());
-                    }
+                if is_folder && let Some(ancestor) = self.leads_back_to(entry.path()) {
+                    let ancestor = printable(&ancestor.display().to_string());
+                    let message = format!("the link leads back to {ancestor}, and is not followed");
+                    let diagnostic = Diagnostic::warning(None, message, "delete the link");
+                    scan.warnings.push(self.problem(entry.path(), diagnostic));
+                    continue;
                 }
-                Ok(entry) if is_markdown(entry.path()) => self.add(&mut scan, entry.into_path()),
-                Ok(_) => {}
+            }
+            if !is_folder {
+                if is_markdown(entry.path()) {
+                    self.add(&mut scan, entry.into_path());
+                }
+                continue;
+            }
+            linked += usize::from(is_link);
+            if depth > MAX_DEPTH {
+                let limit = format!("more than {MAX_DEPTH} folders inside each other");
+                scan.unseen.push(self.beyond(entry.path(), &limit, "move its prompts up"));
+                if !is_link {
+                    skip_folder(&mut walks);
+                }
+            } else if !is_link || linked <= MAX_LINKED_FOLDERS {
+                if is_link {
+                    walks.push(Walk::of(entry.path(), depth));
+                }
+                scan.add_folder(entry.into_path());
             }
         }
         if linked > MAX_LINKED_FOLDERS {
@@ -159,19 +220,12 @@ impl Dir {
         }
     }
 
-    fn add_error(&self, scan: &mut Scan, error: &walkdir::Error) {
-        let path = error.path().unwrap_or(&self.path);
+    fn add_error(&self, scan: &mut Scan, path: &Path, error: Option<&io::Error>) {
         if is_hidden(path) && path != self.path {
             return; // such as the lock files of Emacs, which are links to nowhere
         }
-        if let Some(ancestor) = error.loop_ancestor() {
-            let ancestor = printable(&ancestor.display().to_string());
-            let message = format!("the link leads back to {ancestor}, and is not followed");
-            scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, "delete the link")));
-            return;
-        }
         let is_link = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
-        let is_broken = error.io_error().is_some_and(leads_nowhere);
+        let is_broken = error.is_some_and(leads_nowhere);
         if is_link && is_markdown(path) && fs::metadata(path).is_err() {
             // It has a name, as for the reading of one file, which says why it cannot be read.
             self.add(scan, path.to_owned());
@@ -179,14 +233,13 @@ impl Dir {
             let (message, repair) = LEADS_NOWHERE;
             scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, repair)));
         } else if !is_broken {
-            let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-            let is_refused = error.io_error().is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            let is_refused = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
             // No descriptor left, no memory, a broken disk: of the moment, and nothing that a folder's stamp tells.
             scan.is_reliable &= is_refused;
+            let reason = error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
             let repair = if is_refused { "correct its permissions" } else { "ask again" };
             let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), repair);
             scan.unseen.push(self.problem(path, diagnostic));
-            scan.is_reliable = false; // what hindered us, such as too many open files, shows in no stamp
         } // else it has gone since the folder was read
     }
 
