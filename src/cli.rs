@@ -148,11 +148,12 @@ fn serve(library: Library, page_size: NonZeroUsize) -> anyhow::Result<ExitCode> 
         output::warning(&problem.to_string());
     }
     if io::stdin().is_terminal() {
-        writeln!(
+        // That nobody hears it is no reason not to serve.
+        let _ = writeln!(
             io::stderr(),
             "prompt-expander is an MCP server and waits for a client on standard input; end it with Ctrl-D.\n\
              For people: `prompt-expander list`, `prompt-expander expand research ocean currents`, `prompt-expander --help`."
-        )?;
+        );
     }
     let (mut events, waker) = Events::new().context("standard input cannot be waited for")?;
     let hooks = Hooks { wake: Box::new(move || waker.wake()), warn: output::warning };

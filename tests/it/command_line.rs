@@ -310,6 +310,13 @@ mod terminal {
     }
 
     #[test]
+    fn the_program_alone_serves_on_a_terminal_where_nobody_hears_what_it_says() {
+        let client = Client::new();
+        let Some(said) = on_terminal(&client, "2>/dev/full; echo status $?", &[], b"\x04") else { return };
+        assert!(said.contains("status 0"), "{said}");
+    }
+
+    #[test]
     fn expand_without_words_on_a_terminal_does_not_wait() {
         let client = Client::new().prompt("p.md", "[{{input}}]");
         let Some(said) = on_terminal(&client, "expand p", &[], b"") else { return };
