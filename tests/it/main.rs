@@ -18,6 +18,7 @@ mod faults;
 mod fresh;
 mod interop;
 mod lifecycle;
+mod limits;
 mod list_prompts;
 mod native_prompts;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,271 @@
+//! Beyond each limit of the README's table there is an error that names it, and nothing else is disturbed: the next request
+//! is served, and what memory it took is given back.
+//!
+//! The limits of names and folders, and of links, are tested in `prompts_dir.rs`; that of a line in `wire.rs`; that of
+//! `subscriptions/listen` in `changes.rs`.
+
+use crate::client::{Client, modern};
+use prompt_expander::jsonrpc::MAX_BATCH;
+use prompt_expander::library::MAX_ENTRIES;
+use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_FILE, MAX_FRONTMATTER};
+use prompt_expander::server::MAX_SUBSCRIBED;
+use serde_json::{Value, json};
+use std::fs;
+
+const MIB: usize = 1024 * 1024;
+
+const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":\"ping\",\"method\":\"ping\"}";
+
+/// The next request is served.
+#[track_caller]
+fn is_served(client: &mut Client) {
+    assert_eq!(client.line(PING)["result"], json!({}));
+    client.expand("good", "x").text("Good: x");
+}
+
+/// A client that has a good prompt.
+fn client() -> Client {
+    Client::new().prompt("good.md", "Good: {{input}}")
+}
+
+#[test]
+fn each_limit_of_a_file_is_named_and_what_is_just_within_is_a_prompt() {
+    let frontmatter = |length: usize| {
+        let text = format!("description: {}\n", "d".repeat(length - "description: \n".len()));
+        assert_eq!(text.len(), length);
+        format!("---\n{text}---\nBody.")
+    };
+    let arguments = |count: usize| {
+        let names: String = (0..count).map(|name| format!("- a{name}\n")).collect();
+        format!("---\narguments:\n{names}---\nBody.")
+    };
+    let aliases = |count: usize| format!("---\na: &a {}\nb: [{}]\n---\nBody.", "x".repeat(1000), "*a, ".repeat(count));
+    for (within, beyond, words) in [
+        (
+            "x".repeat(MAX_FILE),
+            "x".repeat(MAX_FILE + 1),
+            "the file is 4194305 bytes long, the limit for a prompt is 4194304",
+        ),
+        (
+            frontmatter(MAX_FRONTMATTER),
+            frontmatter(MAX_FRONTMATTER + 1),
+            "the frontmatter is 65537 bytes long, the limit is 65536",
+        ),
+        (aliases(120), aliases(140), "the YAML aliases (`*name`) of the frontmatter make it larger than 131072 bytes"),
+        (arguments(MAX_ARGUMENTS), arguments(MAX_ARGUMENTS + 1), "more than 100 arguments are declared"),
+    ] {
+        let mut client = client().prompt("within.md", within).prompt("beyond.md", beyond);
+        let error = client.expand("beyond", "").error();
+        assert!(error.contains(words), "{error}");
+        is_served(&mut client);
+        let list = client.list();
+        assert_eq!(list["problems"][0]["file"], "beyond.md");
+        assert!(list["problems"][0]["message"].as_str().unwrap().contains(words), "{list}");
+        assert_eq!(client.names(), "good within");
+        client.expand("within", "").structured();
+    }
+}
+
+#[test]
+fn a_directory_with_too_much_in_it_is_said_and_what_is_named_is_found_all_the_same() {
+    let mut client = client();
+    for number in 1..MAX_ENTRIES {
+        fs::File::create(client.prompts().join(number.to_string())).unwrap();
+    }
+    assert_eq!(client.list(), json!({"prompts": [{"name": "good", "description": "Good: {{input}}"}]}));
+    client.write("one-more", "");
+    let list = client.list();
+    let message = "more than 100000 files and folders; what is beyond is not looked at; name a smaller folder";
+    assert_eq!(list["problems"].as_array().unwrap().len(), 1);
+    assert_eq!(list["problems"][0]["message"], message);
+    is_served(&mut client);
+    let error = client.expand("nope", "").error();
+    assert!(error.contains(message), "{error}");
+}
+
+#[test]
+fn a_batch_of_too_many_messages_is_one_error_that_says_how_many() {
+    let mut client = client();
+    client.initialize("2025-03-26");
+    let batch = |messages: usize| format!("[{}]", vec![PING; messages].join(","));
+    assert_eq!(client.line(batch(MAX_BATCH)).as_array().unwrap().len(), MAX_BATCH);
+    let answer = client.line(batch(MAX_BATCH + 1));
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with("a batch must hold 1 to 1000 messages, and holds 1001"), "{message}");
+    is_served(&mut client);
+}
+
+#[test]
+fn a_subscription_too_many_is_refused_and_the_others_hold() {
+    let mut client = client().prompt("first.md", "1").prompt("second.md", "2");
+    let uris: Vec<String> = (1..MAX_SUBSCRIBED).map(|number| format!("prompt://p{number}")).collect();
+    let params = modern(json!({"notifications": {"resourceSubscriptions": uris}}));
+    let listen = json!({"jsonrpc": "2.0", "id": "many", "method": "subscriptions/listen", "params": params});
+    client.initialize("2025-11-25");
+    client.send(format!("{listen}\n"));
+    assert_eq!(client.heard().0, "subscriptions/acknowledged");
+    let first = json!({"uri": "prompt://first"});
+    let second = json!({"uri": "prompt://second"});
+    for _ in 0..2 {
+        assert_eq!(client.request("resources/subscribe", first.clone()), json!({"result": {}}));
+    }
+    let message = "invalid request: more than 10000 subscriptions to resources; end some";
+    assert_eq!(
+        client.request("resources/subscribe", second.clone())["error"],
+        json!({"code": -32600, "message": message})
+    );
+    is_served(&mut client);
+    client.save("first.md", "Edited.");
+    while client.heard() != ("resources/updated".to_owned(), first.clone()) {}
+    client.save("p1.md", "New.");
+    while client.heard().1["uri"] != "prompt://p1" {}
+    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"many\"}}\n");
+    assert_eq!(client.request("resources/subscribe", second), json!({"result": {}}));
+    client.hears_no_more();
+}
+
+/// A text nested this deep, somewhere in a line; and whether it is the line.
+fn nested(levels: usize) -> Vec<(String, bool)> {
+    let lists = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let objects = |levels: usize| format!("{}0{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+    let line = |members: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",{members}}}");
+    let call = |members: &str| {
+        line(&format!(
+            "\"params\":{{\"name\":\"expand_prompt\",\"arguments\":{{\"command\":\"good\",\"input\":\"x\"{members}}}}}"
+        ))
+    };
+    let good = "\"params\":{\"name\":\"expand_prompt\",\"arguments\":{\"command\":\"good\",\"input\":\"x\"}}";
+    let mut lines = Vec::new();
+    for value in [lists(levels), objects(levels)] {
+        lines.push((value.clone(), true));
+        lines.push((line(&format!("\"params\":{value}")), false));
+        lines.push((line(&format!("\"unknown\":{value},{good}")), false));
+        lines.push((call(&format!(",\"unknown\":{value}")), false));
+        lines.push((call(&format!(",\"arguments\":{{\"unknown\":{value}}}")), false));
+        lines.push((line(&format!("\"params\":{{\"_meta\":{value}}}")), false));
+        lines.push((line(good).replace('7', &value), false));
+    }
+    lines.push(("[".repeat(levels), true));
+    lines.push((line(&format!("\"params\":{}", "{\"a\":".repeat(levels))), false));
+    lines
+}
+
+#[test]
+fn what_nests_however_deep_gets_one_answer_and_the_next_request_is_served() {
+    for version in ["2025-03-26", "2025-11-25"] {
+        let mut client = client();
+        client.initialize(version);
+        for levels in [1, 124, 125, 126, 127, 128, 129, 130, 1_000, 100_000] {
+            for (line, is_the_line) in nested(levels) {
+                let answer = client.line(&line);
+                // The one answer of a batch, if it was one.
+                let answer = answer.as_array().map_or(&answer, |answers| &answers[0]).clone();
+                let is_expanded = answer["result"]["structuredContent"]["prompt"] == "Good: x";
+                let code = answer["error"]["code"].as_i64().unwrap_or_default();
+                let is_refused = [-32700, -32600, -32602].contains(&code) || answer["result"]["isError"] == true;
+                assert!(is_expanded || is_refused, "{levels}: {line:.200}: {answer}");
+                let is_its_own = answer["id"] == 7 && !is_the_line;
+                let is_nobodys = answer["id"].is_null() && code != 0;
+                assert!(is_its_own || is_nobodys, "{levels}: {line:.200}: {answer}");
+                if levels == 1 && line.contains("unknown\":[]") && !line.contains("\"arguments\":{\"unknown\"") {
+                    assert!(is_expanded, "{line}: {answer}");
+                }
+                is_served(&mut client);
+            }
+        }
+    }
+}
+
+#[test]
+fn very_many_values_in_one_line_get_one_answer_and_the_next_request_is_served() {
+    let mut client = client();
+    for count in [1_000, 100_000, 1_000_000] {
+        for values in [
+            format!("[{}0]", "0,".repeat(count)),
+            format!("[{}0]", "{},".repeat(count)),
+            format!("{{{}\"b\":0}}", "\"a\":\"\",".repeat(count)),
+        ] {
+            for members in [
+                format!("\"x\":{values},\"params\":{{}}"),
+                format!("\"params\":{{\"x\":{values}}}"),
+                format!("\"params\":{{\"_meta\":{{\"x\":{values}}}}}"),
+            ] {
+                let answer = client.line(format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",{members}}}"));
+                let is_refused = [-32700, -32600, -32602].map(Value::from).contains(&answer["error"]["code"]);
+                assert!(answer["id"] == 7 || is_refused, "{answer}");
+                assert!(answer["result"] == json!({}) || (is_refused && count > 1_000), "{count}: {answer}");
+                is_served(&mut client);
+            }
+        }
+    }
+}
+
+/// Memory of the program itself, not that of its code; and the most that it has had.
+#[cfg(target_os = "linux")]
+mod memory {
+    use super::*;
+    use crate::client::memory_kib;
+
+    /// The allocator keeps nothing for later, so that what is measured is what the program holds. Else glibc may keep as
+    /// much as twice the largest piece that was given back, up to 64 MiB.
+    fn measured(client: Client) -> Client {
+        client.variable("MALLOC_TRIM_THRESHOLD_", "131072").variable("MALLOC_MMAP_THRESHOLD_", "131072")
+    }
+
+    /// What may be kept by design: 8 MiB of prompts, 2 MiB of a line; and what the heap is uneven by.
+    const ROOM_KIB: u64 = 16 * 1024;
+
+    fn expand(command: &str, input: &str) -> Value {
+        let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    }
+
+    #[test]
+    fn an_expansion_that_is_refused_is_not_made() {
+        let mut client = measured(client().prompt("many.md", "{{input}}".repeat(10_000)));
+        is_served(&mut client);
+        let before = client.peak_memory_kib();
+        for _ in 0..3 {
+            let error = client.expand("many", &"x".repeat(MIB)).error();
+            assert!(error.contains("it would become 10485760000 bytes long, the limit is 67108864"), "{error}");
+            is_served(&mut client);
+        }
+        let peak = client.peak_memory_kib();
+        assert!(peak < before + ROOM_KIB, "{before} KiB, then {peak} KiB");
+    }
+
+    #[test]
+    fn what_a_large_request_took_is_given_back() {
+        let large = "x".repeat(31 * MIB);
+        let whole = "x".repeat(MIB);
+        let batch = json!(vec![expand("four", ""); 20]).to_string();
+        let members: String = (0..1_000_000).map(|number| format!("\"a{number}\":{number},")).collect();
+        for (what, line, least) in [
+            ("a line of 31 MiB", expand("echo", &large).to_string(), 62 * MIB),
+            ("a line beyond the limit", "x".repeat(40 * MIB), 0),
+            ("no JSON", format!("{{\"a\":\"{large}"), 0),
+            ("an expansion of 63 MiB", expand("sixty-three", &whole).to_string(), 126 * MIB),
+            ("a refused expansion", expand("many", &whole).to_string(), 0),
+            ("the answers to a batch", batch, 60 * MIB),
+            ("very many members", format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"params\":{{{members}\"z\":0}}}}"), 0),
+            ("very deep", format!("{{\"id\":1,\"params\":{}", "[".repeat(20 * MIB)), 0),
+        ] {
+            let mut client = measured(client().prompt("echo.md", "{{input}}").prompt("four.md", "x".repeat(MAX_FILE)));
+            client.write("many.md", "{{input}}".repeat(10_000));
+            client.write("sixty-three.md", "{{input}}".repeat(63));
+            client.shake_hands("2025-03-26"); // and no watch, which reads files when it likes
+            is_served(&mut client);
+            let pid = client.pid();
+            let before = memory_kib(pid, "RssAnon");
+            client.send(format!("{line}\n"));
+            let answer = client.read_raw();
+            assert!(answer.len() >= least, "{what}: {answer:.300}");
+            for _ in 0..3 {
+                is_served(&mut client);
+            }
+            let after = memory_kib(pid, "RssAnon");
+            assert!(after < before + ROOM_KIB, "{what}: {before} KiB, then {after} KiB");
+        }
+    }
+}
