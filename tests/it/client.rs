@@ -303,6 +303,13 @@ impl Client {
         told(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
     }
 
+    /// The next notification, if there was one already.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn heard_already(&mut self) -> Option<(String, Value)> {
+        self.listens = true;
+        self.server().notifications.try_recv().ok().as_ref().map(told)
+    }
+
     /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.
     pub(crate) fn heard_all(&mut self, count: usize) -> Vec<String> {
         let told = (0..count).map(|_| {

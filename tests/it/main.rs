@@ -27,6 +27,8 @@ mod prompts_dir;
 mod properties;
 mod readme;
 mod resources;
+#[cfg(target_os = "linux")]
+mod soak;
 mod tidy;
 mod tool_definitions;
 mod wire;
