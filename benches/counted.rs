@@ -1,0 +1,216 @@
+//! How many system calls and instructions does a request cost? They are counted, not timed, so they are the same on a busy
+//! machine, and each has a limit that must hold: this is the bench that CI runs, and it fails where one is passed.
+//!
+//! The program runs under strace and under valgrind's callgrind, once with few requests and once with more; the
+//! difference divided by the number of requests is the cost of one. Callgrind counts what the program does, strace what
+//! it asks of the system; neither sees what the system does with it.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it has counted is for people")]
+
+mod common;
+
+use common::client::{Client, expand, list};
+use common::prompts::{Prompts, SMALL, mebibyte};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, ExitCode, Stdio};
+
+/// Counts by name.
+type Counts = BTreeMap<String, f64>;
+
+#[derive(Clone, Copy)]
+enum Tool {
+    Strace,
+    Callgrind,
+}
+
+use Tool::{Callgrind, Strace};
+
+/// A conversation: the handshake, then one line so many times.
+struct Conversation<'c> {
+    prompts: &'c Prompts,
+    /// Whether the client has ended the handshake, so that the folder is watched for it.
+    is_watched: bool,
+    line: &'c str,
+}
+
+/// What was counted, and what it may be at most.
+struct Gate {
+    what: &'static str,
+    tool: Tool,
+    counted: Counts,
+    limit: f64,
+}
+
+impl Tool {
+    const fn name(self) -> &'static str {
+        match self {
+            Strace => "strace",
+            Callgrind => "valgrind",
+        }
+    }
+
+    const fn unit(self) -> &'static str {
+        match self {
+            Strace => "system calls",
+            Callgrind => "instructions",
+        }
+    }
+
+    /// What to run for more than a number.
+    const fn look_further(self) -> &'static str {
+        match self {
+            Strace => "run the program under `strace -f` with the lines of benches/counted.rs as its input",
+            Callgrind => {
+                "build with CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=line-tables-only, run it under \
+                 `valgrind --tool=callgrind` with the lines of benches/counted.rs as its input, and see \
+                 `callgrind_annotate`"
+            }
+        }
+    }
+
+    fn is_there(self) -> bool {
+        let version = Command::new(self.name()).arg("--version").stdout(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    }
+
+    /// The command that the program is run with; it writes its counts to this file.
+    fn command(self, log: &str) -> Vec<String> {
+        let words = match self {
+            Strace => format!("strace -f -c -U calls,name -o {log}"),
+            Callgrind => format!("valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file={log}"),
+        };
+        words.split(' ').map(str::to_owned).collect()
+    }
+
+    fn counts(self, log: &str) -> Counts {
+        let pair = |line: &str| match self {
+            Strace => {
+                let (calls, name) = line.trim().split_once(' ')?;
+                Some((name.trim().to_owned(), calls.parse().ok()?))
+            }
+            Callgrind => {
+                let count = line.split_once("Collected :")?.1;
+                Some((self.unit().to_owned(), count.trim().parse().ok()?))
+            }
+        };
+        let counts: Counts = log.lines().filter_map(pair).filter(|(name, _)| name != "total").collect();
+        assert!(!counts.is_empty(), "nothing is counted in:\n{log}");
+        counts
+    }
+}
+
+impl Conversation<'_> {
+    /// What all of it costs with this many requests. News of other files, which a watch looks at, only adds to it; so it is
+    /// the least of three times.
+    fn total(&self, tool: Tool, requests: usize) -> Counts {
+        let times = if self.is_watched { 3 } else { 1 };
+        let totals = (0..times).map(|_| self.total_once(tool, requests));
+        totals.min_by(|a, b| a.values().sum::<f64>().total_cmp(&b.values().sum())).expect("one")
+    }
+
+    fn total_once(&self, tool: Tool, requests: usize) -> Counts {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        let mut client = Client::start(&tool.command(log.to_str().expect("UTF-8")), self.prompts.path());
+        client.initialize();
+        if self.is_watched {
+            client.initialized();
+        }
+        for _ in 0..requests {
+            client.ask_well(self.line);
+        }
+        drop(client);
+        tool.counts(&fs::read_to_string(log).expect("counts"))
+    }
+
+    /// What a request costs, of those that come after so many others.
+    fn each(&self, tool: Tool, after: usize, requests: usize) -> Counts {
+        let (fewer, more) = (self.total(tool, after), self.total(tool, after + requests));
+        let each = more.into_iter().map(|(name, count)| {
+            let each = (count - fewer.get(&name).copied().unwrap_or_default()) / requests as f64;
+            (name, each)
+        });
+        each.collect()
+    }
+}
+
+/// The counts divided, as for each prompt of a list.
+fn shared(counts: Counts, parts: usize) -> Counts {
+    counts.into_iter().map(|(name, count)| (name, count / parts as f64)).collect()
+}
+
+impl Gate {
+    fn sum(&self) -> f64 {
+        self.counted.values().sum()
+    }
+
+    fn holds(&self) -> bool {
+        // What happens once in twenty requests is not of each.
+        self.sum() < self.limit + 0.05
+    }
+
+    /// Which system calls most of them are, the most frequent first.
+    fn calls(&self) -> String {
+        let mut calls: Vec<_> = self.counted.iter().filter(|(_, count)| **count >= 0.05).collect();
+        calls.sort_by(|a, b| b.1.total_cmp(a.1));
+        match self.tool {
+            Strace => {
+                calls.iter().take(6).map(|(name, count)| format!("{name} {count:.1}")).collect::<Vec<_>>().join(", ")
+            }
+            Callgrind => String::new(),
+        }
+    }
+}
+
+/// Everything that has a limit.
+fn gates() -> Vec<Gate> {
+    let (few, many) = (Prompts::generate(10), Prompts::generate(1000));
+    let (small, large, all) = (expand(SMALL, "solid-state batteries"), expand(SMALL, &mebibyte()), list());
+    let unwatched = Conversation { prompts: &few, is_watched: false, line: &small };
+    let watched = Conversation { is_watched: true, ..unwatched };
+    let pasted = Conversation { line: &large, ..unwatched };
+    let listed = Conversation { prompts: &many, is_watched: false, line: &all };
+    let gate = |what, tool, counted, limit| Gate { what, tool, counted, limit };
+    vec![
+        // An answer is read for, looked at in the file system, and written. One call more asks whether the watch has
+        // news, and one may be spared for what is to come.
+        gate("expand a small prompt", Strace, unwatched.each(Strace, 100, 500), 4.0),
+        gate("expand a small prompt, watched", Strace, watched.each(Strace, 100, 500), 5.0),
+        // Each file and each folder is looked at once; ten for the rest.
+        gate("list 1,000 prompts again", Strace, listed.each(Strace, 3, 10), (1000 + many.folders + 10) as f64),
+        gate("start, initialize, end", Strace, unwatched.total(Strace, 0), 66.0),
+        gate("start, initialize, end", Callgrind, unwatched.total(Callgrind, 0), 250_000.0),
+        // A fifth of what a YAML parser at each request, and an answer that is formatted piece by piece, cost.
+        gate("expand a small prompt", Callgrind, unwatched.each(Callgrind, 40, 200), 20_000.0),
+        // 38 for each byte: it is copied, escaped once, and searched a few times.
+        gate("expand with 1 MiB of input", Callgrind, pasted.each(Callgrind, 2, 4), 40e6),
+        gate("first list of 1,000, each prompt", Callgrind, shared(listed.each(Callgrind, 0, 1), 1000), 140_000.0),
+        gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 6_000.0),
+    ]
+}
+
+fn main() -> ExitCode {
+    let missing: Vec<&str> = [Strace, Callgrind].into_iter().filter(|tool| !tool.is_there()).map(Tool::name).collect();
+    if !missing.is_empty() {
+        eprintln!(
+            "error: {} cannot be run; this bench needs Linux, and both of `apt-get install valgrind strace`",
+            missing.join(" and ")
+        );
+        return ExitCode::FAILURE;
+    }
+    let gates = gates();
+    println!("{:<34} {:>12} {:>12}", "", "counted", "limit");
+    for gate in &gates {
+        let (what, unit) = (gate.what, gate.tool.unit());
+        // Fractions of an instruction are of no interest.
+        let decimals = if gate.sum() < 100.0 { 1 } else { 0 };
+        println!("{what:<34} {:>12.decimals$} {:>12} {unit}  {}", gate.sum(), gate.limit, gate.calls());
+    }
+    let failed: Vec<&Gate> = gates.iter().filter(|gate| !gate.holds()).collect();
+    for gate in &failed {
+        let (what, unit, limit) = (gate.what, gate.tool.unit(), gate.limit);
+        eprintln!("error: {what}: {:.1} {unit}, the limit is {limit}; {}", gate.sum(), gate.tool.look_further());
+    }
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,52 @@
+//! How long does `list_prompts` take: the first of a process, which reads every file, and another one with nothing changed,
+//! which looks whether that is so?
+//!
+//! In memory, from the line of the request to the line of the answer: what the pipe adds is the system's time (the list
+//! of 10,000 prompts is 2 MB), and would hide what this program does. A server that is new knows as little as a process
+//! that is.
+
+mod common;
+
+use common::client::list;
+use common::prompts::Prompts;
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use prompt_expander::jsonrpc::Message;
+use prompt_expander::library::Library;
+use prompt_expander::server::Server;
+
+const COUNTS: [usize; 3] = [10, 1_000, 10_000];
+
+fn main() {
+    divan::main();
+}
+
+fn server(prompts: &Prompts) -> Server {
+    Server::new(Library::named([prompts.path().to_owned()]), None)
+}
+
+/// Answers a line; gives the length of the answer.
+fn answer(server: &mut Server, line: &str, output: &mut Vec<u8>) -> usize {
+    output.clear();
+    let message = Message::parse(line.trim_end().as_bytes()).expect("a message");
+    server.handle(message).expect("an answer").write(output).expect("room");
+    output.len()
+}
+
+#[divan::bench(args = COUNTS)]
+fn first(bencher: Bencher<'_, '_>, count: usize) {
+    let (prompts, line) = (Prompts::generate(count), list());
+    let bencher = bencher.counter(ItemsCount::new(count));
+    bencher.with_inputs(|| (server(&prompts), Vec::new())).bench_local_values(|(mut server, mut output)| {
+        answer(&mut server, &line, &mut output);
+        (server, output)
+    });
+}
+
+#[divan::bench(args = COUNTS)]
+fn again(bencher: Bencher<'_, '_>, count: usize) {
+    let (prompts, line) = (Prompts::generate(count), list());
+    let (mut server, mut output) = (server(&prompts), Vec::new());
+    answer(&mut server, &line, &mut output);
+    bencher.counter(ItemsCount::new(count)).bench_local(|| answer(&mut server, &line, &mut output));
+}
