@@ -29,6 +29,7 @@ mod readme;
 mod resources;
 #[cfg(target_os = "linux")]
 mod soak;
+mod supply_chain;
 mod tidy;
 mod tool_definitions;
 mod wire;

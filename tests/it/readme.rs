@@ -3,7 +3,7 @@
 //! A `console` block is run line by line in one home directory: what follows `$ ` is a command, the lines below it are
 //! what it must print. `…` as a line stands for any lines, within a line for any text. `cargo run -q --` is the program
 //! under test. Commands that would build, test or change another program are looked at, not run ([`left_alone`]);
-//! `.ci/run` runs the installation and the tests.
+//! `.ci/run` runs the installation, the tests and the bench.
 
 use crate::client::Client;
 use serde_json::Value;
@@ -33,6 +33,7 @@ fn blocks(language: &str) -> Vec<(String, String)> {
 fn left_alone(command: &str) -> bool {
     match command {
         "cargo install --locked --path ." | "cargo test --locked" | "bash .ci/run" => true,
+        "cargo bench --locked --bench counted" => true,
         _ => command.starts_with("codex mcp add "),
     }
 }
@@ -254,7 +255,25 @@ fn every_file_that_the_readme_names_is_there() {
     for cell in table("step").concat().iter().flat_map(|cell| cell.split('`')).filter(|cell| cell.starts_with("src/")) {
         assert!(root.join(cell).exists(), "{cell}");
     }
-    for file in ["src/lib.rs", "tests/it/client.rs", "tests/cases", "prompts", ".ci/run"] {
+    let named = ["src/lib.rs", "tests/it/client.rs", "tests/it/supply_chain.rs", "tests/cases", "prompts", ".ci/run"];
+    for file in named.into_iter().chain(["benches/README.md", "deny.toml"]) {
         assert!(readme().contains(file) && root.join(file).exists(), "{file}");
     }
+}
+
+#[test]
+fn every_bench_is_in_the_table_of_its_readme_with_a_command_that_runs_it() {
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
+    let text = fs::read_to_string(benches.join("README.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| `")).map(|row| row.split('`').collect::<Vec<_>>());
+    let shown: BTreeSet<String> = rows
+        .map(|row| {
+            let file = row[1].strip_suffix(".rs").unwrap().to_owned();
+            assert_eq!(row[3], format!("cargo bench --locked --bench {file}"));
+            file
+        })
+        .collect();
+    let files = fs::read_dir(benches).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<String> = files.filter_map(|file| Some(file.strip_suffix(".rs")?.to_owned())).collect();
+    assert_eq!(shown, files);
 }
