@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Number;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fmt;
 
 /// How many values one text may hold: the members of its objects, the elements of its lists. The tree of so many takes
@@ -77,9 +78,12 @@ impl<'j> Object<'j> {
         self.0.is_empty()
     }
 
-    /// Its members in the order of the text.
+    /// Its members in the order of the text, each name once.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value<'j>)> {
-        self.0.iter().map(|(key, value)| (&**key, value))
+        let mut known = HashSet::new();
+        let mut members: Vec<_> = self.0.iter().rev().filter(|(name, _)| known.insert(&**name)).collect();
+        members.reverse();
+        members.into_iter().map(|(name, value)| (&**name, value))
     }
 
     /// A member, `null` too.
@@ -355,6 +359,8 @@ mod tests {
 
     #[test]
     fn of_two_members_of_one_name_the_last_counts() {
+        let twice = object(r#"{"a": [1], "b": 2, "a": "x"}"#);
+        assert_eq!(Json::of(&Value::Object(twice)).unwrap().as_str(), r#"{"b":2,"a":"x"}"#);
         let mut object = object(r#" {"a": 1, "b\n": "x\ty", "a": "z", "n": null, "o": {"a": [[]]}} "#);
         assert_eq!(object.text("a"), Ok(Some("z")));
         assert_eq!(object.text("b\n"), Ok(Some("x\ty")));

@@ -79,6 +79,18 @@ impl Server {
         }
     }
 
+    /// Whether the answer may take long, since the whole library is looked at, so that nobody else should wait for it.
+    pub fn may_take_long(message: &Message<'_>) -> bool {
+        match message {
+            Message::Request(Request { method, params, .. }) => {
+                let is_expansion = *method == "tools/call" && params.text("name") == Ok(Some(tools::EXPAND_PROMPT));
+                !is_expansion && *method != "ping"
+            }
+            Message::Batch(_) => true,
+            Message::Notification { .. } | Message::Response => false,
+        }
+    }
+
     /// Whether there may be news: the hooks may have been called, or be called from now on.
     pub fn is_watching(&self) -> bool {
         self.news.is_watching()

@@ -91,12 +91,15 @@ impl Dir {
         {
             return Some(Ok(Arc::clone(&kept.prompt)));
         }
-        let (folder, stem) = self.folder(name)?;
-        let folder_stamp = Stamp::reliable_at(&folder);
-        let path = file_in(&folder, stem)?;
+        let place = self.folder(name)?;
+        let folder_stamp = Stamp::reliable_at(&place.folder);
+        let (path, is_sure) = place.file()?;
+        // What links on the way to it, or beside it, lead to, may change without a sign in these two stamps.
+        let is_sure = is_sure && !place.is_behind_links;
+        let folder = place.folder;
         Some(self.read(name, &path).map(|(prompt, file_stamp)| {
             let prompt = Arc::new(prompt);
-            if let (Some(folder_stamp), Some(file_stamp)) = (folder_stamp, file_stamp) {
+            if let (Some(folder_stamp), Some(file_stamp), true) = (folder_stamp, file_stamp, is_sure) {
                 let (folder, file) = ((folder, folder_stamp), (path, file_stamp));
                 self.keep(KeptPrompt { folder, file, prompt: Arc::clone(&prompt) });
             }
@@ -138,31 +141,31 @@ impl Dir {
 
     /// The file that has exactly this name.
     fn locate(&self, name: &str) -> Option<PathBuf> {
-        self.folder(name).and_then(|(folder, stem)| file_in(&folder, stem))
+        self.folder(name)?.file().map(|(path, _)| path)
     }
 
-    /// The folder in which the file with this name would be, and the name that is left: the one place where a name becomes
-    /// a path.
-    fn folder<'n>(&self, name: &'n str) -> Option<(PathBuf, &'n str)> {
+    /// Where the file with this name would be: the one place where a name becomes a path.
+    fn folder<'n>(&self, name: &'n str) -> Option<InFolder<'n>> {
         if name.len() > MAX_NAME || name.split('/').count() > MAX_DEPTH + 1 || !name.split('/').all(is_segment) {
             return None;
         }
         let mut folder = self.path.clone();
         let (folders, stem) = name.rsplit_once('/').map_or((None, name), |(folders, stem)| (Some(folders), stem));
+        let mut is_behind_links = false;
         for segment in folders.into_iter().flat_map(|folders| folders.split('/')) {
             folder.push(segment);
-            if self.leads_back_to(&folder).is_some() {
-                return None;
+            if fs::symlink_metadata(&folder).is_ok_and(|metadata| metadata.is_symlink()) {
+                is_behind_links = true;
+                if self.leads_back_to(&folder).is_some() {
+                    return None;
+                }
             }
         }
-        Some((folder, stem))
+        Some(InFolder { folder, stem, is_behind_links })
     }
 
-    /// The folder that a folder lies in and is a link to, if there is one.
+    /// The folder that a link lies in and leads to, if there is one.
     pub(super) fn leads_back_to<'p>(&self, folder: &'p Path) -> Option<&'p Path> {
-        if !fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
-            return None;
-        }
         let target = fs::canonicalize(folder).ok()?;
         let mut parents = folder.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
         parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
@@ -222,16 +225,33 @@ impl Dir {
     }
 }
 
-/// The file in a folder whose name is this, but for its ending.
-fn file_in(folder: &Path, stem: &str) -> Option<PathBuf> {
-    ENDINGS.iter().map(|ending| folder.join(format!("{stem}{ending}"))).find(|path| {
-        // A folder `x.md` holds prompts, it is none.
-        match fs::symlink_metadata(path) {
-            Ok(link) if link.is_symlink() => !fs::metadata(path).is_ok_and(|target| target.is_dir()),
-            Ok(file) => !file.is_dir(),
-            Err(_) => false,
-        }
-    })
+/// A folder, and the name that a file in it must have, but for its ending.
+struct InFolder<'n> {
+    folder: PathBuf,
+    stem: &'n str,
+    /// Whether a folder on the way is a link.
+    is_behind_links: bool,
+}
+
+impl InFolder<'_> {
+    /// The file; also, whether it will be this one as long as nothing comes into the folder or goes.
+    fn file(&self) -> Option<(PathBuf, bool)> {
+        let mut is_sure = true;
+        let mut paths = ENDINGS.iter().map(|ending| self.folder.join(format!("{}{ending}", self.stem)));
+        let path = paths.find(|path| {
+            // A folder `x.md` holds prompts, it is none.
+            match fs::symlink_metadata(path) {
+                Ok(link) if link.is_symlink() => {
+                    let is_folder = fs::metadata(path).is_ok_and(|target| target.is_dir());
+                    is_sure &= !is_folder; // it may lead to a file tomorrow, and that goes first
+                    !is_folder
+                }
+                Ok(file) => !file.is_dir(),
+                Err(_) => false,
+            }
+        });
+        path.map(|path| (path, is_sure))
+    }
 }
 
 /// Whether a part of a name can be the name of a file or folder that is not hidden, on any system.

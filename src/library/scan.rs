@@ -33,7 +33,7 @@ pub(super) struct Scan {
     /// The folders that were looked into, and their stamps at that moment.
     pub(super) folders: Vec<(PathBuf, Stamp)>,
     /// The links among all that was found, and what could not be entered; and where each led.
-    pub(super) links: Vec<(PathBuf, Option<Target>)>,
+    pub(super) links: Vec<(PathBuf, Result<Target, ErrorKind>)>,
     /// Whether the stamps are sure to tell the next change.
     pub(super) is_reliable: bool,
 }
@@ -69,10 +69,10 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// `None`: it leads nowhere.
-    fn of(link: &Path) -> Option<Target> {
-        let target = fs::metadata(link).ok()?;
-        Some(if target.is_dir() { Target::Folder(Stamp::of(&target)) } else { Target::File })
+    /// `Err`: why it leads nowhere.
+    fn of(link: &Path) -> Result<Target, ErrorKind> {
+        let target = fs::metadata(link).map_err(|error| error.kind())?;
+        Ok(if target.is_dir() { Target::Folder(Stamp::of(&target)) } else { Target::File })
     }
 }
 

@@ -12,8 +12,8 @@ use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How long ago the last change of a file must be, so that the next one shows another time. The clock of FAT ticks every
-/// two seconds, those of other file systems every few milliseconds.
+/// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems tick
+/// every few milliseconds; the coarsest that is known, FAT's, every two seconds.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// The state of a file or a folder, links followed.
@@ -80,7 +80,8 @@ fn file_system(path: &Path) -> Option<u32> {
     rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// Whether a file lies where each change of it shows in its stamp at once. Where we cannot tell, it does not.
+/// Whether a file lies where each change of it shows in its stamp at once. Where we cannot tell, it does not; and FAT keeps
+/// no times of its root, and for others no time that programs cannot set.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)
@@ -104,9 +105,6 @@ fn is_local_type(number: u32) -> bool {
             | 0xca45_1a4e // Bcachefs
             | 0x0102_1994 // tmpfs
             | 0x8584_58f6 // ramfs
-            | 0x4d44 // FAT
-            | 0x2011_bab0 // exFAT
-            | 0x7366_746e // NTFS
             | 0x794c_7630 // overlay, as of a container: who changes what lies below it is on his own (kernel, overlayfs)
     )
 }

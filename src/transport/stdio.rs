@@ -13,8 +13,8 @@ use crate::jsonrpc::{Error, Message, Outgoing, Response};
 use crate::server::Server;
 use std::io::{self, BufWriter, Write};
 
-/// How many bytes of answers are held back at most, while more lines are there to be read: an answer may wait for the work
-/// of requests that came with its own. A longer one is written from where it was made.
+/// How many bytes of answers are held back at most, while more lines are there to be read, none of which takes long to
+/// answer. A longer answer is written from where it was made.
 const HELD: usize = 64 * 1024;
 
 /// Serves until the end of input. A last line without a line end is served too.
@@ -30,7 +30,12 @@ pub fn serve<R: Input>(server: &mut Server, events: &mut Events<R>, output: &mut
             Event::Line(Line::Whole(line)) => match line.trim_ascii() {
                 [] => None,
                 text => match Message::parse(text) {
-                    Ok(message) => server.handle(message),
+                    Ok(message) => {
+                        if Server::may_take_long(&message) {
+                            answers.flush()?;
+                        }
+                        server.handle(message)
+                    }
                     Err(refusal) => Some(refusal.into()),
                 },
             },

@@ -497,6 +497,20 @@ impl Ran {
     }
 }
 
+/// Waits until a file, or everything below a folder, was left alone for so long that it may be kept (`src/library/stamp.rs`).
+/// Nothing tells that time has passed.
+#[cfg(unix)]
+pub(crate) fn settle(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, SystemTime};
+    fn newest(path: &Path) -> i64 {
+        let of_entries = fs::read_dir(path).into_iter().flatten().map(|entry| newest(&entry.unwrap().path())).max();
+        fs::metadata(path).map_or(0, |metadata| metadata.ctime()).max(of_entries.unwrap_or_default())
+    }
+    let settled = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(newest(path)).unwrap() + 4);
+    std::thread::sleep(settled.duration_since(SystemTime::now()).unwrap_or_default());
+}
+
 #[cfg(unix)]
 pub(crate) fn make_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

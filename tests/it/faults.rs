@@ -6,7 +6,7 @@
 //! No tests, because there is no way to bring these about without changing the machine for everybody: a disk that never
 //! answers (a dead network mount), memory that runs out (the system ends the process, or Rust does), a clock that jumps.
 
-use crate::client::{Client, LEGACY};
+use crate::client::{Client, LEGACY, settle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -17,8 +17,6 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(target_os = "linux")]
-use std::time::{Duration, UNIX_EPOCH};
 
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
@@ -74,17 +72,6 @@ fn meanwhile(again: impl Fn() + Sync, test: impl FnOnce()) {
         let _done = Done(&is_done); // also when the test fails
         test();
     });
-}
-
-/// Waits until a file was left alone for so long that what was read of it may be kept (`src/library/stamp.rs`).
-#[cfg(target_os = "linux")]
-fn let_settle(path: &std::path::Path) {
-    use std::os::linux::fs::MetadataExt;
-    let changed = |file: fs::Metadata| Duration::new(file.st_ctime() as u64, file.st_ctime_nsec() as u32);
-    let is_settled = |changed| (UNIX_EPOCH + changed).elapsed().is_ok_and(|age| age > Duration::from_millis(2500));
-    while !is_settled(changed(fs::metadata(path).unwrap())) {
-        std::thread::sleep(Duration::from_millis(50)); // nothing tells that time has passed
-    }
 }
 
 /// The names, or URIs, of a list.
@@ -224,8 +211,8 @@ mod files {
         let file = "/proc/uptime";
         let mut client = Client::new();
         symlink(file, client.prompts().join("up.md")).unwrap();
-        let_settle(file.as_ref());
-        let_settle(&client.prompts());
+        settle(file.as_ref());
+        settle(&client.prompts());
         let mut last = Value::Null;
         for _ in 0..3 {
             let before = fs::read(file).unwrap();
@@ -322,7 +309,7 @@ mod exhausted {
             client.expand("a", "x").text("A x");
             let list = client.list();
             assert_eq!(list["prompts"], json!([{"name": "a", "description": "A {{input}}"}]), "{list}");
-            let message = format!("cannot be read: {reason}; correct its permissions");
+            let message = format!("cannot be read: {reason}; ask again");
             assert_eq!(list["problems"], json!([{"file": "folder", "message": message}]), "{list}");
             set_descriptors(pid, MANY);
             client.expand("a", "x").text("A x");
@@ -335,8 +322,7 @@ mod exhausted {
         let mut client = Client::new().prompt("a.md", "A").prompt("folder/b.md", "B");
         client.request("ping", json!({}));
         let pid = Pid::from_raw(client.pid() as i32).unwrap();
-        let_settle(&client.prompts()); // so that what was seen is kept
-        let_settle(&client.prompts().join("folder"));
+        settle(&client.prompts()); // so that what was seen is kept
         leave_descriptors(pid, 1);
         assert_eq!(client.names(), "a");
         set_descriptors(pid, MANY);

@@ -3,14 +3,13 @@
 //! What is kept was left alone for two seconds, so these tests begin with files that are older; `opened.rs` shows that such
 //! files are kept indeed. Each change is followed at once by others of the same length, within one tick of the file clock.
 
-use crate::client::Client;
+use crate::client::{Client, settle};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
 
 /// A way to change what the server shows.
 struct Change {
@@ -145,6 +144,33 @@ const CHANGES: &[Change] = &[
         },
     ),
     change(
+        "a link to a folder, before the file in the order of names, that leads to a file now",
+        Ask::Expand,
+        |client| {
+            fs::create_dir(client.root().join("target")).unwrap();
+            symlink("../target", client.prompts().join("x.MD")).unwrap();
+            begin(client);
+        },
+        |client, text| {
+            let target = client.root().join("target");
+            let _ = fs::remove_dir(&target);
+            fs::write(target, file(text)).unwrap();
+        },
+    ),
+    change(
+        "list: a link that was broken and cannot be followed now, and leads to a folder",
+        Ask::List,
+        |client| {
+            symlink("../nowhere/folder", client.prompts().join("linked")).unwrap();
+            begin(client);
+        },
+        |client, text| {
+            let folder = client.root().join("nowhere/folder");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("y.md"), file(text)).unwrap();
+        },
+    ),
+    change(
         "list: a link that led back, over a link elsewhere, and leads on now",
         Ask::List,
         |client| {
@@ -193,16 +219,6 @@ fn ask(client: &mut Client, ask: Ask) -> String {
         Ask::List => json!({"name": "list_prompts"}),
     };
     client.request("tools/call", params).to_string()
-}
-
-/// Waits until everything below a folder is so old that it may be kept.
-pub(crate) fn settle(folder: &Path) {
-    fn newest(path: &Path) -> i64 {
-        let of_entries = fs::read_dir(path).into_iter().flatten().map(|entry| newest(&entry.unwrap().path())).max();
-        fs::metadata(path).map_or(0, |metadata| metadata.ctime()).max(of_entries.unwrap_or_default())
-    }
-    let settled = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(newest(folder)).unwrap() + 4);
-    std::thread::sleep(settled.duration_since(SystemTime::now()).unwrap_or_default());
 }
 
 #[test]
@@ -266,6 +282,28 @@ fn a_file_that_was_kept_and_is_deleted_is_gone_at_once_and_comes_back_at_once() 
         fs::rename(client.root().join("x.md"), client.prompts().join("x.md")).unwrap();
         fs::rename(client.root().join("folder"), client.prompts().join("folder")).unwrap();
     }
+}
+
+#[test]
+fn a_prompt_whose_folder_has_become_a_loop_is_no_prompt_any_more() {
+    let mut client = Client::new();
+    let at = |path: &str| client.root().join(path);
+    for folder in ["one", "two"] {
+        fs::create_dir(at(folder)).unwrap();
+    }
+    fs::write(at("two/x.md"), file("AAAA")).unwrap();
+    symlink(at("two"), at("one/link")).unwrap();
+    symlink(at("two"), at("two/link")).unwrap();
+    symlink(at("one"), at("prompts/folder")).unwrap();
+    let (folder, other) = (at("prompts/folder"), at("two"));
+    settle(client.root());
+    for _ in 0..3 {
+        client.expand("folder/link/x", "").text("AAAA");
+    }
+    fs::remove_file(&folder).unwrap();
+    symlink(other, folder).unwrap();
+    assert!(client.expand("folder/link/x", "").error().starts_with("No prompt named"));
+    client.expand("folder/x", "").text("AAAA");
 }
 
 #[test]

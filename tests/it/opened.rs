@@ -1,7 +1,6 @@
 //! What a request opens on disk, as the kernel tells it: the promises of cost that no answer shows.
 
-use crate::client::{Client, LEGACY, modern};
-use crate::fresh::settle;
+use crate::client::{Client, LEGACY, modern, settle};
 use inotify::{EventMask, Inotify, WatchMask};
 use serde_json::json;
 use std::io::ErrorKind;
