@@ -885,5 +885,7 @@ fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_be
     }
     let (first, last) = (held[0], held[9]);
     assert!(last.0 <= first.0 + ROOM_KIB, "{} KiB, and {} at the end", first.0, last.0);
-    assert_eq!((last.1, last.2), (first.1, first.2), "descriptors and threads");
+    // Fewer, if the watch has gone over to looking by itself, since folders moved while it was setting itself up.
+    let (has_more_open, has_more_threads) = (last.1 > first.1, last.2 > first.2);
+    assert!(!has_more_open && !has_more_threads, "{last:?} in the end, {first:?} after the first tenth");
 }
