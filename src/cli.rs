@@ -158,8 +158,21 @@ fn serve(library: Library, page_size: NonZeroUsize) -> anyhow::Result<ExitCode> 
     let (mut events, waker) = Events::new().context("standard input cannot be waited for")?;
     let hooks = Hooks { wake: Box::new(move || waker.wake()), warn: output::warning };
     let mut server = Server::new(library, Some(hooks)).with_page_size(page_size);
-    stdio::serve(&mut server, &mut events, &mut io::stdout().lock()).context("standard input or output failed")?;
+    let mut output = unbuffered_stdout().context("standard output cannot be written to")?;
+    stdio::serve(&mut server, &mut events, &mut output).context("standard input or output failed")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Standard output without std's buffer by lines, which would look through each long answer for its last line end.
+#[cfg(unix)]
+fn unbuffered_stdout() -> io::Result<impl Write> {
+    use std::os::fd::AsFd;
+    io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from)
+}
+
+#[cfg(not(unix))]
+fn unbuffered_stdout() -> io::Result<impl Write> {
+    Ok(io::stdout().lock())
 }
 
 impl PromptSource {

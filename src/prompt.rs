@@ -17,6 +17,7 @@ pub use template::{Expansion, INPUT, MAX_EXPANSION, Placeholder, Template, Value
 
 use crate::wording::{all_of, named, quoted};
 use markdown::Outline;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -173,7 +174,8 @@ impl Prompt {
                 }
             },
         };
-        let body = if body.contains('\r') { body.replace("\r\n", "\n") } else { body.to_owned() };
+        let returns = memchr::memchr(b'\r', body.as_bytes()).is_some();
+        let body = if returns { Cow::Owned(body.replace("\r\n", "\n")) } else { Cow::Borrowed(body) };
         let (body, dropped) = without_blank_ends(&body);
         let names = frontmatter.arguments.iter().map(|argument| argument.name.as_str());
         Ok(Prompt {

@@ -6,7 +6,7 @@
 
 use super::kept::Kept;
 use super::scan::Scan;
-use super::stamp::Stamp;
+use super::stamp::{LocalDevice, Stamp};
 use super::{Listed, Problem, PromptFile};
 use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
 use crate::wording::quoted;
@@ -44,6 +44,8 @@ pub(super) struct Dir {
     /// What lists show of each file, or why it is no prompt.
     listed: Kept<Result<Arc<Listed>, Diagnostic>>,
     scanned: RefCell<Option<Arc<Scan>>>,
+    /// Where its files lie, as this request has found.
+    pub(super) local: LocalDevice,
 }
 
 /// A prompt, and what must be as it was for the name to mean this prompt still.
@@ -65,7 +67,8 @@ impl Clone for Dir {
 impl Dir {
     /// The directory at a path; `named`: the user named it, so that it should be there.
     pub(super) fn new(path: PathBuf, named: bool) -> Dir {
-        Dir { path, named, prompts: RefCell::default(), listed: Kept::default(), scanned: RefCell::default() }
+        let (prompts, listed, scanned) = (RefCell::default(), Kept::default(), RefCell::default());
+        Dir { path, named, prompts, listed, scanned, local: LocalDevice::default() }
     }
 
     /// The problem with the directory itself, if there is one now.
@@ -91,8 +94,9 @@ impl Dir {
         {
             return Some(Ok(Arc::clone(&kept.prompt)));
         }
+        self.local.forget();
         let place = self.folder(name)?;
-        let folder_stamp = Stamp::reliable_at(&place.folder);
+        let folder_stamp = Stamp::reliable_at(&place.folder, &self.local);
         let (path, is_sure) = place.file()?;
         // What links on the way to it, or beside it, lead to, may change without a sign in these two stamps.
         let is_sure = is_sure && !place.is_behind_links;
@@ -121,7 +125,7 @@ impl Dir {
     /// What lists show of a file.
     pub(super) fn listed(&self, name: &str, path: &Path) -> Result<Arc<Listed>, Problem> {
         let listed = self.listed.get_or(name, path, || {
-            let Read { bytes, modified, stamp } = read_regular_file(path)?;
+            let Read { bytes, modified, stamp } = read_regular_file(path, &self.local)?;
             let listed = Prompt::parse(name, &bytes)
                 .map(|prompt| Arc::new(Listed { summary: prompt.summary(), size: bytes.len(), modified }));
             Ok((stamp, listed))
@@ -174,14 +178,14 @@ impl Dir {
     /// Reads and parses one file; also, its stamp before that, if it can be relied on.
     pub(super) fn read(&self, name: &str, path: &Path) -> Result<(Prompt, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
-        let Read { bytes, stamp, .. } = read_regular_file(path).map_err(problem)?;
+        let Read { bytes, stamp, .. } = read_regular_file(path, &self.local).map_err(problem)?;
         Prompt::parse(name, &bytes).map(|prompt| (prompt, stamp)).map_err(problem)
     }
 
     /// Reads one file as text; also, its stamp before that, if it can be relied on.
     pub(super) fn text(&self, path: &Path) -> Result<(PromptFile, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
-        let Read { bytes, modified, stamp } = read_regular_file(path).map_err(problem)?;
+        let Read { bytes, modified, stamp } = read_regular_file(path, &self.local).map_err(problem)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()));
         Ok((PromptFile { text: text.map_err(problem)?, modified }, stamp))
@@ -190,6 +194,7 @@ impl Dir {
     /// What the directory holds: folders and links are looked at, files are not. What was found the last time is found
     /// again, if every folder shows the stamp that it showed then.
     pub(super) fn scan(&self) -> Arc<Scan> {
+        self.local.forget();
         if let Some(scan) = &*self.scanned.borrow()
             && scan.is_current()
         {
@@ -290,7 +295,7 @@ struct Read {
 }
 
 /// Reads a file of at most [`MAX_FILE`] bytes.
-fn read_regular_file(path: &Path) -> Result<Read, Diagnostic> {
+fn read_regular_file(path: &Path, local: &LocalDevice) -> Result<Read, Diagnostic> {
     let unreadable = |error: io::Error| {
         if leads_nowhere(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
             let (message, repair) = LEADS_NOWHERE;
@@ -317,11 +322,25 @@ fn read_regular_file(path: &Path) -> Result<Read, Diagnostic> {
     if metadata.len() > MAX_FILE as u64 {
         return Err(too_large(metadata.len()));
     }
-    let stamp = Stamp::reliable(path, &metadata);
-    let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    // It may grow meanwhile; Prompt::parse refuses the one byte more.
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let stamp = Stamp::reliable(path, &metadata, local);
+    let bytes = read_to_end(file, metadata.len() as usize).map_err(unreadable)?;
     Ok(Read { bytes, modified: metadata.modified().ok(), stamp })
+}
+
+/// Reads a file that seems to have `length` bytes, at most [`MAX_FILE`]; one more, if it has grown, for [`Prompt::parse`] to
+/// refuse.
+fn read_to_end(mut file: File, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length + 1];
+    let read = match file.read(&mut bytes) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+        read => read?,
+    };
+    bytes.truncate(read);
+    // Where all came, and not the one byte more that there was room for, the end is where it was.
+    if read != length || length == 0 {
+        file.take((MAX_FILE + 1 - read) as u64).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// Opens a file for reading. What would make the caller wait (a FIFO, or a file of `/proc` that waits for news) is an

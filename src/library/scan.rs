@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::dir::{Dir, LEADS_NOWHERE, MAX_DEPTH, MAX_NAME, is_hidden, is_markdown, is_segment, leads_nowhere};
-use super::stamp::Stamp;
+use super::stamp::{LocalDevice, Stamp};
 use crate::prompt::Diagnostic;
 use crate::wording::printable;
 use std::collections::BTreeMap;
@@ -45,8 +45,8 @@ impl Scan {
             && self.links.iter().all(|(link, target)| *target == Target::of(link))
     }
 
-    fn add_folder(&mut self, folder: PathBuf) {
-        match Stamp::reliable_at(&folder) {
+    fn add_folder(&mut self, folder: PathBuf, local: &LocalDevice) {
+        match Stamp::reliable_at(&folder, local) {
             Some(stamp) => self.folders.push((folder, stamp)),
             None => {
                 self.is_reliable = false;
@@ -119,7 +119,7 @@ impl Dir {
             scan.is_reliable = false;
             return scan;
         }
-        scan.add_folder(self.path.clone());
+        scan.add_folder(self.path.clone(), &self.local);
         let mut linked = 0; // folders that are links
         let mut walks = vec![Walk::of(&self.path, 0)];
         for seen in 0.. {
@@ -182,7 +182,7 @@ impl Dir {
                 if is_link {
                     walks.push(Walk::of(entry.path(), depth));
                 }
-                scan.add_folder(entry.into_path());
+                scan.add_folder(entry.into_path(), &self.local);
             }
         }
         if linked > MAX_LINKED_FOLDERS {

@@ -8,6 +8,7 @@
 //! The rule, whatever is kept: take the stamp, decide whether it can be relied on, and only then look. One change stays
 //! unseen: a program that keeps a file mapped into its memory and writes to the same page again.
 
+use std::cell::Cell;
 use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -50,14 +51,14 @@ impl Stamp {
 
     /// The stamp of what is at a path, if the next change of it is sure to show another one. To be taken before one looks
     /// at it.
-    pub(super) fn reliable_at(path: &Path) -> Option<Stamp> {
-        Stamp::reliable(path, &fs::metadata(path).ok()?)
+    pub(super) fn reliable_at(path: &Path, local: &LocalDevice) -> Option<Stamp> {
+        Stamp::reliable(path, &fs::metadata(path).ok()?, local)
     }
 
     /// The same of what the system says of it now.
-    pub(super) fn reliable(path: &Path, metadata: &Metadata) -> Option<Stamp> {
+    pub(super) fn reliable(path: &Path, metadata: &Metadata, local: &LocalDevice) -> Option<Stamp> {
         let stamp = Stamp::of(metadata);
-        (stamp.is_settled() && is_local(path)).then_some(stamp)
+        (stamp.is_settled() && local.has(path, metadata)).then_some(stamp)
     }
 
     /// Whether the last change was so long ago that the next one shows another time.
@@ -70,6 +71,32 @@ impl Stamp {
         let changed = self.modified;
         // A time to come is no time to rely on.
         changed.is_some_and(|time| time.elapsed().is_ok_and(|age| age > SETTLED))
+    }
+}
+
+/// The device that was last found to be local, for as long as one look at a library takes: nearly all of its files lie on
+/// one, and to ask for each is to pay for a seventh of its reading. The number of a device that is unmounted may be another's
+/// tomorrow.
+#[derive(Debug, Default)]
+pub(super) struct LocalDevice(Cell<Option<u64>>);
+
+impl LocalDevice {
+    /// Before another look.
+    pub(super) fn forget(&self) {
+        self.0.set(None);
+    }
+
+    fn has(&self, path: &Path, metadata: &Metadata) -> bool {
+        #[cfg(unix)]
+        let device = Some(std::os::unix::fs::MetadataExt::dev(metadata));
+        #[cfg(not(unix))]
+        let device = None;
+        if device.is_some() && device == self.0.get() {
+            return true;
+        }
+        let is_local = is_local(path);
+        self.0.set(device.filter(|_| is_local));
+        is_local
     }
 }
 
@@ -162,7 +189,7 @@ mod tests {
         let file = dir.path().join("x.md");
         fs::write(&file, "x").unwrap();
         let young = Stamp::at(&file).unwrap();
-        assert!(!young.is_settled() && Stamp::reliable_at(&file).is_none());
+        assert!(!young.is_settled() && Stamp::reliable_at(&file, &LocalDevice::default()).is_none());
         let aged = |seconds: i64| Stamp { changed: (young.changed.0 - seconds, young.changed.1), ..young };
         assert!(aged(3).is_settled());
         assert!(!aged(-3600).is_settled());

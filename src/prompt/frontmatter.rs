@@ -1,6 +1,6 @@
 //! The frontmatter of a prompt file: where it ends, and what its keys say.
 //!
-//! The only file that names gray_matter, which reads the YAML. The two `---` lines are found here, and the body is a
+//! The YAML itself is gray_matter's (`frontmatter/yaml.rs`). The two `---` lines are found here, and the body is a
 //! slice of the original text, because gray_matter 0.3.2 drops the body of a file of three bytes or fewer, the last
 //! newline and every CR, overlooks a frontmatter behind a BOM, and takes an unclosed one for body.
 //!
@@ -8,6 +8,7 @@
 //! a slip in one entry costs no other. Nothing here fails on a slip; it is reported, with its repair.
 
 mod entries;
+mod value;
 mod yaml;
 
 use super::arguments::{Argument, MAX_ARGUMENTS};
@@ -15,8 +16,8 @@ use super::diagnostic::{Diagnostic, Position};
 use crate::suggestion::closest;
 use crate::wording::quoted;
 use entries::{Entries, Entry, Item};
-use gray_matter::Pod;
 use std::collections::{HashMap, HashSet};
+use value::{Map, Value};
 pub use yaml::MAX_WEIGHT;
 
 /// The longest frontmatter, in bytes.
@@ -47,7 +48,7 @@ pub(super) struct Frontmatter {
 /// # Errors
 /// The frontmatter is never closed, or it is longer than [`MAX_FRONTMATTER`].
 pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
-    let mut lines = text.split_inclusive('\n');
+    let mut lines = lines(text);
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
         return Ok(Split { yaml: None, body: text, body_line: 1 });
     };
@@ -80,8 +81,19 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     ))
 }
 
+/// The lines with their ends. (As `split_inclusive` gives them, which takes three times as long with short ones.)
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |newline| newline + 1);
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        (!line.is_empty()).then_some(line)
+    })
+}
+
 fn is_fence(line: &str) -> bool {
-    line.trim_end() == "---"
+    line.strip_prefix("---").is_some_and(|after| after.trim_end().is_empty())
 }
 
 /// A line that is no fence, but was perhaps meant as one: indented, too long or too short, of other dashes or dots.
@@ -137,16 +149,16 @@ pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Fro
     let loaded = lines.plain().map_or_else(|| yaml::load(yaml, FIRST_LINE, &mut reader.budget), Ok);
     let values = match loaded {
         Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
-        Ok(Pod::Null) if lines.is_empty() => {
+        Ok(Value::Nothing) if lines.is_empty() => {
             if yaml.contains('#') {
                 let message = "the lines between the first two `---` are comments to YAML, and no part of the prompt";
                 reader.warn(Some(Position::START), message, "write rules as `***` if they are text of the prompt");
             }
             return Ok(Some(Frontmatter::default()));
         }
-        Ok(Pod::Hash(map)) if KEYS.iter().any(|key| map.contains_key(*key)) && !glued_to(&lines, &map) => map,
+        Ok(Value::Map(map)) if KEYS.iter().any(|key| has(&map, key)) && !glued_to(&lines, &map) => map,
         _ if !lines.has_keys() => return Ok(None),
-        Ok(Pod::Hash(map)) if !glued_to(&lines, &map) => map,
+        Ok(Value::Map(map)) if !glued_to(&lines, &map) => map,
         Ok(_) => reader.lenient(&lines, None)?,
         Err(yaml::Refusal::Syntax(whole)) => {
             reader.budget = yaml::Budget::default();
@@ -165,19 +177,29 @@ pub(super) fn read(yaml: &str, found: &mut Vec<Diagnostic>) -> Result<Option<Fro
 
 /// Whether a key that we know was lost in a longer one: `description:Review: the code` is the key `description:Review`
 /// to YAML.
-fn glued_to(lines: &Entries<'_>, map: &HashMap<String, Pod>) -> bool {
-    KEYS.iter().any(|key| !map.contains_key(*key) && lines.get(key).is_some())
+fn glued_to(lines: &Entries<'_>, map: &Map<'_>) -> bool {
+    KEYS.iter().any(|key| !has(map, key) && lines.get(key).is_some())
+}
+
+fn has(map: &Map<'_>, key: &str) -> bool {
+    map.iter().any(|(own, _)| own == key)
 }
 
 /// A map that was read, and the lines that it was read from.
-struct ReadMap<'m> {
-    values: HashMap<String, Pod>,
-    lines: &'m Entries<'m>,
+struct ReadMap<'m, 'h> {
+    values: Map<'h>,
+    lines: &'m Entries<'h>,
     /// Where it stands, for what is not in a line of its own.
     position: Option<Position>,
 }
 
-impl ReadMap<'_> {
+impl<'h> ReadMap<'_, 'h> {
+    /// The value of a key, which is asked for once; of several, the last.
+    fn take(&mut self, key: &str) -> Option<Value<'h>> {
+        let (_, value) = self.values.iter_mut().rfind(|(own, _)| own == key)?;
+        Some(std::mem::replace(value, Value::Nothing))
+    }
+
     fn position(&self, key: &str) -> Option<Position> {
         self.lines.get(key).map(Entry::value_position).or(self.position)
     }
@@ -195,22 +217,22 @@ impl Reader<'_> {
     }
 
     /// Reads entry by entry what YAML refused as a whole; `whole` is why.
-    fn lenient(&mut self, lines: &Entries<'_>, whole: Option<Diagnostic>) -> Result<HashMap<String, Pod>, Diagnostic> {
+    fn lenient<'h>(&mut self, lines: &Entries<'h>, whole: Option<Diagnostic>) -> Result<Map<'h>, Diagnostic> {
         let before = self.found.len();
         for stray in &lines.strays {
             let message = format!("the line {} is not a `key: value`, and is ignored", quoted(stray.text));
             self.warn(Some(stray.position), message, "give it a key, or drop it");
         }
-        let mut values = HashMap::new();
+        let mut values = Map::new();
         let mut first_lines = HashMap::new();
         for entry in &lines.entries {
             let value = match yaml::load(entry.block, entry.line, &mut self.budget) {
-                Ok(Pod::Hash(mut map)) if map.len() == 1 && map.contains_key(entry.key) => map.remove(entry.key),
+                Ok(Value::Map(mut map)) if map.len() == 1 && has(&map, entry.key) => map.pop().map(|(_, value)| value),
                 Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
                 Ok(_) => Some(self.lenient_value(entry, None)?),
                 Err(yaml::Refusal::Syntax(at)) => Some(self.lenient_value(entry, Some(at))?),
             };
-            values.insert(entry.key.to_owned(), value.unwrap_or(Pod::Null));
+            values.push((entry.key.into(), value.unwrap_or(Value::Nothing)));
             if let Some(first) = first_lines.insert(entry.key, entry.line) {
                 let message = format!("{} appears twice, first in line {first}; the last is used", quoted(entry.key));
                 self.warn(Some(entry.key_position()), message, "keep one of the two");
@@ -223,33 +245,30 @@ impl Reader<'_> {
     }
 
     /// Reads an entry that YAML refuses; `at` is why.
-    fn lenient_value(&mut self, entry: &Entry<'_>, at: Option<Diagnostic>) -> Result<Pod, Diagnostic> {
+    fn lenient_value<'h>(&mut self, entry: &Entry<'h>, at: Option<Diagnostic>) -> Result<Value<'h>, Diagnostic> {
         if entry.key != "arguments" {
             self.found.push(entry.slip(at));
-            return Ok(Pod::String(entry.lenient_text()));
+            return Ok(Value::Text(entry.lenient_text().into()));
         }
         let items = entry.items();
         if items.is_empty() {
-            return Ok(Pod::String(entry.lenient_text())); // `arguments` says that it is no list
+            return Ok(Value::Text(entry.lenient_text().into())); // `arguments` says that it is no list
         }
         let before = self.found.len();
         let mut values = Vec::new();
-        for item in &items {
-            values.push(match yaml::load(&item.text, item.position.line, &mut self.budget) {
+        for item in items {
+            values.push(match yaml::load(&item.block(), item.position.line, &mut self.budget) {
                 Ok(value) => value,
                 Err(yaml::Refusal::Bomb(bomb)) => return Err(bomb),
                 Err(yaml::Refusal::Syntax(whole)) if item.text.trim_start().starts_with('{') => {
                     self.found.push(whole);
-                    Pod::String(names_in(&item.text).next().unwrap_or_default().to_owned())
+                    Value::Text(names_in(item.text).next().unwrap_or_default().into())
                 }
-                Err(yaml::Refusal::Syntax(whole)) => {
-                    let lines = entries::of(&item.text, item.position.line);
-                    Pod::Hash(self.lenient(&lines, Some(whole))?)
-                }
+                Err(yaml::Refusal::Syntax(whole)) => Value::Map(self.lenient(item.entries(), Some(whole))?),
             });
         }
         self.found.extend(at.filter(|_| self.found.len() == before));
-        Ok(Pod::Array(values))
+        Ok(Value::List(values))
     }
 
     /// Keys that mean nothing but are one slip away from one that does, and what a strict reader drops from a text
@@ -277,26 +296,25 @@ impl Reader<'_> {
     }
 
     /// A value that should be text. What YAML takes for a number or a truth value is the text as written.
-    fn text(&mut self, map: &mut ReadMap<'_>, key: &str) -> Option<String> {
+    fn text(&mut self, map: &mut ReadMap<'_, '_>, key: &str) -> Option<String> {
         let entry = map.lines.get(key);
         let position = map.position(key);
-        let text = match map.values.remove(key)? {
-            Pod::Null => return None,
+        let text = match map.take(key)? {
+            Value::Nothing => return None,
             // A default in quotes, in the line of its key, is as it stands.
-            Pod::String(text) if key == "default" && entry.is_some_and(Entry::is_quoted) => text,
-            Pod::String(text) => text.trim().to_owned(),
-            scalar @ (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_)) => match entry.and_then(Entry::scalar) {
+            Value::Text(text) if key == "default" && entry.is_some_and(Entry::is_quoted) => text.into_owned(),
+            Value::Text(text) => text.trim().to_owned(),
+            Value::Scalar(scalar) => match entry.and_then(Entry::scalar) {
                 // Not an alias, and not inside a flow map of several lines.
                 Some(text) if !text.starts_with('*') && !text.ends_with([',', '}']) => text.to_owned(),
                 _ => {
-                    let text = scalar_text(&scalar).unwrap_or_default();
                     let message =
-                        format!("{} is a number or a truth value to YAML, read as {}", quoted(key), quoted(&text));
+                        format!("{} is a number or a truth value to YAML, read as {}", quoted(key), quoted(&scalar));
                     self.warn(position, message, "put the value in quotes");
-                    text
+                    scalar
                 }
             },
-            Pod::Array(_) | Pod::Hash(_) => match entry {
+            Value::List(_) | Value::Map(_) => match entry {
                 Some(entry) if entry.scalar().is_some() || !entry.raw.is_empty() => {
                     let message = format!("{} is a list or a map to YAML; it is read as text", quoted(key));
                     self.warn(position, message, entry.quote_it());
@@ -312,18 +330,18 @@ impl Reader<'_> {
     }
 
     /// `arguments` as a list of maps, or, more shortly, of names.
-    fn arguments(&mut self, map: &mut ReadMap<'_>) -> Result<Vec<Argument>, Diagnostic> {
+    fn arguments(&mut self, map: &mut ReadMap<'_, '_>) -> Result<Vec<Argument>, Diagnostic> {
         let position = map.position("arguments");
         let items = map.lines.get("arguments").map(Entry::items).unwrap_or_default();
         const AS_A_LIST: &str = "write one line `  - name: …` for each argument below `arguments:`";
-        let values = match map.values.remove("arguments").unwrap_or(Pod::Null) {
-            Pod::Null => return Ok(Vec::new()),
-            Pod::Array(values) => values,
-            Pod::String(text) => {
+        let values = match map.take("arguments").unwrap_or(Value::Nothing) {
+            Value::Nothing => return Ok(Vec::new()),
+            Value::List(values) => values,
+            Value::Text(text) => {
                 self.warn(position, "`arguments` is not a list; only names are read from it", AS_A_LIST);
-                names_in(&text).map(|name| Pod::String(name.to_owned())).collect()
+                names_in(&text).map(|name| Value::Text(name.to_owned().into())).collect()
             }
-            Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Hash(_) => {
+            Value::Scalar(_) | Value::Map(_) => {
                 self.warn(position, "`arguments` is not a list, and is left out", AS_A_LIST);
                 return Ok(Vec::new());
             }
@@ -351,22 +369,21 @@ impl Reader<'_> {
     }
 
     /// One argument; its name is empty where there is none that can be used.
-    fn argument(&mut self, value: Pod, item: Option<&Item>, position: Option<Position>) -> Argument {
-        let (text, line) = item.map_or(("", 1), |item| (&item.text, item.position.line));
-        let lines = entries::of(text, line);
-        self.lint(&lines, &ARGUMENT_KEYS);
+    fn argument<'h>(&mut self, value: Value<'h>, item: Option<&Item<'h>>, position: Option<Position>) -> Argument {
+        let no_lines = entries::of("", 1);
+        let lines = item.map_or(&no_lines, Item::entries);
+        self.lint(lines, &ARGUMENT_KEYS);
         let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
         let usable = |name: &String| !name.contains(forbidden);
-        let Pod::Hash(values) = value else {
-            let written = item.map(|item| item.text.trim().to_owned());
-            let name = match &value {
-                Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) if written.is_some() => written,
-                value => scalar_text(value).map(|name| name.trim().to_owned()),
+        let Value::Map(values) = value else {
+            let name = match (&value, item) {
+                (Value::Scalar(_), Some(item)) => Some(item.text),
+                (value, _) => value.text(),
             };
-            let name = name.filter(usable).unwrap_or_default();
+            let name = name.map(|name| name.trim().to_owned()).filter(usable).unwrap_or_default();
             return Argument { name, ..Argument::default() };
         };
-        let mut map = ReadMap { values, lines: &lines, position };
+        let mut map = ReadMap { values, lines, position };
         Argument {
             name: self.text(&mut map, "name").filter(usable).unwrap_or_default(),
             description: self.text(&mut map, "description"),
@@ -377,80 +394,77 @@ impl Reader<'_> {
     }
 
     /// A value that should be a list of texts; a text is one of them, or several between commas.
-    fn texts(&mut self, map: &mut ReadMap<'_>, key: &str) -> Vec<String> {
+    fn texts(&mut self, map: &mut ReadMap<'_, '_>, key: &str) -> Vec<String> {
         let entry = map.lines.get(key);
         let position = map.position(key);
-        let values = match map.values.remove(key) {
-            None | Some(Pod::Null) => return Vec::new(),
-            Some(Pod::Array(values)) => values,
-            Some(Pod::String(text)) if entry.is_some_and(Entry::is_quoted) => vec![Pod::String(text)],
-            Some(Pod::String(text)) => self.texts_between_commas(key, &text, position),
-            Some(scalar) => vec![scalar],
+        let values = match map.take(key) {
+            None | Some(Value::Nothing) => return Vec::new(),
+            Some(Value::List(values)) => values,
+            Some(Value::Text(text)) if !entry.is_some_and(Entry::is_quoted) => {
+                self.texts_between_commas(key, &text, position)
+            }
+            Some(value) => vec![value],
         };
         let items = entry.map(Entry::items).unwrap_or_default();
         let aligned = items.len() == values.len();
         let mut texts = Vec::new();
-        for (index, value) in values.iter().enumerate() {
+        for (index, value) in values.into_iter().enumerate() {
             let item = items.get(index).filter(|_| aligned);
             let position = item.map(|item| item.position).or(position);
             match (value, item) {
-                (Pod::String(text), _) => texts.push(text.clone()),
-                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_) | Pod::Null, Some(item)) => {
-                    texts.push(item.scalar().to_owned());
-                }
-                (Pod::Null, None) => {
+                (Value::Text(text), _) => texts.push(text.into_owned()),
+                (Value::Scalar(_) | Value::Nothing, Some(item)) => texts.push(item.scalar().to_owned()),
+                (Value::Nothing, None) => {
                     let message = format!("part {} of {} is nothing to YAML, and is left out", index + 1, quoted(key));
                     self.warn(position, message, "put it in quotes if it is text, or drop it");
                 }
-                (Pod::Integer(_) | Pod::Float(_) | Pod::Boolean(_), None) => {
-                    texts.extend(self.scalar_of_a_flow_list(key, value, entry, position));
+                (Value::Scalar(text), None) => {
+                    self.lint_scalar_of_a_flow_list(key, &text, entry, position);
+                    texts.push(text);
                 }
-                (Pod::Array(_) | Pod::Hash(_), _) => {
+                (Value::List(_) | Value::Map(_), _) => {
                     let message = format!("part {} of {} is not a text, and is left out", index + 1, quoted(key));
                     self.warn(position, message, "write it as text, in quotes if it begins with `[` or `{`");
                 }
             }
         }
-        let mut known = HashSet::new();
-        texts.retain(|text| !text.is_empty() && known.insert(text.clone()));
-        texts
+        texts.retain(|text| !text.is_empty());
+        without_repetitions(texts)
     }
 
-    fn texts_between_commas(&mut self, key: &str, text: &str, position: Option<Position>) -> Vec<Pod> {
+    fn texts_between_commas(&mut self, key: &str, text: &str, position: Option<Position>) -> Vec<Value<'static>> {
         let unclosed = text.trim().strip_prefix('['); // a slip that has its warning already
         if text.contains(',') && key != "tags" && unclosed.is_none() {
             let message = format!("{} is not a list, and is read as one at its commas", quoted(key));
             self.warn(position, message, format!("write `{key}: [{}]`", text.trim().replace(char::is_control, " ")));
         }
         let texts = unclosed.unwrap_or(text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
-        texts.map(|text| Pod::String(text.to_owned())).collect()
+        texts.map(|text| Value::Text(text.to_owned().into())).collect()
     }
 
     /// What YAML takes for a number or a truth value, in a list whose parts have no lines of their own.
-    fn scalar_of_a_flow_list(
+    fn lint_scalar_of_a_flow_list(
         &mut self,
         key: &str,
-        value: &Pod,
+        text: &str,
         entry: Option<&Entry<'_>>,
         position: Option<Position>,
-    ) -> Option<String> {
-        let text = scalar_text(value)?;
+    ) {
         let is_as_written = |entry: &Entry<'_>| entry.block.split([',', '[', ']', ' ', '\n']).any(|part| part == text);
         if !entry.is_some_and(is_as_written) {
-            let (key, text) = (quoted(key), quoted(&text));
+            let (key, text) = (quoted(key), quoted(text));
             let message = format!("a part of {key} is a number or a truth value to YAML, read as {text}");
             self.warn(position, message, "put it in quotes");
         }
-        Some(text)
     }
 
     /// A value that should be `true` or `false`; nothing is `false`.
-    fn truth(&mut self, map: &mut ReadMap<'_>, key: &str) -> bool {
-        let value = match map.values.remove(key) {
-            None | Some(Pod::Null) => String::new(),
-            Some(value) => scalar_text(&value).unwrap_or("a list or a map".to_owned()),
+    fn truth(&mut self, map: &mut ReadMap<'_, '_>, key: &str) -> bool {
+        let value = match map.take(key) {
+            None | Some(Value::Nothing) => return false,
+            Some(value) => value,
         };
-        match value.to_lowercase().as_str() {
+        match value.text().map(str::to_lowercase).as_deref().unwrap_or("a list or a map") {
             "true" | "yes" | "on" => true,
             "" | "false" | "no" | "off" => false,
             _ => {
@@ -464,7 +478,7 @@ impl Reader<'_> {
 
 /// The names in what should be a list of arguments: what follows each `name:`, or else all words.
 fn names_in(text: &str) -> impl Iterator<Item = &str> {
-    let separators = [' ', '\n', ',', ':', '[', ']', '{', '}', '"', '\''];
+    let separators = [' ', '\n', '\r', ',', ':', '[', ']', '{', '}', '"', '\''];
     let is_map = text.contains('{');
     let pieces = text.split(if is_map { "name:" } else { "\n" }).skip(usize::from(is_map));
     pieces.flat_map(move |piece| {
@@ -472,14 +486,20 @@ fn names_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn scalar_text(value: &Pod) -> Option<String> {
-    match value {
-        Pod::String(text) => Some(text.clone()),
-        Pod::Integer(number) => Some(number.to_string()),
-        Pod::Float(number) => Some(number.to_string()),
-        Pod::Boolean(truth) => Some(truth.to_string()),
-        Pod::Null | Pod::Array(_) | Pod::Hash(_) => None,
+/// Each text once, where it comes first.
+fn without_repetitions(texts: Vec<String>) -> Vec<String> {
+    const FEW: usize = 16; // to compare them costs less than to hash them
+    if texts.len() <= FEW {
+        let mut kept: Vec<String> = Vec::with_capacity(texts.len());
+        for text in texts {
+            if !kept.contains(&text) {
+                kept.push(text);
+            }
+        }
+        return kept;
     }
+    let mut known = HashSet::new();
+    texts.into_iter().filter(|text| known.insert(text.clone())).collect()
 }
 
 #[cfg(test)]
@@ -489,13 +509,17 @@ mod tests {
 
     /// A value as our fields see it: a number or a truth value is text to them, spaces around it and an empty text are
     /// nothing.
-    fn as_seen(pod: &Pod) -> Pod {
-        match pod {
-            Pod::Array(values) => Pod::Array(values.iter().map(as_seen).collect()),
-            Pod::Hash(map) => Pod::Hash(map.iter().map(|(key, value)| (key.clone(), as_seen(value))).collect()),
+    fn as_seen<'v>(value: &'v Value<'_>) -> Value<'v> {
+        match value {
+            Value::List(values) => Value::List(values.iter().map(as_seen).collect()),
+            Value::Map(map) => {
+                let mut map: Map<'_> = map.iter().map(|(key, value)| (key.as_ref().into(), as_seen(value))).collect();
+                map.sort_by(|(a, _), (b, _)| a.cmp(b));
+                Value::Map(map)
+            }
             scalar => {
-                let text = scalar_text(scalar).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-                text.map_or(Pod::Null, Pod::String)
+                let text = scalar.text().map(str::trim).filter(|text| !text.is_empty());
+                text.map_or(Value::Nothing, |text| Value::Text(text.into()))
             }
         }
     }
@@ -505,6 +529,7 @@ mod tests {
             4 => "[a-zA-Z0-9 ]{0,6}",
             2 => "[a-z][a-z ,.;()/_-]{0,9}",
             1 => "\"[a-z :#'\\[\\]&*]{0,9}\"",
+            1 => "\"([a-z :#]|\\\\.){0,5}\"",
             1 => "'[a-z :#\"\\[\\]&*]{0,9}'",
             1 => "[-:#&*!|>'\"%@`,?\\[\\]{}~. \t]{0,3}",
             1 => Just(": ".to_owned()),
@@ -555,7 +580,7 @@ mod tests {
             let frontmatter = lines.join("\n") + "\n";
             if let Some(plain) = entries::of(&frontmatter, 2).plain() {
                 let yaml = yaml::load(&frontmatter, 2, &mut yaml::Budget::default());
-                prop_assert_eq!(Ok(as_seen(&plain)), yaml.map(|yaml| as_seen(&yaml)), "{:?}", frontmatter);
+                prop_assert_eq!(Ok(as_seen(&plain)), yaml.as_ref().map(as_seen), "{:?}", frontmatter);
             }
         }
     }
@@ -568,7 +593,7 @@ mod tests {
         ));
         assert!(is_plain("# A note\n\nname: x\r\ntags:\n".replace('\r', "").as_str()));
         assert!(is_plain(
-            "arguments:\n  - name: a\n    description: \"What\"\n    required: true\n    choices: [b, c d]\n  - name: e\n\
+            "arguments:\n  - name: a\n    description: \"What \\\"it\\\" is\"\n    required: true\n    choices: [b, c d]\n  - name: e\n\
              tags:\n- x\n# A note\n- y z\n"
         ));
         for frontmatter in [

@@ -103,7 +103,8 @@ pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &O
 /// The result of a call that went well: the structured content, and before it the same as a text.
 ///
 /// The structured content comes in pieces, each with whether it is JSON already or stands, unescaped, inside a string of
-/// it. So nothing is escaped a second time, and nothing is copied but into the result.
+/// it. So nothing is escaped a second time, and nothing is copied but into the result. (`for_each`, because a chain of
+/// iterators that is asked for one piece after the other looks each time where it is.)
 pub(super) fn result<'p>(structured: impl Iterator<Item = Piece<'p>> + Clone) -> Json {
     const OPEN: &str = r#"{"content":[{"type":"text","text":""#;
     const BETWEEN: &str = r#""}],"structuredContent":"#;
@@ -111,19 +112,16 @@ pub(super) fn result<'p>(structured: impl Iterator<Item = Piece<'p>> + Clone) ->
     // Twice, and a little more for what is escaped.
     let mut result = String::with_capacity(OPEN.len() + BETWEEN.len() + 2 * length + length / 8 + 64);
     result.push_str(OPEN);
-    for piece in structured.clone() {
-        match piece {
-            Piece::Json(json) => push_escaped(&mut result, json, Escaped::Once),
-            Piece::Text(text) => push_escaped(&mut result, text, Escaped::Twice),
-        }
-    }
+    structured.clone().for_each(|piece| match piece {
+        Piece::Json(json) => push_escaped(&mut result, json, Escaped::Once),
+        Piece::Fixed { escaped, .. } => result.push_str(escaped),
+        Piece::Text(text) => push_escaped(&mut result, text, Escaped::Twice),
+    });
     result.push_str(BETWEEN);
-    for piece in structured {
-        match piece {
-            Piece::Json(json) => result.push_str(json),
-            Piece::Text(text) => push_escaped(&mut result, text, Escaped::Once),
-        }
-    }
+    structured.for_each(|piece| match piece {
+        Piece::Json(json) | Piece::Fixed { json, .. } => result.push_str(json),
+        Piece::Text(text) => push_escaped(&mut result, text, Escaped::Once),
+    });
     result.push('}');
     Json::written(result)
 }
@@ -133,6 +131,13 @@ pub(super) fn result<'p>(structured: impl Iterator<Item = Piece<'p>> + Clone) ->
 pub(super) enum Piece<'p> {
     /// JSON as it is.
     Json(&'p str),
+    /// JSON that is the same in each answer, and how it is written in a string.
+    Fixed {
+        /// As it is.
+        json: &'static str,
+        /// In a string.
+        escaped: &'static str,
+    },
     /// A text inside a string.
     Text(&'p str),
 }
@@ -140,7 +145,7 @@ pub(super) enum Piece<'p> {
 impl<'p> Piece<'p> {
     fn text(self) -> &'p str {
         match self {
-            Piece::Json(text) | Piece::Text(text) => text,
+            Piece::Json(text) | Piece::Text(text) | Piece::Fixed { json: text, .. } => text,
         }
     }
 }

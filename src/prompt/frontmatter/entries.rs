@@ -2,14 +2,19 @@
 //!
 //! It is asked for what a strict reader refuses, and for a value as it was written. It never fails.
 
+use super::lines;
+use super::value::{Map, Value};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
-use gray_matter::Pod;
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// The longest line that a repair repeats, in bytes.
 const REPEATED: usize = 200;
+
+/// How many entries or items are read without YAML, which is the faster with many.
+const MAX_PLAIN: usize = 64;
 
 /// The longest key that YAML reads without a `?` before it, in bytes (YAML 1.2, "Implicit keys").
 const SIMPLE_KEY: usize = 1024;
@@ -42,16 +47,21 @@ pub(super) struct Entry<'h> {
     pub(super) line: usize,
     /// How far the key is indented, in characters.
     indent: usize,
+    /// How many columns stand before `before`.
+    lead: usize,
     /// The first line up to `raw`.
     before: &'h str,
+    items: OnceCell<Vec<Item<'h>>>,
 }
 
-/// One `- …` of a list: its lines as a text of their own, in which a space stands for the dash, so that columns stay.
+/// One `- …` of a list.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub(super) text: String,
+pub(super) struct Item<'h> {
+    /// All that follows the dash.
+    pub(super) text: &'h str,
     /// Where the dash stands.
     pub(super) position: Position,
+    entries: OnceCell<Entries<'h>>,
 }
 
 /// Where a slip is, what it is, and the repair.
@@ -60,20 +70,40 @@ type Slip = (Position, String, String);
 /// Splits a map, whose first line counts as `first_line`, into entries. A line that begins none continues the one
 /// before it.
 pub(super) fn of(text: &str, first_line: usize) -> Entries<'_> {
+    behind(0, text, first_line)
+}
+
+/// The same, where so many columns stand before the first line.
+fn behind(lead: usize, text: &str, first_line: usize) -> Entries<'_> {
     let mut found = Entries { text, entries: Vec::new(), strays: Vec::new() };
     // A map that is indented as a whole is one.
-    let indent = text.lines().find(|line| !is_blank_or_comment(line)).map_or(0, indent_of);
+    let mut indent = None;
     let mut entry_start = 0;
     let mut end = 0;
-    for (count, line) in text.split_inclusive('\n').enumerate() {
+    for (count, line) in lines(text).enumerate() {
         let start = end;
         end += line.len();
-        let indented = indent_of(line);
-        if let Some((key, raw)) = key_value(line).filter(|_| indented <= indent) {
+        let lead = if count == 0 { lead } else { 0 };
+        let indented = lead + indent_of(line);
+        if indent.is_none() && !is_blank_or_comment(line) {
+            indent = Some(indented);
+        }
+        let begins = indented <= indent.unwrap_or(0);
+        if let Some((key, raw)) = begins.then(|| key_value(line)).flatten() {
             entry_start = start;
             let before = &line[..line.trim_end().len() - raw.len()];
             let line_number = first_line + count;
-            found.entries.push(Entry { key, raw, block: line, line: line_number, indent: indented, before });
+            let items = OnceCell::new();
+            found.entries.push(Entry {
+                key,
+                raw,
+                block: line,
+                line: line_number,
+                indent: indented,
+                lead,
+                before,
+                items,
+            });
         } else if let Some(entry) = found.entries.last_mut() {
             entry.block = &text[entry_start..end];
         } else if !is_blank_or_comment(line) {
@@ -175,26 +205,27 @@ impl<'h> Entries<'h> {
     /// What YAML makes of them, if every line is so plain that YAML cannot but read it as we do: `key: words`, each key
     /// once, and lists of words or of such maps. Most frontmatters are, and to read them as YAML costs five times what all
     /// else costs that a list does with a file. A number or a truth value is text here, as it is to those who ask.
-    pub(super) fn plain(&self) -> Option<Pod> {
-        let returns = self.text.matches('\r').count() - self.text.matches("\r\n").count();
-        let control = |letter: char| letter.is_control() && letter != '\n' && letter != '\r';
-        if returns > 0 || self.text.contains(control) {
+    pub(super) fn plain(&self) -> Option<Value<'h>> {
+        let text = self.text.as_bytes();
+        let mut returns = memchr::memchr_iter(b'\r', text);
+        if returns.any(|at| text.get(at + 1) != Some(&b'\n')) || has_controls(self.text) {
             return None;
         }
-        if self.is_empty() { Some(Pod::Null) } else { self.plain_map(true) }
+        if self.is_empty() { Some(Value::Nothing) } else { self.plain_map(true) }
     }
 
     /// `is_outer`: its values may be lists of maps.
-    fn plain_map(&self, is_outer: bool) -> Option<Pod> {
-        let first = self.entries.first().filter(|_| self.strays.is_empty())?;
-        let mut map = HashMap::with_capacity(self.entries.len());
+    fn plain_map(&self, is_outer: bool) -> Option<Value<'h>> {
+        let first = self.entries.first().filter(|_| self.strays.is_empty() && self.entries.len() <= MAX_PLAIN)?;
+        let mut map = Map::with_capacity(self.entries.len());
         for entry in &self.entries {
             let value = entry.plain_value(is_outer).filter(|_| entry.indent == first.indent)?;
-            if map.insert(entry.key.to_owned(), value).is_some() {
+            if map.iter().any(|(key, _)| key == entry.key) {
                 return None;
             }
+            map.push((entry.key.into(), value));
         }
-        Some(Pod::Hash(map))
+        Some(Value::Map(map))
     }
 
     /// What a strict reader leaves out of the value of an entry: what it takes it for, and its bytes in `raw`.
@@ -211,27 +242,52 @@ impl<'h> Entries<'h> {
     }
 }
 
+/// Whether there are control characters, besides those that end lines.
+fn has_controls(text: &str) -> bool {
+    let control = |letter: char| letter.is_control() && letter != '\n' && letter != '\r';
+    // To ask all bytes is to ask many at once. 0xc2 begins the controls that are no ASCII, and some letters.
+    let suspect = |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\r') || byte == 0x7f || byte == 0xc2;
+    text.bytes().fold(false, |found, byte| found | suspect(byte)) && text.contains(control)
+}
+
 fn begins_as_word(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
 /// A value that is text to YAML as it is to us, or a truth value.
-fn plain_text(raw: &str) -> Option<Pod> {
+fn plain_text(raw: &str) -> Option<Value<'_>> {
     let in_quotes = |quote: char| {
         let inside = raw.strip_prefix(quote)?.strip_suffix(quote)?;
         (!inside.contains([quote, '\\'])).then_some(inside)
     };
+    let bytes = raw.as_bytes();
+    let ends_a_key = |at: usize| matches!(bytes.get(at + 1), None | Some(b' '));
+    let begins_a_comment = |at: usize| at > 0 && bytes[at - 1] == b' ';
     let is_words = begins_as_word(raw)
-        && !raw.ends_with(':')
-        && !raw.contains(": ")
-        && !raw.contains(" #")
+        && !memchr::memchr_iter(b':', bytes).any(ends_a_key)
+        && !memchr::memchr_iter(b'#', bytes).any(begins_a_comment)
         && !raw.eq_ignore_ascii_case("null");
     let text = if is_words { Some(raw) } else { in_quotes('"').or_else(|| in_quotes('\'')) };
-    text.map(|text| Pod::String(text.to_owned()))
+    text.map(Cow::Borrowed).or_else(|| with_escaped_quotes(raw).map(Cow::Owned)).map(Value::Text)
+}
+
+/// A text in double quotes in which no escapes but `\"` and `\\` stand.
+fn with_escaped_quotes(raw: &str) -> Option<String> {
+    let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
+    let mut text = String::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest.as_bytes()) {
+        let escape = rest.get(at..at + 2).filter(|escape| matches!(*escape, r#"\""# | r"\\"))?;
+        text.push_str(&rest[..at]);
+        text.push_str(&escape[1..]);
+        rest = &rest[at + 2..];
+    }
+    text.push_str(rest);
+    Some(text)
 }
 
 /// A part of a list in brackets.
-fn plain_word(part: &str) -> Option<Pod> {
+fn plain_word(part: &str) -> Option<Value<'_>> {
     let word = part.trim_matches(' ');
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./ ".contains(letter);
     let is_another = |other: &&str| word.eq_ignore_ascii_case(other);
@@ -240,12 +296,22 @@ fn plain_word(part: &str) -> Option<Pod> {
         && !word.contains(" -")
         && word.chars().all(is_plain)
         && !["null", "true", "false"].iter().any(is_another);
-    is_text.then(|| Pod::String(word.to_owned()))
+    is_text.then(|| Value::Text(word.into()))
 }
 
-impl Item {
+impl<'h> Item<'h> {
+    /// What it is as a map.
+    pub(super) fn entries(&self) -> &Entries<'h> {
+        self.entries.get_or_init(|| behind(self.position.column, self.text, self.position.line))
+    }
+
+    /// Its lines as a text of their own, in which a space stands for the dash, so that columns stay.
+    pub(super) fn block(&self) -> String {
+        " ".repeat(self.position.column) + self.text
+    }
+
     /// Its one line as written, without a comment.
-    pub(super) fn scalar(&self) -> &str {
+    pub(super) fn scalar(&self) -> &'h str {
         let text = self.text.trim();
         comment_at(text).map_or(text, |at| text[..at].trim_end())
     }
@@ -254,7 +320,7 @@ impl Item {
 impl<'h> Entry<'h> {
     /// The value of a plain `key: words`, `key: "words"` or `key: [words, words]` in one line, of a `key:` without a value,
     /// and of a plain list below its key.
-    fn plain_value(&self, is_outer: bool) -> Option<Pod> {
+    fn plain_value(&self, is_outer: bool) -> Option<Value<'h>> {
         let before = self.before.trim_start_matches(' ').trim_end_matches(' ');
         let is_key = begins_as_word(self.key)
             && is_word(self.key)
@@ -265,17 +331,17 @@ impl<'h> Entry<'h> {
         }
         if !self.is_one_line() {
             return match self.raw {
-                "" => self.plain_items(is_outer).map(Pod::Array),
-                ">" | ">-" => self.plain_lines(" ").map(Pod::String),
-                "|" | "|-" => self.plain_lines("\n").map(Pod::String),
+                "" => self.plain_items(is_outer).map(Value::List),
+                ">" | ">-" => self.plain_lines(" ").map(|text| Value::Text(text.into())),
+                "|" | "|-" => self.plain_lines("\n").map(|text| Value::Text(text.into())),
                 _ => None,
             };
         }
         if self.raw.is_empty() {
-            return Some(Pod::Null);
+            return Some(Value::Nothing);
         }
         match self.raw.strip_prefix('[').and_then(|raw| raw.strip_suffix(']')) {
-            Some(words) => words.split(',').map(plain_word).collect::<Option<_>>().map(Pod::Array),
+            Some(words) => words.split(',').map(plain_word).collect::<Option<_>>().map(Value::List),
             None => plain_text(self.raw),
         }
     }
@@ -292,19 +358,19 @@ impl<'h> Entry<'h> {
     }
 
     /// The items of a list below its key, if all of it is plain.
-    fn plain_items(&self, is_outer: bool) -> Option<Vec<Pod>> {
+    fn plain_items(&self, is_outer: bool) -> Option<Vec<Value<'h>>> {
         let items = self.items();
         let first = items.first().filter(|first| first.position.column > self.indent)?;
-        let is_aligned = |item: &Item| item.position.column == first.position.column;
+        let is_aligned = |item: &Item<'_>| item.position.column == first.position.column;
         let nothing_before = self.continuation().map(|(_, line)| line).find(|line| !is_blank_or_comment(line));
         nothing_before.filter(|line| line.trim_start().starts_with("- ") && items.iter().all(is_aligned))?;
-        let plain = |item: &Item| {
-            let mut lines = item.text.lines();
+        let plain = |item: &Item<'h>| {
+            let mut lines = lines(item.text);
             // What belongs to an item begins behind its dash, or it is nothing plain.
             let line = lines.next()?.trim();
             match plain_text(line) {
                 Some(text) if lines.all(is_blank_or_comment) => Some(text),
-                None if is_outer && !is_blank_or_comment(line) => of(&item.text, item.position.line).plain_map(false),
+                None if is_outer && !is_blank_or_comment(line) => item.entries().plain_map(false),
                 _ => None,
             }
         };
@@ -312,7 +378,7 @@ impl<'h> Entry<'h> {
     }
 
     fn is_one_line(&self) -> bool {
-        self.block.lines().skip(1).all(is_blank_or_comment)
+        lines(self.block).skip(1).all(is_blank_or_comment)
     }
 
     /// Whether the value is one text in quotes, in the line of its key.
@@ -334,7 +400,8 @@ impl<'h> Entry<'h> {
 
     /// The place of the byte `at` of `raw`.
     pub(super) fn position_in_value(&self, at: usize) -> Position {
-        Position { line: self.line, column: self.before.chars().count() + self.raw[..at].chars().count() + 1 }
+        let column = self.lead + self.before.chars().count() + self.raw[..at].chars().count() + 1;
+        Position { line: self.line, column }
     }
 
     /// The value as written, where all of it is in one line: no comment, anchor or tag, no quotes.
@@ -354,7 +421,8 @@ impl<'h> Entry<'h> {
 
     /// The lines that continue the entry, each with its number in the file.
     fn continuation(&self) -> impl Iterator<Item = (usize, &'h str)> {
-        self.block.lines().enumerate().skip(1).map(|(count, line)| (self.line + count, line))
+        let bare = |line: &'h str| line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+        lines(self.block).enumerate().skip(1).map(move |(count, line)| (self.line + count, bare(line)))
     }
 
     /// The value as whoever wrote it probably meant it: the text of all its lines.
@@ -370,7 +438,11 @@ impl<'h> Entry<'h> {
     }
 
     /// The `- …` lines below the key, each with the lines that follow it. None, where the value begins otherwise.
-    pub(super) fn items(&self) -> Vec<Item> {
+    pub(super) fn items(&self) -> &[Item<'h>] {
+        self.items.get_or_init(|| self.find_items())
+    }
+
+    fn find_items(&self) -> Vec<Item<'h>> {
         let dash = |line: &str| line.trim() == "-" || line.trim_start().starts_with("- ");
         let first = self.continuation().find(|(_, line)| !is_blank_or_comment(line));
         let is_mark = self.raw.starts_with(['&', '!']) && !self.raw.contains([' ', '\t']);
@@ -379,15 +451,18 @@ impl<'h> Entry<'h> {
             return Vec::new();
         };
         let list_indent = indent_of(line); // a deeper dash belongs to an item
-        let mut items: Vec<Item> = Vec::new();
-        for (number, line) in self.continuation().skip_while(|(number, _)| *number < first) {
+        let mut items: Vec<Item<'h>> = Vec::new();
+        let (mut start, mut end) = (0, 0);
+        for (count, line) in lines(self.block).enumerate() {
+            let (number, line_start) = (self.line + count, end);
+            end += line.len();
             let indent = indent_of(line);
-            if dash(line) && indent <= list_indent {
+            if number >= first && indent <= list_indent && dash(line) {
                 let position = Position { line: number, column: indent + 1 };
-                items.push(Item { text: line.replacen('-', " ", 1), position });
+                start = line_start + indent + 1;
+                items.push(Item { text: &self.block[start..end], position, entries: OnceCell::new() });
             } else if let Some(item) = items.last_mut() {
-                item.text.push('\n');
-                item.text.push_str(line);
+                item.text = &self.block[start..end];
             }
         }
         items

@@ -4,6 +4,7 @@
 //! the process) and copies what an alias names (eight levels of nine exhaust memory). Its event parser does neither,
 //! so it goes first, and refuses what would.
 
+use super::value::Value;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use gray_matter::Pod;
 use gray_matter::engine::{Engine, YAML};
@@ -36,12 +37,24 @@ pub(super) enum Refusal {
 }
 
 /// Loads one YAML document, whose first line counts as `first_line`, and takes its weight from the budget.
-pub(super) fn load(yaml: &str, first_line: usize, budget: &mut Budget) -> Result<Pod, Refusal> {
+pub(super) fn load(yaml: &str, first_line: usize, budget: &mut Budget) -> Result<Value<'static>, Refusal> {
     budget.0 -= measure(yaml, first_line, budget.0)?;
-    YAML::parse(yaml).map_err(|error| {
+    YAML::parse(yaml).map(value).map_err(|error| {
         let position = Some(Position { line: first_line, column: 1 });
         Refusal::Syntax(Diagnostic::warning(position, error.to_string(), "write each key once, as `key: value`"))
     })
+}
+
+fn value(pod: Pod) -> Value<'static> {
+    match pod {
+        Pod::Null => Value::Nothing,
+        Pod::String(text) => Value::Text(text.into()),
+        Pod::Integer(number) => Value::Scalar(number.to_string()),
+        Pod::Float(number) => Value::Scalar(number.to_string()),
+        Pod::Boolean(truth) => Value::Scalar(truth.to_string()),
+        Pod::Array(values) => Value::List(values.into_iter().map(value).collect()),
+        Pod::Hash(map) => Value::Map(map.into_iter().map(|(key, pod)| (key.into(), value(pod))).collect()),
+    }
 }
 
 /// The weight of a document that weighs at most `most`. Walks over the events of the parser, which uses neither stack
