@@ -26,11 +26,10 @@ pub(super) fn of(client: Client, invocations: &[Invocation<'_, Found>]) -> Optio
              expand_prompt before you answer."
         ));
     }
-    let length = |text: &str| client.length(text) + SEPARATOR.len();
-    let mut room = client.limit().saturating_sub(parts.iter().map(|part| length(part)).sum());
+    let mut room = client.limit().saturating_sub(client.length(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
         let said = said(client, invocation);
-        let more = length(&said).saturating_sub(length(part));
+        let more = client.length(&said).saturating_sub(client.length(part));
         if more <= room {
             room -= more;
             *part = said;
