@@ -85,8 +85,8 @@ fn typed(Invocation { name, input, .. }: &Invocation<'_, Found>) -> String {
 }
 
 impl Client {
-    /// How long a context may be for the model to see all of it, as [`Client::length`] measures it.
-    fn limit(self) -> usize {
+    /// How long a context may be for the model to see all of it: in UTF-16 units in Claude Code, else in bytes.
+    pub fn limit(self) -> usize {
         match self {
             Client::Codex | Client::ClaudeCode => 10_000,
             // It has none that we know of. More than this has not been tried.

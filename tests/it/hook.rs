@@ -3,8 +3,10 @@
 //! What the clients do with the answer is in `docs/clients`.
 
 use crate::client::{Client, Ran};
-use prompt_expander::hook::MAX_COMMANDS;
+use crate::readme::{blocks, page, shell, table_of};
+use prompt_expander::hook::{Client as Known, MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
+use std::process::Stdio;
 
 const LIBRARY: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
 
@@ -264,4 +266,62 @@ fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
     set_permissions(client.prompts().join("research.md"), Permissions::from_mode(0o000)).unwrap();
     let unreadable = context(&client, ":research x").unwrap();
     assert!(unreadable.contains("permission denied; correct its permissions. Tell the user this"), "{unreadable}");
+}
+
+#[test]
+fn the_page_of_the_hook_is_true() {
+    let text = page("docs/hook.md");
+    let bounds = format!(
+        "{MAX_CANDIDATES} lines that look like a command are looked up, and the first {MAX_COMMANDS} commands are"
+    );
+    assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
+
+    let rows = table_of(&text, "client");
+    assert_eq!(rows.len(), Known::NAMES.len());
+    for (row, (name, client)) in rows.iter().zip(Known::NAMES) {
+        assert_eq!(row[..2], [format!("`{name}`"), format!("`{}`", client.event())]);
+        let limit = row[2].split(' ').next().unwrap().replace(',', "");
+        assert_eq!(limit, client.limit().to_string(), "{name}");
+    }
+
+    let client = Client::new().arguments([]);
+    let rows = table_of(&text, "you type");
+    assert!(rows.len() >= 8);
+    for row in rows {
+        let prompt = row[0].trim_matches('`').replace('⏎', "\n");
+        let ran = client.run(["hook", "gemini"], event("BeforeAgent", &prompt));
+        let pairs = row[1].split("; ").filter_map(|pair| pair.trim_matches('`').split_once("`: `"));
+        let ends: String = pairs.clone().map(|(name, input)| format!(":{name} {input}|")).collect();
+        let said = ran.stdout.split("(End of the text for `").skip(1).map(|rest| rest.split("`.)").next().unwrap());
+        assert_eq!(said.map(|typed| format!("{typed}|")).collect::<String>(), ends, "{prompt}");
+        for (name, input) in pairs {
+            let expanded = json!(client.run(["expand", name, "-"], input).stdout.trim_end()).to_string();
+            assert!(ran.stdout.contains(expanded.trim_matches('"')), "{prompt}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_page_of_a_client_registers_answers_its_event() {
+    for (name, client) in Known::NAMES {
+        let name = if name == "gemini" { "gemini-cli" } else { name };
+        let text = page(&format!("docs/clients/{name}.md"));
+        let [(_, registration)] = &blocks(&text, "json")[..] else { panic!("one registration in {name}.md") };
+        let registration: Value = serde_json::from_str(registration).unwrap();
+        let hook = &registration["hooks"][client.event()][0]["hooks"][0];
+        assert_eq!(hook["type"], "command");
+        let home = Client::new().prompt("hello.md", "Hello {{input}}!");
+        let line = format!(
+            "PROMPT_EXPANDER_PROMPTS=prompts; export PROMPT_EXPANDER_PROMPTS; {}",
+            hook["command"].as_str().unwrap()
+        );
+        let mut child = shell(&home, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, event(client.event(), ":hello world").as_bytes()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["hookSpecificOutput"]["additionalContext"], part(":hello world", "Hello world!"), "{name}");
+    }
 }
