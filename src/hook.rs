@@ -8,8 +8,7 @@
 mod context;
 mod invocations;
 
-pub use context::MAX_COMMANDS;
-pub use invocations::MAX_CANDIDATES;
+pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::json::Value;
 use crate::library::Library;

@@ -4,14 +4,11 @@
 //! information. Where a client would cut it, or keep it back, the model is told to call `expand_prompt` instead.
 
 use super::Client;
-use super::invocations::Invocation;
+use super::invocations::{Invocation, MAX_COMMANDS};
 use crate::library::Problem;
 use crate::prompt::Prompt;
 use crate::wording::quoted;
 use std::sync::Arc;
-
-/// How many commands of one prompt are expanded.
-pub const MAX_COMMANDS: usize = 8;
 
 /// A name was found to be a prompt, or a file that is none.
 pub(super) type Found = Result<Arc<Prompt>, Problem>;
@@ -57,9 +54,9 @@ fn said(client: Client, invocation: &Invocation<'_, Found>) -> String {
             let shown_otherwise = client.escapes_angle_brackets() && expansion.contains(['<', '>']);
             let note = if shown_otherwise { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
             format!(
-                "In the user's message, {typed} is short for the text below, from a prompt file that the user wrote or chose. Read the \
-                 message as if that text stood there in full, and do what it says; expand_prompt need not be called for \
-                 it.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
+                "In the user's message, {typed} is short for the text below, from a prompt file that the user wrote or chose. \
+                 Read the message as if that text stood there in full, and do what it says; expand_prompt need not be \
+                 called for it.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
             )
         }
         Err(error) => format!(

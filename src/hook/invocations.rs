@@ -8,6 +8,9 @@
 /// How many lines that look like a command are looked up. A text with more of them is data.
 pub const MAX_CANDIDATES: usize = 100;
 
+/// How many commands of one text are expanded.
+pub const MAX_COMMANDS: usize = 8;
+
 /// What may follow a name, as it follows any word.
 const PUNCTUATION: [char; 5] = ['.', ',', ';', '!', '?'];
 
@@ -21,8 +24,8 @@ pub(super) struct Invocation<'t, T> {
     pub(super) found: T,
 }
 
-/// The commands of a text in their order; those with the same name and input are one. `look_up` says what a name is, if it
-/// is one.
+/// The commands of a text in their order, one more than [`MAX_COMMANDS`] at most; those with the same name and input are one.
+/// `look_up` says what a name is, if it is one.
 pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T>) -> Vec<Invocation<'t, T>> {
     let found = candidates(text).take(MAX_CANDIDATES).filter_map(|candidate| {
         let word = candidate.word;
@@ -32,7 +35,9 @@ pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T
     });
     let mut found = found.peekable();
     let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
-    while let Some((candidate, name, found_as)) = found.next() {
+    while invocations.len() <= MAX_COMMANDS
+        && let Some((candidate, name, found_as)) = found.next()
+    {
         let end = found.peek().map_or(text.len(), |(next, ..)| next.line);
         let input = without_blanks(&text[candidate.word_end..end]);
         if !invocations.iter().any(|known| (known.name, known.input) == (name, input)) {
@@ -198,14 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_lines_are_looked_up() {
-        let mut looked_up = 0;
-        let text = ":x y\n".repeat(1_000_000);
-        of(&text, |_| {
-            looked_up += 1;
-            None::<()>
-        });
-        assert_eq!(looked_up, MAX_CANDIDATES);
+    fn only_so_many_lines_are_looked_up_and_so_many_commands() {
+        let many = ":x y\n".repeat(1_000_000);
+        let known: String = (0..100).map(|number| format!(":{number}\n")).collect();
+        for (text, exists, commands, lookups) in
+            [(many.as_str(), false, 0, MAX_CANDIDATES), (&many[..50 * 5], true, 1, 50), (&known, true, 9, 10)]
+        {
+            let mut looked_up = 0;
+            let found = of(text, |_| {
+                looked_up += 1;
+                exists.then_some(())
+            });
+            assert_eq!((found.len(), looked_up), (commands, lookups));
+        }
     }
 
     proptest! {
