@@ -3,14 +3,18 @@
 //! What the clients do with the answer is in `docs/clients`.
 
 use crate::client::{Client, Ran};
-use crate::readme::{blocks, page, shell, table_of};
+#[cfg(unix)]
+use crate::readme::{blocks, shell};
+use crate::readme::{page, table_of};
 use prompt_expander::hook::{Client as Known, MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
+#[cfg(unix)]
 use std::process::Stdio;
 
 const LIBRARY: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
 
-const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n{{options}} by {{criteria}}";
+const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
+                       {{options}} by {{criteria}}";
 
 /// A client that has these prompts, for commands that begin with `hook`.
 fn client() -> Client {

@@ -22,6 +22,7 @@ fn readme() -> String {
 }
 
 /// The README and all pages of `docs`.
+#[cfg(target_os = "linux")]
 fn pages() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = vec!["README.md".to_owned()];
