@@ -11,8 +11,10 @@ mod common;
 
 use common::client::{Client, expand, list};
 use common::prompts::{Prompts, SMALL, mebibyte};
+use serde_json::json;
 use std::collections::BTreeMap;
-use std::fs;
+use std::env;
+use std::fs::{self, File};
 use std::process::{Command, ExitCode, Stdio};
 
 /// Counts by name.
@@ -135,6 +137,24 @@ impl Conversation<'_> {
     }
 }
 
+/// What a client's hook costs, from start to end, for a prompt that the user submits.
+fn hook(tool: Tool, prompts: &Prompts, prompt: &str) -> Counts {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [log, event] = ["log", "event"].map(|name| folder.path().join(name));
+    fs::write(&event, json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string()).expect("an event");
+    let words = tool.command(log.to_str().expect("UTF-8"));
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args([env!("CARGO_BIN_EXE_prompt-expander"), "hook", "codex", "--prompts"]);
+    command
+        .arg(prompts.path())
+        .env_clear()
+        .env("HOME", prompts.path())
+        .env("PATH", env::var_os("PATH").unwrap_or_default());
+    let status = command.stdin(File::open(event).expect("an event")).stdout(Stdio::null()).status();
+    assert!(status.is_ok_and(|status| status.success()), "the hook ends well");
+    tool.counts(&fs::read_to_string(log).expect("counts"))
+}
+
 /// The counts divided, as for each prompt of a list.
 fn shared(counts: Counts, parts: usize) -> Counts {
     counts.into_iter().map(|(name, count)| (name, count / parts as f64)).collect()
@@ -171,6 +191,7 @@ fn gates() -> Vec<Gate> {
     let watched = Conversation { is_watched: true, ..unwatched };
     let pasted = Conversation { line: &large, ..unwatched };
     let listed = Conversation { prompts: &many, is_watched: false, line: &all };
+    let typed = format!(":{SMALL} solid-state batteries");
     let gate = |what, tool, counted, limit| Gate { what, tool, counted, limit };
     vec![
         // An answer is read for, looked at in the file system, and written. One call more asks whether the watch has
@@ -187,6 +208,10 @@ fn gates() -> Vec<Gate> {
         gate("expand with 1 MiB of input", Callgrind, pasted.each(Callgrind, 2, 4), 40e6),
         gate("first list of 1,000, each prompt", Callgrind, shared(listed.each(Callgrind, 0, 1), 1000), 140_000.0),
         gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 6_000.0),
+        // A start, and for a command its file, however many others there are.
+        gate("hook, a prompt without a command", Callgrind, hook(Callgrind, &many, "at 10:30"), 240_000.0),
+        gate("hook, a command among 1,000", Callgrind, hook(Callgrind, &many, &typed), 320_000.0),
+        gate("hook, a command among 1,000", Strace, hook(Strace, &many, &typed), 70.0),
     ]
 }
 

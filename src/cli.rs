@@ -4,6 +4,7 @@
 
 mod check;
 mod expand;
+mod hook;
 mod list;
 mod output;
 
@@ -11,7 +12,7 @@ use crate::library::{Hooks, Library};
 use crate::server::{PAGE_SIZE, Server};
 use crate::transport::stdio::{self, Events};
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -40,6 +41,11 @@ Your prompts:
   `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
   A file of yours goes before a built-in prompt of the same name.";
 
+const HOOK_EXAMPLE: &str = "\
+Example:
+  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
+    prompt-expander hook codex";
+
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command it serves MCP on standard input and output, which is how \
@@ -66,6 +72,14 @@ struct Serve {
 struct OnlyServe {
     #[command(flatten)]
     serve: Serve,
+}
+
+// What a client's hook starts us with, from the name of the command on.
+#[derive(Debug, Parser)]
+#[command(disable_help_flag = true)]
+struct OnlyHook {
+    #[command(flatten)]
+    hook: WithSource<hook::Hook>,
 }
 
 #[derive(Debug, Args)]
@@ -104,6 +118,13 @@ enum Command {
     /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
     /// status is 1 if there are errors.
     Check(WithSource<check::Check>),
+    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
+    ///
+    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
+    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
+    /// so that no prompt is held back.
+    #[command(after_help = HOOK_EXAMPLE)]
+    Hook(WithSource<hook::Hook>),
 }
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
@@ -112,23 +133,46 @@ enum Command {
 /// not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(Ok(OnlyHook { hook })) = hook_start(&arguments).map(OnlyHook::try_parse_from) {
+        return finish(hook.command.run(&hook.source));
+    }
     // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
     // start, mistakes included, is read again with all that there is.
     let plain_start = OnlyServe::try_parse_from(&arguments).map(|OnlyServe { serve }| Cli { serve, command: None });
     let cli = match plain_start.or_else(|_| Cli::try_parse_from(&arguments)) {
         Ok(cli) => cli,
+        Err(error) if error.exit_code() != 0 && is_of_hook(&arguments) && !io::stdin().is_terminal() => {
+            return ExitCode::SUCCESS; // a client would hold the prompt back
+        }
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
     };
     let leading = cli.serve.source;
-    let result = match cli.command {
+    finish(match cli.command {
         None => serve(leading.library(), cli.serve.page_size),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
-    };
+        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
+    })
+}
+
+/// The arguments from the name of the command on, if it is `hook` and comes first, as clients have it.
+fn hook_start(arguments: &[OsString]) -> Option<&[OsString]> {
+    arguments.get(1..).filter(|rest| rest.first().is_some_and(|command| command == "hook"))
+}
+
+/// Whether the command among these arguments, which are not understood, is `hook`.
+fn is_of_hook(arguments: &[OsString]) -> bool {
+    let program = Cli::command();
+    let mut commands = arguments.iter().skip(1).filter_map(|argument| program.find_subcommand(argument));
+    commands.next().is_some_and(|command| command.get_name() == "hook")
+}
+
+/// The exit status; an error is said.
+fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
         // The reader closed the pipe, as `head` does.

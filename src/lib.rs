@@ -1,4 +1,4 @@
-//! A library of Markdown prompt files, and two ways into it: an MCP server on stdio and a command line.
+//! A library of Markdown prompt files, and the ways into it: an MCP server on stdio, a command line, and clients' hooks.
 //!
 //! Somebody types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
@@ -28,7 +28,8 @@
 //!
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
 //! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
-//! library and leaves with the template.
+//! library and leaves with the template. So does a client's hook ([`hook`]), which expands what a prompt invokes before the
+//! model sees it.
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
 //! [`server::Server::library_changed`] says who is to be told what.
@@ -49,7 +50,8 @@
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
-//!   `library` names `prompt`; `server` names those five; `transport` names `server` and `jsonrpc`; `cli` names all but the protocol's types.
+//!   `library` names `prompt`; `server` names those five; `hook` names `prompt`, `json` and `library`; `transport` names
+//!   `server` and `jsonrpc`; `cli` names all but the protocol's types.
 //!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
 //! # Where the next things go
@@ -68,6 +70,8 @@ mod mcp;
 pub mod server;
 
 pub mod transport;
+
+pub mod hook;
 
 pub mod cli;
 

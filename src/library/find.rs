@@ -89,6 +89,16 @@ impl Library {
     /// The exact name is looked for first, and costs no scan. Then a leading colon, spaces around the name, another
     /// letter case and `:` for `/` are overlooked where exactly one prompt fits.
     pub fn find(&self, command: &str) -> Lookup {
+        match self.find_exactly(command) {
+            Some(Ok(prompt)) => Lookup::Found(prompt),
+            Some(Err(problem)) => Lookup::Broken(problem),
+            None => self.look_further(command),
+        }
+    }
+
+    /// The same without a scan: nothing but the colon, spaces around the name and `:` for `/` is overlooked. See
+    /// [`Library::get`].
+    pub fn find_exactly(&self, command: &str) -> Option<Result<Arc<Prompt>, Problem>> {
         let stripped = strip(command);
         let mut spellings = vec![command, stripped];
         spellings.dedup();
@@ -96,11 +106,7 @@ impl Library {
         if with_slashes != stripped {
             spellings.push(&with_slashes);
         }
-        match spellings.into_iter().find_map(|name| self.get(name)) {
-            Some(Ok(prompt)) => Lookup::Found(prompt),
-            Some(Err(problem)) => Lookup::Broken(problem),
-            None => self.look_further(command),
-        }
+        spellings.into_iter().find_map(|name| self.get(name))
     }
 
     fn look_further(&self, command: &str) -> Lookup {

@@ -139,7 +139,9 @@ impl Client {
         if self.is_root() {
             // What cargo built may lie where only root can look.
             let program = self.root().join("prompt-expander");
-            fs::copy(env!("CARGO_BIN_EXE_prompt-expander"), &program).unwrap();
+            // By another process: a child that is started meanwhile would hold a copy of ours open, which cannot be run then.
+            let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_prompt-expander")).arg(&program).status().unwrap();
+            assert!(copied.success());
             fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
             self.other_user = Some((program, user));
         }

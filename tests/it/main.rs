@@ -16,6 +16,7 @@ mod expand_prompt;
 mod faults;
 #[cfg(unix)]
 mod fresh;
+mod hook;
 mod interop;
 mod lifecycle;
 mod limits;

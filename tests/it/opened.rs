@@ -131,3 +131,18 @@ fn the_listing_of_tools_reads_directories_and_no_files() {
     client.request("tools/list", json!({}));
     assert_eq!(watch.seen(), ["/"]);
 }
+
+#[test]
+fn a_hook_opens_the_files_of_commands_and_nothing_else() {
+    let client = Client::new().prompt("a.md", "A").prompt("other.md", "O").prompt("git/b.md", "B");
+    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
+    for (prompt, files) in [
+        ("at 10:30, std::vec and :a", vec![]),
+        (":unknown\n:git/unknown\n:A", vec![]),
+        (":unknown\n:git:b\n:a x", vec!["a.md", "b.md"]),
+    ] {
+        let event = json!({"hook_event_name": "BeforeAgent", "prompt": prompt}).to_string();
+        assert_eq!(client.run(["hook", "gemini"], event).stdout.is_empty(), files.is_empty(), "{prompt}");
+        assert_eq!(watch.seen(), files, "{prompt}");
+    }
+}

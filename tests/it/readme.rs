@@ -1,7 +1,7 @@
-//! The README is true: its commands are run, its tables are held against the program.
+//! The README and the pages in `docs` are true: their commands are run, their tables are held against the program.
 //!
-//! A `console` block is run line by line in one home directory: what follows `$ ` is a command, the lines below it are
-//! what it must print. `…` as a line stands for any lines, within a line for any text. `cargo run -q --` is the program
+//! A `console` block is run line by line in the home directory of its page: what follows `$ ` is a command, the lines below it
+//! are what it must print. `…` as a line stands for any lines, within a line for any text. `cargo run -q --` is the program
 //! under test. Commands that would build, test or change another program are looked at, not run ([`left_alone`]);
 //! `.ci/run` runs the installation, the tests and the bench.
 
@@ -12,15 +12,36 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// A file of the repository.
+pub(crate) fn page(file: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+}
+
 fn readme() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+    page("README.md")
+}
+
+/// The README and all pages of `docs`.
+#[cfg(target_os = "linux")]
+fn pages() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = vec!["README.md".to_owned()];
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() { folders.push(path) } else { pages.push(name) }
+        }
+    }
+    pages.sort();
+    pages
 }
 
 /// The fenced blocks of a language, each with the line before it.
-fn blocks(language: &str) -> Vec<(String, String)> {
-    let text = readme();
+pub(crate) fn blocks(text: &str, language: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
-    let mut rest = text.as_str();
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once(&format!("\n```{language}\n")) {
         let (block, tail) = after.split_once("\n```\n").unwrap();
         blocks.push((before.trim_end().lines().last().unwrap().to_owned(), format!("{block}\n")));
@@ -29,7 +50,7 @@ fn blocks(language: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// Commands that this test does not run, and what it holds them to instead.
+/// Commands that these tests do not run, and what it holds them to instead.
 fn left_alone(command: &str) -> bool {
     match command {
         "cargo install --locked --path ." | "cargo test --locked" | "bash .ci/run" => true,
@@ -38,7 +59,7 @@ fn left_alone(command: &str) -> bool {
     }
 }
 
-/// Whether a printed text is what the README shows.
+/// Whether a printed text is what a page shows.
 fn matches(shown: &str, printed: &str) -> bool {
     match shown.split_once('…') {
         None => shown == printed,
@@ -57,9 +78,16 @@ fn matches(shown: &str, printed: &str) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn every_command_prints_what_the_readme_shows() {
+fn every_command_prints_what_its_page_shows() {
+    let count: usize = pages().iter().map(|file| run_commands(&page(file))).sum();
+    assert!(count >= 10, "{count}");
+}
+
+/// Runs the commands of a page; says how many.
+#[cfg(target_os = "linux")]
+fn run_commands(text: &str) -> usize {
     let home = Client::new();
-    for (before, file) in blocks("markdown") {
+    for (before, file) in blocks(text, "markdown") {
         let path = before.split('`').nth(1).unwrap().strip_prefix("~/").unwrap();
         let path = home.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -80,40 +108,42 @@ fn every_command_prints_what_the_readme_shows() {
             .success()
     );
 
-    let program = Path::new(env!("CARGO_BIN_EXE_prompt-expander"));
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", program.parent().unwrap().display());
     let mut count = 0;
-    for (_, block) in blocks("console") {
+    for (_, block) in blocks(text, "console") {
         for step in format!("\n{block}").split("\n$ ").skip(1) {
             let (command, shown) = step.split_once('\n').unwrap_or((step, ""));
             if left_alone(command) {
                 assert_eq!(shown.trim(), "", "{command}");
                 continue;
             }
-            let shell = command.replace("cargo run -q --", "prompt-expander");
-            let mut run = home.command();
-            let output = Command::new("sh")
-                .args(["-c", &shell])
-                .envs(run.env_clear().get_envs().filter_map(|(name, value)| Some((name, value?))))
-                .env("HOME", home.root())
-                .env("PATH", &path)
-                .env_remove("XDG_CONFIG_HOME")
-                .env_remove("PROMPT_EXPANDER_PROMPTS")
-                .current_dir(&work)
-                .output()
-                .unwrap();
+            let line = command.replace("cargo run -q --", "prompt-expander");
+            let output = shell(&home, &line).current_dir(&work).output().unwrap();
             let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             assert!(matches(shown.trim_end(), printed.trim_end()), "$ {command}\nshown:\n{shown}\nprinted:\n{printed}");
             count += 1;
         }
     }
-    assert!(count >= 8, "{count}");
+    count
 }
 
-/// The rows of the table whose first header cell is this, as cells.
+/// A line for the shell in a home directory of its own, where the program under test is found by its name.
+#[cfg(unix)]
+pub(crate) fn shell(home: &Client, line: &str) -> Command {
+    let program = Path::new(env!("CARGO_BIN_EXE_prompt-expander"));
+    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).current_dir(home.root()).env("HOME", home.root()).env("PATH", path);
+    shell.env_remove("XDG_CONFIG_HOME").env_remove("PROMPT_EXPANDER_PROMPTS");
+    shell
+}
+
+/// The rows of the README's table whose first header cell is this, as cells.
 fn table(header: &str) -> Vec<Vec<String>> {
-    let text = readme();
+    table_of(&readme(), header)
+}
+
+/// The same of any page.
+pub(crate) fn table_of(text: &str, header: &str) -> Vec<Vec<String>> {
     let rows = text.lines().skip_while(|line| !line.starts_with(&format!("| {header} |"))).skip(2);
     rows.take_while(|line| line.starts_with('|'))
         .map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect())
@@ -147,8 +177,8 @@ fn every_option_is_in_the_readme_and_none_that_is_not_there() {
         words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect()
     };
     let mut known = BTreeSet::new();
-    for command in [vec!["--help"], vec!["list", "--help"], vec!["expand", "--help"], vec!["check", "--help"]] {
-        known.extend(options(&client.run(command, "").stdout));
+    for command in [&[][..], &["list"], &["expand"], &["check"], &["hook"]] {
+        known.extend(options(&client.run([command, &["--help"]].concat(), "").stdout));
     }
     let shown = [table("command"), table("option or variable")].concat().into_iter().map(|row| row[0].clone());
     let shown: BTreeSet<String> = shown.flat_map(|cell| options(&cell)).collect();
@@ -172,7 +202,8 @@ fn the_line_for_every_agent_ends_in_a_command_that_serves() {
 
 #[test]
 fn what_one_types_is_divided_as_the_readme_shows() {
-    let (_, file) = blocks("markdown").into_iter().find(|(before, _)| before.contains("compare.md")).unwrap();
+    let (_, file) =
+        blocks(&readme(), "markdown").into_iter().find(|(before, _)| before.contains("compare.md")).unwrap();
     let client = Client::new().prompt("compare.md", file);
     let rows = table("you type `:compare` and");
     assert!(rows.len() >= 5);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const COMMON: [&str; 2] = ["suggestion", "wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 10] = [
+const MAY_NAME: [(&str, &[&str]); 11] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
@@ -15,9 +15,10 @@ const MAY_NAME: [(&str, &[&str]); 10] = [
     ("jsonrpc", &["json"]),
     ("mcp", &["json"]),
     ("library", &["prompt"]),
+    ("hook", &["library", "prompt", "json"]),
     ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),
-    ("cli", &["library", "prompt", "server", "transport"]),
+    ("cli", &["library", "prompt", "hook", "server", "transport"]),
 ];
 
 /// A crate, and the only place below `src` that names it.

@@ -1,0 +1,101 @@
+//! What a client's prompt-submit hook is told: an event in, and an answer, if the prompt holds `:commands` that exist.
+//!
+//! The answer is context for the model, which the client adds to the prompt: the expansion of each command, so that the
+//! model need not think of calling `expand_prompt`. Everything that is no event, and every prompt without a command, has no
+//! answer. A name is looked up exactly as it was typed; no directory is ever read.
+#![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
+
+mod context;
+mod invocations;
+
+pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
+
+use crate::json::Value;
+use crate::library::Library;
+use serde_json::json;
+use std::borrow::Cow;
+
+/// A program that runs a command when its user submits a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// OpenAI's Codex
+    Codex,
+    /// Anthropic's Claude Code
+    ClaudeCode,
+    /// Google's Gemini CLI
+    GeminiCli,
+}
+
+impl Client {
+    /// All of them, each under the name that one writes.
+    pub const NAMES: [(&str, Client); 3] =
+        [("codex", Client::Codex), ("claude-code", Client::ClaudeCode), ("gemini", Client::GeminiCli)];
+
+    /// The client of this name; `gemini-cli` is `gemini`.
+    pub fn named(name: &str) -> Option<Client> {
+        let name = if name == "gemini-cli" { "gemini" } else { name };
+        Client::NAMES.into_iter().find_map(|(known, client)| (known == name).then_some(client))
+    }
+
+    /// How it calls the event that a prompt was submitted.
+    pub fn event(self) -> &'static str {
+        match self {
+            Client::Codex | Client::ClaudeCode => "UserPromptSubmit",
+            Client::GeminiCli => "BeforeAgent",
+        }
+    }
+}
+
+/// A prompt that was submitted.
+#[derive(Debug)]
+pub struct Event<'e> {
+    client: Client,
+    prompt: Cow<'e, str>,
+}
+
+impl<'e> Event<'e> {
+    /// Reads what `client` passes to its hook. `None`: it is something else.
+    pub fn parse(client: Client, text: &'e str) -> Option<Event<'e>> {
+        let Ok(Value::Object(mut event)) = Value::parse(text) else { return None };
+        if event.text("hook_event_name") != Ok(Some(client.event())) {
+            return None;
+        }
+        match event.remove("prompt")? {
+            Value::Text(prompt) => Some(Event { client, prompt }),
+            _ => None,
+        }
+    }
+
+    /// The one line of JSON that adds to the prompt what its commands stand for. `None`: it has none.
+    pub fn answer(&self, library: &Library) -> Option<String> {
+        let invocations = invocations::of(&self.prompt, |name| library.find_exactly(name));
+        let context = context::of(self.client, &invocations)?;
+        let output = json!({ "hookEventName": self.client.event(), "additionalContext": context });
+        Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_prompt_that_was_submitted_is_no_event() {
+        let submitted = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
+        assert_eq!(Event::parse(Client::Codex, submitted).unwrap().prompt, ":research x");
+        for (client, text) in [
+            (Client::GeminiCli, submitted),
+            (Client::Codex, r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#),
+            (Client::Codex, r#"{"hook_event_name": ["UserPromptSubmit"], "prompt": ":research x"}"#),
+            (Client::Codex, r#"{"hook_event_name": "UserPromptSubmit", "prompt": [":research x"]}"#),
+            (Client::Codex, r#"{"hook_event_name": "UserPromptSubmit"}"#),
+            (Client::Codex, r#"{"prompt": ":research x"}"#),
+            (Client::Codex, r#"":research x""#),
+            (Client::Codex, ":research x"),
+            (Client::Codex, &submitted[..submitted.len() - 1]),
+            (Client::Codex, ""),
+        ] {
+            assert!(Event::parse(client, text).is_none(), "{client:?}: {text}");
+        }
+    }
+}

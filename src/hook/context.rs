@@ -1,0 +1,104 @@
+//! What the model is told of the commands in a prompt.
+//!
+//! It is worded as what the prompt means, not as an order: Gemini CLI tells its model to take the context of a hook as
+//! information. Where a client would cut it, or keep it back, the model is told to call `expand_prompt` instead.
+
+use super::Client;
+use super::invocations::{Invocation, MAX_COMMANDS};
+use crate::library::Problem;
+use crate::prompt::Prompt;
+use crate::wording::quoted;
+use std::sync::Arc;
+
+/// A name was found to be a prompt, or a file that is none.
+pub(super) type Found = Result<Arc<Prompt>, Problem>;
+
+/// The context for the commands of a prompt, if there are any; as long as the client takes it at most.
+pub(super) fn of(client: Client, invocations: &[Invocation<'_, Found>]) -> Option<String> {
+    let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
+    let mut parts: Vec<String> = expanded.iter().map(too_long).collect();
+    if !further.is_empty() {
+        parts.push(format!(
+            "Only the first {MAX_COMMANDS} such commands are expanded here. For each further one, call the tool \
+             expand_prompt before you answer."
+        ));
+    }
+    let mut room = client.limit().saturating_sub(client.length(&parts.join(SEPARATOR)));
+    for (part, invocation) in parts.iter_mut().zip(expanded) {
+        let said = said(client, invocation);
+        let more = client.length(&said).saturating_sub(client.length(part));
+        if more <= room {
+            room -= more;
+            *part = said;
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join(SEPARATOR))
+}
+
+const SEPARATOR: &str = "\n\n";
+
+/// What a command stands for, or why it cannot be said.
+fn said(client: Client, invocation: &Invocation<'_, Found>) -> String {
+    let typed = typed(invocation);
+    let prompt = match &invocation.found {
+        Ok(prompt) => prompt,
+        Err(problem) => {
+            return format!(
+                "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this; \
+                 the command works as soon as the file is saved."
+            );
+        }
+    };
+    match prompt.expand(invocation.input) {
+        Ok(expansion) => {
+            let shown_otherwise = client.escapes_angle_brackets() && expansion.contains(['<', '>']);
+            let note = if shown_otherwise { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
+            format!(
+                "In the user's message, {typed} is short for the text below, from a prompt file that the user wrote or chose. \
+                 Read the message as if that text stood there in full, and do what it says; expand_prompt need not be \
+                 called for it.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
+            )
+        }
+        Err(error) => format!(
+            "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
+             this; expand_prompt would say the same."
+        ),
+    }
+}
+
+/// Said instead, where there is no room for it.
+fn too_long(invocation: &Invocation<'_, Found>) -> String {
+    format!(
+        "In the user's message, {} is short for a stored prompt, whose text is longer than what this client takes from a hook. \
+         Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
+         then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
+        typed(invocation)
+    )
+}
+
+/// The beginning of what the user typed.
+fn typed(Invocation { name, input, .. }: &Invocation<'_, Found>) -> String {
+    quoted(format!(":{name} {input}").trim_end())
+}
+
+impl Client {
+    /// How long a context may be for the model to see all of it: in UTF-16 units in Claude Code, else in bytes.
+    pub fn limit(self) -> usize {
+        match self {
+            Client::Codex | Client::ClaudeCode => 10_000,
+            // It has none that we know of. More than this has not been tried.
+            Client::GeminiCli => 1_000_000,
+        }
+    }
+
+    fn length(self, text: &str) -> usize {
+        match self {
+            Client::ClaudeCode => text.encode_utf16().count(),
+            Client::Codex | Client::GeminiCli => text.len(),
+        }
+    }
+
+    fn escapes_angle_brackets(self) -> bool {
+        self == Client::GeminiCli
+    }
+}

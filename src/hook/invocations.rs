@@ -1,0 +1,247 @@
+//! Where a prompt invokes commands, and with which input.
+//!
+//! A line invokes a command if it begins with a colon, and what follows up to the next blank is the name of a prompt. The
+//! first line of the text may be indented by up to three spaces; a later one that is indented is code, a list or a
+//! quotation. What stands between fences (three backticks or tildes) is never looked at. The input of a command is all that
+//! follows, up to the next line that invokes one.
+
+/// How many lines that look like a command are looked up. A text with more of them is data.
+pub const MAX_CANDIDATES: usize = 100;
+
+/// How many commands of one text are expanded.
+pub const MAX_COMMANDS: usize = 8;
+
+/// What may follow a name, as it follows any word.
+const PUNCTUATION: [char; 5] = ['.', ',', ';', '!', '?'];
+
+/// A command in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Invocation<'t, T> {
+    /// Its name, without the colon.
+    pub(super) name: &'t str,
+    pub(super) input: &'t str,
+    /// What the name was found to be.
+    pub(super) found: T,
+}
+
+/// The commands of a text in their order, one more than [`MAX_COMMANDS`] at most; those with the same name and input are one.
+/// `look_up` says what a name is, if it is one.
+pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T>) -> Vec<Invocation<'t, T>> {
+    let found = candidates(text).take(MAX_CANDIDATES).filter_map(|candidate| {
+        let word = candidate.word;
+        let spellings = [Some(word), Some(word.trim_end_matches(PUNCTUATION)).filter(|bare| *bare != word)];
+        let mut names = spellings.into_iter().flatten().filter(|name| may_be_name(name));
+        names.find_map(|name| Some((candidate, name, look_up(name)?)))
+    });
+    let mut found = found.peekable();
+    let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
+    while invocations.len() <= MAX_COMMANDS
+        && let Some((candidate, name, found_as)) = found.next()
+    {
+        let end = found.peek().map_or(text.len(), |(next, ..)| next.line);
+        let input = without_blanks(&text[candidate.word_end..end]);
+        if !invocations.iter().any(|known| (known.name, known.input) == (name, input)) {
+            invocations.push(Invocation { name, input, found: found_as });
+        }
+    }
+    invocations
+}
+
+/// A line that begins with a colon and a word.
+#[derive(Clone, Copy)]
+struct Candidate<'t> {
+    /// Where the line begins.
+    line: usize,
+    word: &'t str,
+    /// Where the word ends.
+    word_end: usize,
+}
+
+fn candidates(text: &str) -> impl Iterator<Item = Candidate<'_>> {
+    let mut next_line = 0;
+    let mut is_first = true;
+    let mut fence: Option<Fence> = None;
+    text.split_inclusive('\n').filter_map(move |line| {
+        let start = next_line;
+        next_line += line.len();
+        let indentation = if is_first { indentation(line) } else { 0 };
+        is_first &= line.trim().is_empty();
+        match (&fence, Fence::of(line)) {
+            (None, Some(opening)) if opening.may_open => fence = Some(opening),
+            (Some(opening), Some(closing)) if closing.closes(opening) => fence = None,
+            (Some(_), _) => {}
+            (None, _) => {
+                let behind_colon = line[indentation..].strip_prefix(':')?;
+                let word = behind_colon.split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
+                return Some(Candidate { line: start, word, word_end: start + indentation + 1 + word.len() });
+            }
+        }
+        None
+    })
+}
+
+/// How many spaces a line begins with, up to three.
+fn indentation(line: &str) -> usize {
+    line.bytes().take(3).take_while(|byte| *byte == b' ').count()
+}
+
+/// Whether a word behind a colon can be meant as a name: not the rest of `::vec` or `:smile:`.
+fn may_be_name(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with(':') && !word.ends_with(':') && !word.contains("::")
+}
+
+/// Without blanks around it, but for those that indent its first line if that is a line of its own.
+fn without_blanks(rest: &str) -> &str {
+    let rest = rest.trim_end();
+    let blanks = rest.len() - rest.trim_start().len();
+    let line = rest[..blanks].rfind('\n').map_or(blanks, |newline| newline + 1);
+    &rest[line..]
+}
+
+/// A line that opens or closes a block of code, as Markdown has it.
+struct Fence {
+    mark: u8,
+    length: usize,
+    may_open: bool,
+    may_close: bool,
+}
+
+impl Fence {
+    fn of(line: &str) -> Option<Fence> {
+        let line = &line[indentation(line)..];
+        let mark = line.bytes().next().filter(|mark| matches!(mark, b'`' | b'~'))?;
+        let length = line.bytes().take_while(|byte| *byte == mark).count();
+        let info = &line[length..];
+        let fence = Fence {
+            mark,
+            length,
+            may_open: mark == b'~' || !info.contains('`'), // else it is code within a line
+            may_close: info.trim().is_empty(),
+        };
+        (length >= 3).then_some(fence)
+    }
+
+    fn closes(&self, opening: &Fence) -> bool {
+        self.may_close && self.mark == opening.mark && self.length >= opening.length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NAMES: [&str; 6] = ["research", "git/commit", "git:commit", "smile", "vec", "要約"];
+
+    /// Names and inputs.
+    fn found(text: &str) -> Vec<(&str, &str)> {
+        let invocations = of(text, |name| NAMES.contains(&name).then_some(()));
+        invocations.into_iter().map(|invocation| (invocation.name, invocation.input)).collect()
+    }
+
+    #[test]
+    fn a_command_takes_all_that_follows_up_to_the_next_one() {
+        for (text, want) in [
+            (":research solid-state batteries", vec![("research", "solid-state batteries")]),
+            (":research", vec![("research", "")]),
+            ("\n  :research \t \"a  b\"\u{a0}\n\n", vec![("research", "\"a  b\"")]),
+            (":research a\nb\n\n  c\n", vec![("research", "a\nb\n\n  c")]),
+            (":research\n\n    indented\n", vec![("research", "    indented")]),
+            (":research\r\n\r\na\r\nb\r\n", vec![("research", "a\r\nb")]),
+            (":git/commit now", vec![("git/commit", "now")]),
+            (":git:commit now", vec![("git:commit", "now")]),
+            (":要約 これ", vec![("要約", "これ")]),
+            (":research, please", vec![("research", "please")]),
+            (":research?!", vec![("research", "")]),
+            ("My draft.\n:research", vec![("research", "")]),
+            ("Look:\n:research a\nand b", vec![("research", "a\nand b")]),
+            (":research a\n:git/commit b\nc", vec![("research", "a"), ("git/commit", "b\nc")]),
+            (":research a\n:unknown b", vec![("research", "a\n:unknown b")]),
+            (":research a\n:research a\n:research b", vec![("research", "a"), ("research", "b")]),
+            (":research\n```\n:git/commit\n```", vec![("research", "```\n:git/commit\n```")]),
+            ("```\nx\n```\n:research a", vec![("research", "a")]),
+            ("```a`b\n:research", vec![("research", "")]),
+        ] {
+            assert_eq!(found(text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_command_is_none() {
+        for text in [
+            "",
+            ":",
+            "10:30",
+            ":30",
+            "std::vec",
+            "::vec",
+            ":vec::Vec",
+            "C:\\research",
+            ":smile:",
+            ":smile:!",
+            ":)",
+            ":-/",
+            ": research a",
+            ":reserch a",
+            "Please :research a",
+            "> :research a",
+            "- :research a",
+            "    :research a",
+            "\t:research a",
+            "a\n :research a",
+            "a\n\t:research a",
+            "`:research a`",
+            "```\n:research a\n```",
+            "```sh\n:research a",
+            "~~~\n:research a\n```\n:research a\n~~",
+            "````\n```\n:research a\n````",
+            "  ```\n:research a",
+            "https://example.com:research",
+        ] {
+            assert_eq!(found(text), [], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_so_many_lines_are_looked_up_and_so_many_commands() {
+        let many = ":x y\n".repeat(1_000_000);
+        let known: String = (0..100).map(|number| format!(":{number}\n")).collect();
+        for (text, exists, commands, lookups) in
+            [(many.as_str(), false, 0, MAX_CANDIDATES), (&many[..50 * 5], true, 1, 50), (&known, true, 9, 10)]
+        {
+            let mut looked_up = 0;
+            let found = of(text, |_| {
+                looked_up += 1;
+                exists.then_some(())
+            });
+            assert_eq!((found.len(), looked_up), (commands, lookups));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_found_begins_a_line_and_inputs_stand_in_the_text_one_after_the_other(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    6 => prop::sample::select(vec![
+                        ":research", ":git:commit ", ":要約", ":", "\n", "\n:", "\r\n", " ", "    ", "\t", "\u{a0}", "```",
+                        "~~~~\n", "```x\n", "> ", ".", "é",
+                    ]).prop_map(str::to_owned),
+                    1 => ".{0,3}",
+                ],
+                0..24,
+            ),
+        ) {
+            let text = pieces.concat();
+            let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
+            let mut rest = text.as_str();
+            for Invocation { name, input, .. } in of(&text, |_| Some(())) {
+                prop_assert!(lines().any(|line| line.starts_with(&format!(":{name}"))), "{name:?} in {text:?}");
+                let at = rest.find(input);
+                prop_assert!(at.is_some(), "{input:?} in {text:?}");
+                rest = &rest[at.unwrap() + input.len()..];
+            }
+            prop_assert!(lines().any(|line| line.starts_with(':')) || found(&text).is_empty(), "{text:?}");
+        }
+    }
+}

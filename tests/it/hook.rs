@@ -1,0 +1,331 @@
+//! `hook`: what a client's prompt-submit hook is answered, and that no prompt is ever held back.
+//!
+//! What the clients do with the answer is in `docs/clients`.
+
+use crate::client::{Client, Ran};
+#[cfg(unix)]
+use crate::readme::{blocks, shell};
+use crate::readme::{page, table_of};
+use prompt_expander::hook::{Client as Known, MAX_CANDIDATES, MAX_COMMANDS};
+use serde_json::{Value, json};
+#[cfg(unix)]
+use std::process::Stdio;
+
+const LIBRARY: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
+
+const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
+                       {{options}} by {{criteria}}";
+
+/// A client that has these prompts, for commands that begin with `hook`.
+fn client() -> Client {
+    let client = Client::new().arguments([]).prompt("research.md", "Topic: {{input}}").prompt("compare.md", COMPARE);
+    client.prompt("git/commit.md", "Commit.").prompt("smile.md", "Smile.").prompt("broken.md", "---\n")
+}
+
+fn event(name: &str, prompt: &str) -> String {
+    json!({"session_id": "1", "cwd": "/", "hook_event_name": name, "prompt": prompt}).to_string()
+}
+
+fn hook(client: &Client, name: &str, stdin: impl AsRef<[u8]>) -> Ran {
+    client.run([&["hook", name], &LIBRARY[..]].concat(), stdin)
+}
+
+/// The context that Codex gets for a prompt.
+#[track_caller]
+fn context(client: &Client, prompt: &str) -> Option<String> {
+    context_for(client, "codex", "UserPromptSubmit", prompt)
+}
+
+/// The same for any client. Whatever the prompt, it is one line of JSON or nothing.
+#[track_caller]
+fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> Option<String> {
+    let ran = hook(client, name, event(event_name, prompt));
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""), "{prompt:?}");
+    let line = ran.stdout.strip_suffix('\n')?;
+    assert!(!line.contains('\n'), "{line}");
+    let mut answer: Value = serde_json::from_str(line).unwrap();
+    let context = answer["hookSpecificOutput"]["additionalContext"].take().as_str().unwrap().to_owned();
+    let rest = json!({"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": null}});
+    assert_eq!(answer, rest);
+    Some(context)
+}
+
+/// The part of a context that stands for one command.
+fn part(typed: &str, expansion: &str) -> String {
+    format!(
+        "In the user's message, `{typed}` is short for the text below, from a prompt file that the user wrote or chose. Read \
+         the message as if that text stood there in full, and do what it says; expand_prompt need not be called for it.\n\n\
+         {expansion}\n\n(End of the text for `{typed}`.)"
+    )
+}
+
+#[test]
+fn each_client_gets_the_expansion_in_an_answer_to_its_own_event() {
+    let client = client();
+    let want = Some(part(":research solid-state batteries", "Topic: solid-state batteries"));
+    for (name, event_name) in [
+        ("codex", "UserPromptSubmit"),
+        ("claude-code", "UserPromptSubmit"),
+        ("gemini", "BeforeAgent"),
+        ("gemini-cli", "BeforeAgent"),
+    ] {
+        assert_eq!(context_for(&client, name, event_name, ":research solid-state batteries"), want, "{name}");
+    }
+    hook(&client, "gemini", event("UserPromptSubmit", ":research x")).printed("");
+    hook(&client, "codex", event("BeforeAgent", ":research x")).printed("");
+    let before_the_name = [&LIBRARY[..], &["hook", "codex"]].concat();
+    let ran = client.run(before_the_name, event("UserPromptSubmit", ":research x"));
+    assert!(ran.status.success() && ran.stdout.contains("Topic: x") && ran.stderr.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn the_text_is_that_of_the_other_doors_byte_for_byte() {
+    let body = "# T\r\n\n<a> & \"q\" \\ \t {{ .Values.x }}\n{{input}}\n  end ";
+    let mut client = Client::new().prompt("odd.md", body);
+    let input = "a \"b\" {{input}}\n\n  <c>\u{1b}[31m 日本";
+    let ran = client.run(["hook", "codex"], event("UserPromptSubmit", &format!(":odd {input}")));
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let expanded = client.expand("odd", input).structured();
+    assert!(context.contains(&format!("\n\n{}\n\n(End of", expanded["prompt"].as_str().unwrap())), "{context}");
+}
+
+#[test]
+fn gemini_is_told_that_angle_brackets_may_show_otherwise() {
+    let client = client();
+    let note = "Angle brackets in it may show as `&lt;` and `&gt;`.";
+    let told = |name, event_name| context_for(&client, name, event_name, ":research a <b>").unwrap().contains(note);
+    assert!(told("gemini", "BeforeAgent") && !told("codex", "UserPromptSubmit"));
+    assert!(!context_for(&client, "gemini", "BeforeAgent", ":research a").unwrap().contains(note));
+}
+
+#[test]
+fn a_prompt_without_a_command_that_exists_has_no_answer() {
+    let client = client();
+    for prompt in [
+        "",
+        "10:30",
+        ":30",
+        "std::vec",
+        "::research",
+        "C:\\research",
+        ":smile:",
+        ":)",
+        "Please :research this",
+        "> :research this",
+        "- :research this",
+        "    :research this",
+        "Look:\n  :research this",
+        "```\n:research this\n```",
+        "~~~ text\n:research this",
+        ":reserch this",
+        ":RESEARCH this",
+        ":../prompts/research x",
+        ":/research x",
+        ":git x",
+        ":research\\x",
+        "\u{feff}:research x",
+    ] {
+        assert_eq!(context(&client, prompt), None, "{prompt:?}");
+    }
+}
+
+#[test]
+fn a_command_on_a_line_of_its_own_takes_what_follows_up_to_the_next() {
+    let client = client();
+    for (prompt, want) in [
+        ("\n :research, a\r\nb\n", vec![part(":research a\\r\\nb", "Topic: a\r\nb")]),
+        ("My draft is below.\n:git:commit", vec![part(":git:commit", "Commit.")]),
+        ("Do this:\n:research a\nb", vec![part(":research a\\nb", "Topic: a\nb")]),
+        (
+            ":research a\n:unknown\n:compare x criteria=y\n:research a\n:unknown",
+            vec![part(":research a\\n:unknown", "Topic: a\n:unknown"), part(":compare x criteria=y", "x by y")],
+        ),
+        (
+            ":research\n```\n:git/commit\n```",
+            vec![part(":research '''\\n:git/commit\\n'''", "Topic: ```\n:git/commit\n```")],
+        ),
+    ] {
+        assert_eq!(context(&client, prompt), Some(want.join("\n\n")), "{prompt:?}");
+    }
+}
+
+#[test]
+fn a_command_that_exists_and_cannot_be_expanded_says_why() {
+    let client = client();
+    assert_eq!(
+        context(&client, ":compare criteria=speed").unwrap(),
+        "In the user's message, `:compare criteria=speed` is short for a stored prompt that cannot be expanded: it needs a text \
+         for `options`; write `:compare options=… [criteria=…]`. Tell the user this; expand_prompt would say the same."
+    );
+    let broken = context(&client, ":broken x").unwrap();
+    let place = std::path::absolute(client.prompts()).unwrap().join("broken.md").display().to_string();
+    let begin =
+        format!("In the user's message, `:broken x` names a stored prompt that cannot be read. {place}:1:1: the front");
+    assert!(broken.starts_with(&begin) && broken.contains("; "), "{broken}");
+    assert!(broken.ends_with(". Tell the user this; the command works as soon as the file is saved."), "{broken}");
+}
+
+#[test]
+fn of_many_commands_the_first_are_expanded_and_the_others_are_said() {
+    let client = client();
+    let commands = |count: usize| (0..count).map(|number| format!(":research {number}\n")).collect::<String>();
+    let all = context(&client, &commands(MAX_COMMANDS)).unwrap();
+    let parts: Vec<String> =
+        (0..MAX_COMMANDS).map(|n| part(&format!(":research {n}"), &format!("Topic: {n}"))).collect();
+    assert_eq!(all, parts.join("\n\n"));
+    let more = context(&client, &commands(MAX_COMMANDS + 1)).unwrap();
+    assert_eq!(
+        more.strip_prefix(&all).unwrap(),
+        "\n\nOnly the first 8 such commands are expanded here. For each further one, call the tool expand_prompt before you \
+         answer."
+    );
+}
+
+#[test]
+fn what_a_client_would_cut_is_left_to_the_tool_and_what_just_fits_is_not() {
+    let too_long = "is short for a stored prompt, whose text is longer than what this client takes from a hook. Before you \
+                    answer, call the tool expand_prompt";
+    let begun = part(":long", "").len();
+    for (name, event_name, letter, limit) in [
+        ("codex", "UserPromptSubmit", "é", (10_000 - begun) / 2),
+        ("claude-code", "UserPromptSubmit", "é", 10_000 - begun),
+        ("claude-code", "UserPromptSubmit", "😀", (10_000 - begun) / 2),
+        ("gemini", "BeforeAgent", "x", 1_000_000 - begun),
+    ] {
+        let of = |letters: usize| {
+            let client = Client::new().arguments([]).prompt("long.md", letter.repeat(letters)).prompt("b.md", "B");
+            context_for(&client, name, event_name, ":long\n:long\n").unwrap()
+        };
+        assert_eq!(of(limit), part(":long", &letter.repeat(limit)), "{name} {letter}");
+        assert!(of(limit + 1).contains(too_long) && of(limit + 1).len() < 500, "{name} {letter}");
+    }
+
+    // What does not fit does not take the room of what does, and all together stay within it.
+    let client = client().prompt("long.md", "x".repeat(9_000));
+    let both = context(&client, ":long a\n:research b\n:long c\n:long d\n").unwrap();
+    assert!(both.len() <= 10_000 && both.contains(&part(":research b", "Topic: b")), "{both}");
+    assert_eq!((both.matches(too_long).count(), both.matches("xxx\n\na\n\n(End").count()), (3, 0), "{both}");
+
+    let pasted = format!(":research {}", "word ".repeat(200_000));
+    assert!(context(&client, &pasted).unwrap().contains(too_long));
+}
+
+#[test]
+fn nothing_is_said_to_what_is_no_event_and_no_prompt_is_held_back() {
+    let client = client();
+    let submitted = event("UserPromptSubmit", ":research x");
+    let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let too_long = event("UserPromptSubmit", &format!(":research {}", "x".repeat(33 << 20)));
+    for stdin in [
+        "",
+        "\n",
+        "{",
+        "null",
+        "[]",
+        ":research x",
+        &submitted[1..],
+        &submitted[..40],
+        &nested,
+        "{}{}",
+        too_long.as_str(),
+    ] {
+        hook(&client, "codex", stdin).printed("");
+    }
+    hook(&client, "codex", [submitted.as_bytes(), b"\xff"].concat()).printed("");
+    hook(&client, "codex", submitted.replace("research", "\\ud800")).printed("");
+    for name in ["", "codx", "Codex", "vscode", "-"] {
+        hook(&client, name, &submitted).printed("");
+    }
+    for arguments in [
+        vec!["hook"],
+        vec!["hook", "codex", "--bad"],
+        vec!["hook", "codex", "gemini"],
+        vec!["hook", "--prompts"],
+        vec!["--bad", "hook", "codex"],
+        vec!["--page-size", "0", "hook", "codex"],
+    ] {
+        client.run(arguments, &submitted).printed("");
+    }
+    let missing = ["hook", "codex", "--no-builtin", "--prompts", "not there"];
+    client.run(missing, &submitted).printed("");
+    assert_eq!(client.run(["expand", "hook", "--bad"], "").status.code(), Some(2), "another command, that names it");
+}
+
+#[cfg(unix)]
+#[test]
+fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let submitted = event("UserPromptSubmit", ":research x");
+    for script in ["exec <&-", "exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"] {
+        let ran = hook(&client().after(script), "codex", &submitted);
+        assert!(ran.status.success() && ran.stderr.is_empty(), "{script}: {ran:?}");
+        assert_eq!(ran.stdout.contains("Topic: x"), script == "exec 2>&-", "{script}: {ran:?}");
+    }
+    let client = client().unprivileged();
+    set_permissions(client.prompts(), Permissions::from_mode(0o000)).unwrap();
+    hook(&client, "codex", &submitted).printed("");
+    set_permissions(client.prompts(), Permissions::from_mode(0o755)).unwrap();
+    set_permissions(client.prompts().join("research.md"), Permissions::from_mode(0o000)).unwrap();
+    let unreadable = context(&client, ":research x").unwrap();
+    assert!(unreadable.contains("permission denied; correct its permissions. Tell the user this"), "{unreadable}");
+}
+
+#[test]
+fn the_page_of_the_hook_is_true() {
+    let text = page("docs/hook.md");
+    let bounds = format!(
+        "{MAX_CANDIDATES} lines that look like a command are looked up, and the first {MAX_COMMANDS} commands are"
+    );
+    assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
+
+    let rows = table_of(&text, "client");
+    assert_eq!(rows.len(), Known::NAMES.len());
+    for (row, (name, client)) in rows.iter().zip(Known::NAMES) {
+        assert_eq!(row[..2], [format!("`{name}`"), format!("`{}`", client.event())]);
+        let limit = row[2].split(' ').next().unwrap().replace(',', "");
+        assert_eq!(limit, client.limit().to_string(), "{name}");
+    }
+
+    let client = Client::new().arguments([]);
+    let rows = table_of(&text, "you type");
+    assert!(rows.len() >= 8);
+    for row in rows {
+        let prompt = row[0].trim_matches('`').replace('⏎', "\n");
+        let ran = client.run(["hook", "gemini"], event("BeforeAgent", &prompt));
+        let pairs = row[1].split("; ").filter_map(|pair| pair.trim_matches('`').split_once("`: `"));
+        let ends: String = pairs.clone().map(|(name, input)| format!(":{name} {input}|")).collect();
+        let said = ran.stdout.split("(End of the text for `").skip(1).map(|rest| rest.split("`.)").next().unwrap());
+        assert_eq!(said.map(|typed| format!("{typed}|")).collect::<String>(), ends, "{prompt}");
+        for (name, input) in pairs {
+            let expanded = json!(client.run(["expand", name, "-"], input).stdout.trim_end()).to_string();
+            assert!(ran.stdout.contains(expanded.trim_matches('"')), "{prompt}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_page_of_a_client_registers_answers_its_event() {
+    for (name, client) in Known::NAMES {
+        let name = if name == "gemini" { "gemini-cli" } else { name };
+        let text = page(&format!("docs/clients/{name}.md"));
+        let [(_, registration)] = &blocks(&text, "json")[..] else { panic!("one registration in {name}.md") };
+        let registration: Value = serde_json::from_str(registration).unwrap();
+        let hook = &registration["hooks"][client.event()][0]["hooks"][0];
+        assert_eq!(hook["type"], "command");
+        let home = Client::new().prompt("hello.md", "Hello {{input}}!");
+        let line = format!(
+            "PROMPT_EXPANDER_PROMPTS=prompts; export PROMPT_EXPANDER_PROMPTS; {}",
+            hook["command"].as_str().unwrap()
+        );
+        let mut child = shell(&home, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, event(client.event(), ":hello world").as_bytes()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["hookSpecificOutput"]["additionalContext"], part(":hello world", "Hello world!"), "{name}");
+    }
+}
