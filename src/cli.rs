@@ -7,15 +7,13 @@ mod expand;
 mod hook;
 mod list;
 mod output;
+mod serve;
 
-use crate::library::{Hooks, Library};
-use crate::server::{PAGE_SIZE, Server};
-use crate::transport::stdio::{self, Events};
-use anyhow::Context;
+use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use serve::Serve;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::num::NonZeroUsize;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,26 +50,19 @@ Example:
                                an agent starts it."))]
 struct Cli {
     #[command(flatten)]
+    source: PromptSource,
+    #[command(flatten)]
     serve: Serve,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-#[derive(Debug, Args)]
-struct Serve {
-    #[command(flatten)]
-    source: PromptSource,
-    /// How many prompts or resources a client gets at once when it lists them; some clients never ask for more
-    #[arg(long, value_name = "COUNT", default_value_t = PAGE_SIZE)]
-    page_size: NonZeroUsize,
-}
-
-// What an agent starts us with: no command.
+// What an agent starts us with: no command, and no option but those that name prompts.
 #[derive(Debug, Parser)]
 #[command(disable_help_flag = true)]
 struct OnlyServe {
     #[command(flatten)]
-    serve: Serve,
+    source: PromptSource,
 }
 
 // What a client's hook starts us with, from the name of the command on.
@@ -138,8 +129,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
     // start, mistakes included, is read again with all that there is.
-    let plain_start = OnlyServe::try_parse_from(&arguments).map(|OnlyServe { serve }| Cli { serve, command: None });
-    let cli = match plain_start.or_else(|_| Cli::try_parse_from(&arguments)) {
+    if let Ok(OnlyServe { source }) = OnlyServe::try_parse_from(&arguments) {
+        return finish(Serve::default().run(source.library()));
+    }
+    let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() != 0 && is_of_hook(&arguments) && !io::stdin().is_terminal() => {
             return ExitCode::SUCCESS; // a client would hold the prompt back
@@ -149,14 +142,27 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let leading = cli.serve.source;
+    let leading = cli.source;
     finish(match cli.command {
-        None => serve(leading.library(), cli.serve.page_size),
+        None => cli.serve.run(leading.library()),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
     })
+}
+
+impl Cli {
+    /// Refuses an option of the server before a command, to which it would mean nothing.
+    fn without_idle_options(self) -> Result<Cli, clap::Error> {
+        match self.serve.given() {
+            Some(option) if self.command.is_some() => {
+                let message = format!("{option} is an option of the server; leave it out, or the command");
+                Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 /// The arguments from the name of the command on, if it is `hook` and comes first, as clients have it.
@@ -184,39 +190,6 @@ fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Serves MCP until the end of input.
-fn serve(library: Library, page_size: NonZeroUsize) -> anyhow::Result<ExitCode> {
-    for problem in library.missing() {
-        output::warning(&problem.to_string());
-    }
-    if io::stdin().is_terminal() {
-        // That nobody hears it is no reason not to serve.
-        let _ = writeln!(
-            io::stderr(),
-            "prompt-expander is an MCP server and waits for a client on standard input; end it with Ctrl-D.\n\
-             For people: `prompt-expander list`, `prompt-expander expand research ocean currents`, `prompt-expander --help`."
-        );
-    }
-    let (mut events, waker) = Events::new().context("standard input cannot be waited for")?;
-    let hooks = Hooks { wake: Box::new(move || waker.wake()), warn: output::warning };
-    let mut server = Server::new(library, Some(hooks)).with_page_size(page_size);
-    let mut output = unbuffered_stdout().context("standard output cannot be written to")?;
-    stdio::serve(&mut server, &mut events, &mut output).context("standard input or output failed")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Standard output without std's buffer by lines, which would look through each long answer for its last line end.
-#[cfg(unix)]
-fn unbuffered_stdout() -> io::Result<impl Write> {
-    use std::os::fd::AsFd;
-    io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from)
-}
-
-#[cfg(not(unix))]
-fn unbuffered_stdout() -> io::Result<impl Write> {
-    Ok(io::stdout().lock())
 }
 
 impl PromptSource {

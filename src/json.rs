@@ -225,8 +225,14 @@ impl Serialize for Value<'_> {
             Value::Number(number) => number.serialize(serializer),
             Value::Text(text) => serializer.serialize_str(text),
             Value::List(values) => serializer.collect_seq(values),
-            Value::Object(object) => serializer.collect_map(object.iter()),
+            Value::Object(object) => object.serialize(serializer),
         }
+    }
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }
 

@@ -28,7 +28,7 @@ use news::News;
 use page::{Kind, Page};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tools::ServerTool;
 
 /// How long the answers to a batch may become, in bytes, before the rest of it is refused.
@@ -104,7 +104,11 @@ impl Server {
     /// What everybody is to be told, now that a hook has said that there is news, or that it was quiet.
     pub fn library_changed(&mut self) -> Vec<Notification> {
         let told = catch_unwind(AssertUnwindSafe(|| self.news.library_changed(self.tools, &self.library)));
-        told.unwrap_or_default() // standard error has the reason
+        let told = told.unwrap_or_default(); // standard error has the reason
+        for notification in &told {
+            tracing::info!(method = notification.method, "told the client");
+        }
+        told
     }
 
     fn hear(&mut self, method: &str, params: &Object<'_>) {
@@ -151,10 +155,17 @@ impl Server {
 
     fn answer(&mut self, request: Request<'_>) -> Option<Outgoing> {
         let Request { id, method, params } = request;
+        tracing::trace!(id = %lifecycle::wire(&id), ?method, params = %lifecycle::wire(&params), "asked");
+        let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
         // What a panic leaves behind is whole: what a request changes of ours, it changes last, and at once.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, &params))).unwrap_or_else(|_| {
+            tracing::error!(?method, "the request failed through a fault of ours");
             Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
+        if let Some(start) = start {
+            let error = outcome.as_ref().err().map(|error| error.message.as_str());
+            tracing::debug!(id = %lifecycle::wire(&id), ?method, took = ?start.elapsed(), error, "answered");
+        }
         match outcome {
             Ok(Reply::Result(result)) => Some(Response::result(id, result).into()),
             Ok(Reply::Open(acknowledgement)) => acknowledgement.map(Outgoing::Notification),

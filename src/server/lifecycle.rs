@@ -152,6 +152,7 @@ pub(super) fn initialize<'l>(
     let [.., newest] = LEGACY;
     let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
     *negotiated = Some(version);
+    tracing::info!(client = %wire(&params.get("clientInfo")), requested, version, "initialize");
     Ok(InitializeResult {
         protocol_version: version,
         capabilities: capabilities(Era::Legacy),
@@ -159,6 +160,11 @@ pub(super) fn initialize<'l>(
         instructions: INSTRUCTIONS.trim_ascii_end(),
         client_info: params.get("clientInfo").filter(|info| **info != Value::Null).cloned(),
     })
+}
+
+/// A value as the client wrote it, for the log.
+pub(super) fn wire(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// `server/discover` (2026-07-28).

@@ -94,6 +94,7 @@ pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &O
         // A client's error in the legacy era; 2025-11-25 and later would have a model correct itself.
         (Err(ToolError::Arguments(message)), Era::Legacy) => Err(Error::invalid_params(message)),
         (Err(ToolError::Arguments(message) | ToolError::Execution(message)), _) => {
+            tracing::info!(tool = name, reason = message, "the tool refused");
             let result = CallToolResult { content: [TextContent { text: message }], is_error: true };
             Json::of(&result).map_err(Error::internal)
         }

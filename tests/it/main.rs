@@ -33,4 +33,5 @@ mod soak;
 mod supply_chain;
 mod tidy;
 mod tool_definitions;
+mod traffic;
 mod wire;

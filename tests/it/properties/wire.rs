@@ -63,7 +63,7 @@ fn served(library: &Library, input: &[u8]) -> String {
     file.rewind().unwrap();
     let (mut events, _) = Events::over(file).unwrap();
     let mut output = Vec::new();
-    serve(&mut Server::new(library.clone(), None), &mut events, &mut output).unwrap();
+    serve(&mut Server::new(library.clone(), None), &mut events, &mut output, None).unwrap();
     let output = String::from_utf8(output).unwrap();
     assert!(output.is_empty() || output.ends_with('\n'));
     output

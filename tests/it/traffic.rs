@@ -1,0 +1,140 @@
+//! `--log-level`, `--log-file` and `--tap`: what a user can see of a conversation. Standard output is what it always is.
+
+use crate::client::Client;
+use std::fs;
+
+const WITH_PROMPTS: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
+
+/// A client whose server has these options, too.
+fn client_with(options: &[&str]) -> Client {
+    Client::new().prompt("review.md", "Review this.").arguments(WITH_PROMPTS.iter().chain(options).copied())
+}
+
+/// A record's lines without time and process: direction and text.
+fn conversation(record: &str) -> Vec<(&str, &str)> {
+    record
+        .lines()
+        .map(|line| {
+            let (time, rest) = line.split_once(' ').unwrap();
+            let is_time = time.len() == "2026-11-21T19:36:00.123456Z".len() && time.ends_with('Z');
+            assert!(is_time && time.contains('T'), "{line}");
+            let (process, rest) = rest.split_once(' ').unwrap();
+            process.parse::<u32>().unwrap();
+            (rest[..3].trim_end(), &rest[4..])
+        })
+        .collect()
+}
+
+#[test]
+fn a_tap_has_every_line_in_and_out_as_it_was() {
+    let mut client = client_with(&["--tap", "conversation.log"]);
+    let ping = r#"{"jsonrpc":"2.0","id":"é 1","method":"ping"}"#;
+    client.send(format!("{ping}\r\n  \nno JSON\n"));
+    let (pong, refusal) = (client.read_raw(), client.read_raw());
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"expand_prompt","arguments":{"command":"review","input":"x"}}}"#;
+    client.send(format!("{call}\n"));
+    let expanded = client.read_raw();
+    client.finish();
+    let record = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let mut lines = conversation(&record);
+    // Answers may be written together, later than the next line was read.
+    let first: Vec<_> = lines.drain(..5).collect();
+    let of = |direction| first.iter().filter(|(its, _)| *its == direction).map(|(_, text)| *text).collect::<Vec<_>>();
+    assert_eq!(of("in"), [ping, "  ", "no JSON"]);
+    assert_eq!(of("out"), [pong.trim_end(), refusal.trim_end()]);
+    assert_eq!(lines, [("in", call), ("out", expanded.trim_end())]);
+}
+
+#[test]
+fn a_tap_is_added_to_and_is_the_users_alone() {
+    let mut client = client_with(&["--tap", "conversation.log"]);
+    fs::write(client.root().join("conversation.log"), "").unwrap();
+    client.list();
+    client.finish();
+    let first = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let mut again = client_with(&[]);
+    again = again
+        .arguments(WITH_PROMPTS.into_iter().chain(["--tap", client.root().join("conversation.log").to_str().unwrap()]));
+    again.list();
+    again.finish();
+    let both = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    assert!(both.starts_with(&first) && both.len() > first.len(), "{both}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mut fresh = client_with(&["--tap", "fresh.log"]);
+        fresh.list();
+        fresh.finish();
+        let mode = fs::metadata(fresh.root().join("fresh.log")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn a_tap_or_log_that_cannot_be_written_is_said_and_all_is_served() {
+    for option in ["--tap", "--log-file"] {
+        let said = "warning: `nowhere/x.log` cannot be written to: No such file or directory (os error 2); name a file in a \
+                    folder that is yours\n";
+        let mut client = client_with(&[option, "nowhere/x.log"]).stderr(Some(said));
+        client.expand("review", "x").text("Review this.\n\nx");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tap_that_is_full_is_said_once_and_all_is_served() {
+    let said = "warning: the conversation is no longer recorded: No space left on device (os error 28)\n";
+    let mut client = client_with(&["--tap", "/dev/full"]).stderr(Some(said));
+    client.expand("review", "x").text("Review this.\n\nx");
+    client.expand("review", "y").text("Review this.\n\ny");
+}
+
+#[test]
+fn nothing_is_logged_unless_it_is_asked_for() {
+    let mut client = client_with(&[]); // whose drop demands silence
+    client.expand("review", "x").text("Review this.\n\nx");
+    let mut client = client_with(&["--log-level", "off"]);
+    client.line("no JSON");
+}
+
+#[test]
+fn a_log_says_who_asked_what_and_how_it_ended() {
+    let mut client = client_with(&["--log-level", "debug"]).stderr(None);
+    client.shake_hands("2025-11-25");
+    client.expand("review", "x").text("Review this.\n\nx");
+    client.expand("reveiw", "x").error();
+    client.request("no/method", serde_json::json!({}));
+    client.line("no JSON");
+    let (_, _, log) = client.finish();
+    for (level, words) in [
+        ("INFO", "serving version="),
+        ("INFO", r#"initialize client={"name":"it","#),
+        ("DEBUG", "answered id=2 method=\"tools/call\" took="),
+        ("INFO", "the tool refused tool=\"expand_prompt\" reason=\"No prompt named"),
+        ("DEBUG", "method=\"no/method\" took="),
+        ("WARN", "a line is no message bytes=7"),
+        ("INFO", "the end of input"),
+    ] {
+        assert!(log.lines().any(|line| line.contains(level) && line.contains(words)), "{level} {words}\n{log}");
+    }
+    assert!(!log.contains("Review this") && !log.contains("TRACE"), "{log}");
+}
+
+#[test]
+fn a_log_file_has_what_standard_error_would_have() {
+    let mut client = client_with(&["--log-file", "server.log"]);
+    client.expand("review", "x").text("Review this.\n\nx");
+    client.finish();
+    let log = fs::read_to_string(client.root().join("server.log")).unwrap();
+    assert!(log.contains("INFO serving version=") && log.contains("the end of input"), "{log}");
+    assert!(!log.contains("answered"), "info is the default\n{log}");
+}
+
+#[test]
+fn an_option_of_the_server_before_a_command_is_refused() {
+    for options in [["--tap", "x"], ["--log-file", "x"], ["--log-level", "debug"], ["--page-size", "7"]] {
+        let ran = Client::new().run(options.into_iter().chain(["list"]), "");
+        assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("{} is an option of the server", options[0])), "{}", ran.stderr);
+    }
+}
