@@ -3,7 +3,7 @@
 
 use super::{Called, Piece, ServerTool, ToolError, result};
 use crate::json::{Json, Object, Value};
-use crate::library::{Library, Query};
+use crate::library::{Layer, Library, Query};
 use crate::prompt::Summary;
 use serde::Serialize;
 use serde_json::json;
@@ -103,7 +103,8 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
             Ok(prompt) if tag.as_ref().is_some_and(|tag| !has_tag(&prompt.summary, tag)) => {}
             Ok(prompt) => {
                 let score = query.as_mut().map_or(Some(0), |query| query.score(&entry.name, &prompt.summary));
-                found.extend(score.map(|score| (score, entry.name, prompt)));
+                let layer = entry.layer();
+                found.extend(score.map(|score| (score, entry.name, layer, prompt)));
             }
             Err(problem) if query.as_mut().is_none_or(|query| query.score_name(&entry.name).is_some()) => {
                 problems.push(problem);
@@ -120,7 +121,8 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
     let rest = Json::of(&Rest { omitted, problems: problems.collect(), omitted_problems })?;
     let rest = rest.as_str().trim_start_matches('{');
     let prompts = found.iter().take(limit).enumerate();
-    let prompts = prompts.flat_map(|(index, (_, name, prompt))| listed(index == 0, name, &prompt.summary));
+    let prompts =
+        prompts.flat_map(|(index, (_, name, layer, prompt))| listed(index == 0, name, *layer, &prompt.summary));
     let open = [Piece::Json(r#"{"prompts":["#)].into_iter();
     let close = [Piece::Json("]"), Piece::Json(if rest == "}" { "" } else { "," }), Piece::Json(rest)].into_iter();
     Ok(result(open.chain(prompts).chain(close)))
@@ -128,16 +130,19 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
 
 /// A prompt as an object. In pieces, so that its texts are written into the result and nowhere else: to list again costs a
 /// fifth fewer instructions than by way of serde, and the memory of one answer less.
-fn listed<'p>(is_first: bool, name: &'p str, prompt: &'p Summary) -> [Piece<'p>; 7] {
+fn listed<'p>(is_first: bool, name: &'p str, layer: Layer, prompt: &'p Summary) -> [Piece<'p>; 7] {
     const FIRST: Piece<'_> = Piece::Fixed { json: r#"{"name":""#, escaped: r#"{\"name\":\""# };
     const NEXT: Piece<'_> = Piece::Fixed { json: r#",{"name":""#, escaped: r#",{\"name\":\""# };
     const DESCRIPTION: Piece<'_> = Piece::Fixed { json: r#"","description":""#, escaped: r#"\",\"description\":\""# };
+    const OF_PROJECT: Piece<'_> =
+        Piece::Fixed { json: r#"","description":"(project) "#, escaped: r#"\",\"description\":\"(project) "# };
     const USAGE: Piece<'_> = Piece::Fixed { json: r#"","usage":""#, escaped: r#"\",\"usage\":\""# };
     const END: Piece<'_> = Piece::Fixed { json: r#""}"#, escaped: r#"\"}"# };
     const NOTHING: Piece<'_> = Piece::Text("");
     let (key, usage) = prompt.usage.as_deref().map_or((NOTHING, NOTHING), |usage| (USAGE, Piece::Text(usage)));
     let description = Piece::Text(prompt.description.as_deref().unwrap_or_default());
-    [if is_first { FIRST } else { NEXT }, Piece::Text(name), DESCRIPTION, description, key, usage, END]
+    let label = if layer == Layer::Project { OF_PROJECT } else { DESCRIPTION };
+    [if is_first { FIRST } else { NEXT }, Piece::Text(name), label, description, key, usage, END]
 }
 
 /// Letter case and a leading `#` make no difference.
