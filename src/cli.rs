@@ -43,6 +43,12 @@ Your prompts:
   `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
   A file of yours goes before a built-in prompt of the same name.";
 
+const LIST_EXAMPLE: &str = "\
+Examples:
+  prompt-expander list reserch         prompts that match, the best first
+  prompt-expander list --tag work      prompts with a tag
+  prompt-expander list | cut -f 1      the names alone";
+
 const HOOK_EXAMPLE: &str = "\
 Example:
   echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
@@ -117,10 +123,12 @@ struct WithSource<C: Args> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List all prompts with their descriptions
+    /// List all prompts with their descriptions, or those that match
     ///
-    /// In columns on a terminal; otherwise one line per prompt, name and description separated by a tab. Files that
-    /// should be prompts but cannot be read are named on standard error.
+    /// In columns on a terminal, with what is wrong with files that should be prompts but cannot be read. Otherwise one line
+    /// per prompt, with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage; such files
+    /// are named on standard error.
+    #[command(after_help = LIST_EXAMPLE)]
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
     Expand(WithSource<expand::Expand>),

@@ -22,7 +22,7 @@ pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Layer, Source};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use scan::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
-pub use search::Query;
+pub use search::Selection;
 pub use snapshot::Changes;
 pub use watch::{Hooks, POLL, Watch};
 

@@ -501,6 +501,13 @@ impl Ran {
         assert_eq!(self.stdout, want);
     }
 
+    /// It went well, printed nothing, and said this on standard error.
+    #[track_caller]
+    pub(crate) fn said(self, want: &str) {
+        assert_eq!((self.status.code(), self.stdout.as_str()), (Some(0), ""), "{}", self.stderr);
+        assert_eq!(self.stderr, want);
+    }
+
     /// It failed with this status, printed nothing, and said this on standard error.
     #[track_caller]
     pub(crate) fn failed(self, status: i32, want: &str) {
