@@ -12,6 +12,7 @@ mod serve;
 use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serve::Serve;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use std::process::ExitCode;
 
 /// A list of directories, separated as in `PATH`; `--prompts` goes before it.
 const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
+
+/// The option that adds a project's prompts.
+const PROJECT: &str = "--project";
 
 const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
                      kept in a Markdown file";
@@ -39,6 +43,12 @@ Your prompts:
   `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
   A file of yours goes before a built-in prompt of the same name.";
 
+const LIST_EXAMPLE: &str = "\
+Examples:
+  prompt-expander list reserch         prompts that match, the best first
+  prompt-expander list --tag work      prompts with a tag
+  prompt-expander list | cut -f 1      the names alone";
+
 const HOOK_EXAMPLE: &str = "\
 Example:
   echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
@@ -57,12 +67,13 @@ struct Cli {
     command: Option<Command>,
 }
 
-// What an agent starts us with: no command, and no option but those that name prompts.
+// What an agent starts us with: no command, and no option but those that name prompts. To know one option more costs every
+// start; so `--project` is none of them, and looked for by itself.
 #[derive(Debug, Parser)]
 #[command(disable_help_flag = true)]
 struct OnlyServe {
     #[command(flatten)]
-    source: PromptSource,
+    folders: Folders,
 }
 
 // What a client's hook starts us with, from the name of the command on.
@@ -70,11 +81,26 @@ struct OnlyServe {
 #[command(disable_help_flag = true)]
 struct OnlyHook {
     #[command(flatten)]
-    hook: WithSource<hook::Hook>,
+    hook: hook::Hook,
+    #[command(flatten)]
+    folders: Folders,
 }
 
 #[derive(Debug, Args)]
 struct PromptSource {
+    #[command(flatten)]
+    folders: Folders,
+    /// Add the prompts of the project, before all others: the nearest folder `.prompts`, from the working directory up to
+    /// the root of its repository
+    ///
+    /// Only ask for it where you trust the repository: its prompts go before yours of the same name. Without a repository
+    /// the folder is looked for in the working directory alone. Links that lead out of it are not followed.
+    #[arg(long, overrides_with = "project")]
+    project: bool,
+}
+
+#[derive(Debug, Args)]
+struct Folders {
     /// A folder of prompt files; may be repeated, the first that has a name wins
     ///
     /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
@@ -97,10 +123,12 @@ struct WithSource<C: Args> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List all prompts with their descriptions
+    /// List all prompts with their descriptions, or those that match
     ///
-    /// In columns on a terminal; otherwise one line per prompt, name and description separated by a tab. Files that
-    /// should be prompts but cannot be read are named on standard error.
+    /// In columns on a terminal, with what is wrong with files that should be prompts but cannot be read. Otherwise one line
+    /// per prompt, with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage; such files
+    /// are named on standard error.
+    #[command(after_help = LIST_EXAMPLE)]
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
     Expand(WithSource<expand::Expand>),
@@ -124,13 +152,15 @@ enum Command {
 /// not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some(Ok(OnlyHook { hook })) = hook_start(&arguments).map(OnlyHook::try_parse_from) {
-        return finish(hook.command.run(&hook.source));
+    let project = arguments.iter().any(|argument| argument == PROJECT);
+    let plain = without_project(&arguments, project);
+    if let Some(Ok(OnlyHook { hook, folders })) = hook_start(&plain).map(OnlyHook::try_parse_from) {
+        return finish(hook.run(&PromptSource { folders, project }));
     }
     // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
     // start, mistakes included, is read again with all that there is.
-    if let Ok(OnlyServe { source }) = OnlyServe::try_parse_from(&arguments) {
-        return finish(Serve::default().run(source.library()));
+    if let Ok(OnlyServe { folders }) = OnlyServe::try_parse_from(&*plain) {
+        return finish(Serve::default().run(PromptSource { folders, project }.library()));
     }
     let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
         Ok(cli) => cli,
@@ -145,9 +175,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let leading = cli.source;
     finish(match cli.command {
         None => cli.serve.run(leading.library()),
-        Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
-        Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
-        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
+        Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library_for_people()),
+        Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
+        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
     })
 }
@@ -162,6 +192,14 @@ impl Cli {
             }
             _ => Ok(self),
         }
+    }
+}
+
+/// The arguments without the option `--project`, if it is among them. No option takes it as its value, so it is one.
+fn without_project(arguments: &[OsString], has_project: bool) -> Cow<'_, [OsString]> {
+    match has_project {
+        true => arguments.iter().filter(|argument| *argument != PROJECT).cloned().collect(),
+        false => Cow::Borrowed(arguments),
     }
 }
 
@@ -196,12 +234,43 @@ impl PromptSource {
     /// Both: the directories of `self` go before those of `later`.
     fn merged_with(self, later: PromptSource) -> PromptSource {
         PromptSource {
-            prompts: [self.prompts, later.prompts].concat(),
-            no_builtin: self.no_builtin || later.no_builtin,
+            folders: Folders {
+                prompts: [self.folders.prompts, later.folders.prompts].concat(),
+                no_builtin: self.folders.no_builtin || later.folders.no_builtin,
+            },
+            project: self.project || later.project,
         }
     }
 
-    /// The library that the options, or else the environment, name.
+    /// The library that they name, for a person, who hears that there is no project where one was asked for.
+    fn library_for_people(&self) -> Library {
+        let library = self.library();
+        if let Some(absence) = library.absent_project() {
+            output::warning(&absence);
+        }
+        library
+    }
+
+    /// The library that the options, or else the environment, name, for somebody in the working directory.
+    fn library(&self) -> Library {
+        self.library_at(None)
+    }
+
+    /// The same for somebody in this directory, if it is known.
+    fn library_at(&self, folder: Option<&Path>) -> Library {
+        let library = self.folders.library();
+        if !self.project {
+            return library;
+        }
+        match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
+            Some(folder) => library.with_project(&folder, home_dir().as_deref()),
+            None => library, // the folder that we are in is no more
+        }
+    }
+}
+
+impl Folders {
+    /// The library that the options, or else the environment, name; without a project.
     fn library(&self) -> Library {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());

@@ -12,8 +12,10 @@ pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::json::Value;
 use crate::library::Library;
+use context::Found;
 use serde_json::json;
 use std::borrow::Cow;
+use std::path::Path;
 
 /// A program that runs a command when its user submits a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,7 @@ impl Client {
 pub struct Event<'e> {
     client: Client,
     prompt: Cow<'e, str>,
+    folder: Option<Cow<'e, str>>,
 }
 
 impl<'e> Event<'e> {
@@ -60,15 +63,26 @@ impl<'e> Event<'e> {
         if event.text("hook_event_name") != Ok(Some(client.event())) {
             return None;
         }
-        match event.remove("prompt")? {
-            Value::Text(prompt) => Some(Event { client, prompt }),
+        let Value::Text(prompt) = event.remove("prompt")? else { return None };
+        let folder = match event.remove("cwd") {
+            Some(Value::Text(folder)) => Some(folder),
             _ => None,
-        }
+        };
+        Some(Event { client, prompt, folder })
+    }
+
+    /// The folder that the client works in, if it tells; it may have started us in another.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref().map(Path::new).filter(|folder| folder.is_absolute())
     }
 
     /// The one line of JSON that adds to the prompt what its commands stand for. `None`: it has none.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        let invocations = invocations::of(&self.prompt, |name| library.find_exactly(name));
+        let invocations = invocations::of(&self.prompt, |name| {
+            let prompt = library.find_exactly(name)?;
+            let is_of_project = prompt.as_ref().is_ok_and(|prompt| library.is_of_project(&prompt.name));
+            Some(Found { prompt, is_of_project })
+        });
         let context = context::of(self.client, &invocations)?;
         let output = json!({ "hookEventName": self.client.event(), "additionalContext": context });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
@@ -82,7 +96,11 @@ mod tests {
     #[test]
     fn what_is_no_prompt_that_was_submitted_is_no_event() {
         let submitted = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
-        assert_eq!(Event::parse(Client::Codex, submitted).unwrap().prompt, ":research x");
+        let event = Event::parse(Client::Codex, submitted).unwrap();
+        assert_eq!(
+            (&*event.prompt, event.folder()),
+            (":research x", Some(Path::new("/")).filter(|root| root.is_absolute()))
+        );
         for (client, text) in [
             (Client::GeminiCli, submitted),
             (Client::Codex, r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#),

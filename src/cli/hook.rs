@@ -30,7 +30,8 @@ impl Hook {
         panic::set_hook(Box::new(|_| {}));
         let _ = panic::catch_unwind(AssertUnwindSafe(|| {
             let event = read()?;
-            let answer = Event::parse(client?, &event)?.answer(&source.library())?;
+            let event = Event::parse(client?, &event)?;
+            let answer = event.answer(&source.library_at(event.folder()))?;
             output::print_verbatim(answer.as_bytes()).ok()
         }));
         Ok(ExitCode::SUCCESS)

@@ -1,19 +1,35 @@
-//! `prompt-expander list`: all prompts, for a person, for a script, or as JSON.
+//! `prompt-expander list`: all prompts, or those that match, for a person, for a script, or as JSON.
 
 use super::output::{self, FAINT, NAME};
-use crate::library::{Library, Problem, Source};
-use crate::prompt::Summary;
+use crate::library::{Entry, Library, Listed, Problem, Selection};
+use crate::prompt::Argument;
+use crate::wording::{all_of, quoted};
 use clap::Args;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// One JSON object: `prompts` with name, title, description and source, and `problems` if there are any
+    /// Only prompts that match these words, the best first: in name, title, tags or description, a missing letter
+    /// allowed. By default all, sorted by name
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+    /// Only prompts with this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// One JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,
+    /// usage and arguments, and `problems` if there are any
     #[arg(long)]
     json: bool,
 }
+
+/// How much room there must be for the text of a prompt beside its name, in columns; else it stands below the name.
+const LEAST_TEXT: usize = 24;
+
+/// What stands between two columns.
+const GAP: usize = 2;
 
 #[derive(Serialize)]
 struct Json {
@@ -28,66 +44,177 @@ struct JsonPrompt {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     description: String,
+    layer: &'static str,
     /// A path, or `built-in`.
     source: String,
+    tags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    arguments: Vec<JsonArgument>,
+}
+
+#[derive(Serialize)]
+struct JsonArgument {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    choices: Vec<String>,
+}
+
+/// A prompt in texts of one line each.
+struct Row {
+    name: String,
+    layer: &'static str,
+    description: String,
+    tags: Vec<String>,
+    usage: String,
 }
 
 impl List {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let index = library.index();
-        let mut problems = [index.unseen, index.problems].concat();
-        let mut rows = Vec::new();
-        for entry in index.entries {
-            match entry.listed() {
-                Ok(listed) => rows.push(row(&entry.name, &listed.summary, entry.source())),
-                Err(problem) => problems.push(problem),
-            }
-        }
+        let query = self.query.join(" ");
+        let query = Some(query.as_str()).filter(|query| !query.trim().is_empty());
+        let Selection { found, problems } = library.index().select(query, self.tag.as_deref());
         if self.json {
-            output::print_json(&json(rows, problems))?;
+            let prompts = found.iter().map(|(entry, listed)| JsonPrompt::of(entry, listed)).collect();
+            let problems = problems.into_iter().map(Into::into).collect();
+            output::print_json(&Json { prompts, problems })?;
             return Ok(ExitCode::SUCCESS);
         }
-        let rows: Vec<(String, String)> =
-            rows.into_iter().map(|row| (row.name, output::one_line(&row.description))).collect();
-        let mut table = Vec::new();
+        let rows: Vec<Row> = found.iter().map(|(entry, listed)| Row::of(entry, listed)).collect();
         match output::terminal_width() {
             None => {
-                for (name, description) in &rows {
-                    writeln!(table, "{name}\t{description}")?;
+                output::print(&lines(&rows)?)?;
+                for problem in &problems {
+                    output::warning(&problem.to_string());
                 }
             }
-            Some(columns) => {
-                // A name that would take half of the width has its description behind it, out of the column.
-                let widths = rows.iter().map(|(name, _)| output::width(name));
-                let column = widths.filter(|width| 2 * width < columns).max().unwrap_or(0);
-                for (name, description) in &rows {
-                    let width = output::width(name);
-                    let gap = " ".repeat(column.saturating_sub(width) + 2);
-                    let description = output::fit(description, columns.saturating_sub(1 + width + gap.len()));
-                    writeln!(table, "{FAINT}:{FAINT:#}{NAME}{name}{NAME:#}{gap}{description}")?;
-                }
-            }
+            Some(columns) => output::print(&table(&rows, &problems, columns)?)?,
         }
-        output::print(&table)?;
-        for problem in &problems {
-            output::warning(&problem.to_string());
+        if rows.is_empty() && problems.is_empty() {
+            output::warning(&nothing(library, query, self.tag.as_deref()));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn row(name: &str, prompt: &Summary, source: Source) -> JsonPrompt {
-    JsonPrompt {
-        name: name.to_owned(),
-        title: prompt.title.clone(),
-        description: prompt.description.clone().unwrap_or_default(),
-        source: match source {
-            Source::File(path) => path.display().to_string(),
-            Source::Builtin => "built-in".to_owned(),
-        },
+/// Why nothing is listed.
+fn nothing(library: &Library, query: Option<&str>, tag: Option<&str>) -> String {
+    let all = library.index().select(None, None).found;
+    let tags: BTreeSet<&str> = all.iter().flat_map(|(_, listed)| &listed.summary.tags).map(String::as_str).collect();
+    let tags: Vec<&str> = tags.into_iter().collect();
+    match (query, tag) {
+        (None, None) => "there are no prompts; `prompt-expander --help` says where they are looked for".to_owned(),
+        (Some(query), None) => {
+            format!("no prompt matches {}; `prompt-expander list` shows all", quoted(query))
+        }
+        (None, Some(tag)) if tags.is_empty() => format!("no prompt has the tag {}, or any other", quoted(tag)),
+        (None, Some(tag)) => format!("no prompt has the tag {}; the tags are {}", quoted(tag), all_of(&tags)),
+        (Some(query), Some(tag)) => {
+            format!("no prompt with the tag {} matches {}", quoted(tag), quoted(query))
+        }
     }
 }
 
-fn json(prompts: Vec<JsonPrompt>, problems: Vec<Problem>) -> Json {
-    Json { prompts, problems: problems.into_iter().map(Into::into).collect() }
+/// For scripts: a line for each prompt, whose fields are name, description, layer, tags and usage.
+fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for Row { name, layer, description, tags, usage } in rows {
+        writeln!(text, "{name}\t{description}\t{layer}\t{}\t{usage}", tags.join(","))?;
+    }
+    Ok(text)
+}
+
+/// For people: name, layer and description in columns, and usage and tags below the description. Nothing is cut.
+fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
+    // A name that would take a third of the width stands in a line of its own.
+    let names = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
+    let names = names.max().unwrap_or(0);
+    let layers = rows.iter().map(|row| row.layer.len()).max().unwrap_or(0);
+    let indent = names + GAP + layers + GAP;
+    let is_narrow = columns < indent + LEAST_TEXT;
+    let indent = if is_narrow { GAP } else { indent };
+    let mut text = Vec::new();
+    for row in rows {
+        let name_width = 1 + output::width(&row.name);
+        let mut description = output::wrap(&row.description, columns.saturating_sub(indent)).into_iter();
+        let name = output::wrap(&format!(":{}", row.name), columns);
+        let [name, last] = [&name[..name.len() - 1], &name[name.len() - 1..]].map(|lines| lines.join("\n"));
+        if !name.is_empty() {
+            writeln!(text, "{NAME}{name}{NAME:#}")?; // longer than a line
+        }
+        if is_narrow {
+            writeln!(text, "{NAME}{last}{NAME:#}")?;
+        } else {
+            let gap =
+                if name_width > names { format!("\n{}", " ".repeat(names)) } else { " ".repeat(names - name_width) };
+            let (layer, first) = (row.layer, description.next().unwrap_or_default());
+            let line = format!("{NAME}{last}{NAME:#}{gap}  {FAINT}{layer:layers$}{FAINT:#}  {first}");
+            writeln!(text, "{}", line.trim_end())?;
+        }
+        for line in description.filter(|line| !line.is_empty()) {
+            writeln!(text, "{:indent$}{line}", "")?;
+        }
+        let layer = if is_narrow { row.layer } else { "" };
+        let tags = row.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
+        for detail in [layer, &row.usage, &tags].into_iter().filter(|detail| !detail.is_empty()) {
+            for line in output::wrap(detail, columns.saturating_sub(indent)) {
+                writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", "")?;
+            }
+        }
+    }
+    if !rows.is_empty() && !problems.is_empty() {
+        writeln!(text)?;
+    }
+    for problem in problems {
+        writeln!(text, "{}", output::problem(problem, columns))?;
+    }
+    Ok(text)
+}
+
+impl Row {
+    fn of(entry: &Entry<'_>, listed: &Listed) -> Row {
+        let prompt = &listed.summary;
+        let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
+        Row {
+            name: entry.name.to_string(),
+            layer: output::layer(entry.layer()),
+            description: one_line(&prompt.description),
+            tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
+            usage: one_line(&prompt.usage),
+        }
+    }
+}
+
+impl JsonPrompt {
+    fn of(entry: &Entry<'_>, listed: &Listed) -> JsonPrompt {
+        let prompt = &listed.summary;
+        JsonPrompt {
+            name: entry.name.to_string(),
+            title: prompt.title.clone(),
+            description: prompt.description.clone().unwrap_or_default(),
+            layer: output::layer(entry.layer()),
+            source: output::source(entry.source()),
+            tags: prompt.tags.clone(),
+            usage: prompt.usage.clone(),
+            arguments: prompt.arguments.iter().map(JsonArgument::of).collect(),
+        }
+    }
+}
+
+impl JsonArgument {
+    fn of(argument: &Argument) -> JsonArgument {
+        JsonArgument {
+            name: argument.name.clone(),
+            description: argument.description.clone(),
+            required: argument.is_needed(),
+            default: argument.default.clone(),
+            choices: argument.choices.clone(),
+        }
+    }
 }

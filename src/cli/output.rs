@@ -2,12 +2,14 @@
 //!
 //! The only place besides the transport that writes to standard output, but for the help, which clap prints.
 
-use crate::library::Problem;
+use crate::library::{Layer, Problem, Source};
+use crate::prompt::{Diagnostic, Severity};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -65,6 +67,23 @@ impl From<Problem> for JsonProblem {
     }
 }
 
+/// How the commands call a layer.
+pub(super) fn layer(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Project => "project",
+        Layer::User => "user",
+        Layer::Builtin => "built-in",
+    }
+}
+
+/// A path, or `built-in`.
+pub(super) fn source(source: Source) -> String {
+    match source {
+        Source::File(path) => path.display().to_string(),
+        Source::Builtin => layer(Layer::Builtin).to_owned(),
+    }
+}
+
 /// The width of the terminal that standard output is, in columns; `None` where it is none.
 pub(super) fn terminal_width() -> Option<usize> {
     let is_terminal = std::io::stdout().is_terminal();
@@ -92,20 +111,20 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A line cut to a number of columns, with `…` at the end if something was cut.
-pub(super) fn fit(line: &str, columns: usize) -> String {
-    if line.width() <= columns {
-        return line.to_owned();
-    }
-    let mut left = columns.saturating_sub(1);
-    let fits = |character: &char| {
-        let width = character.width().unwrap_or(0);
-        let fits = width <= left;
-        left = left.saturating_sub(width);
-        fits
-    };
-    let cut: String = line.chars().take_while(fits).collect();
-    format!("{}…", cut.trim_end())
+/// A line broken into lines of so many columns at most: after a word, and within one only if it is longer than that.
+pub(super) fn wrap(line: &str, columns: usize) -> Vec<String> {
+    textwrap::wrap(line, columns.max(1)).into_iter().map(Cow::into_owned).collect()
+}
+
+/// A problem as a paragraph of so many columns. Its path stays whole, so that a terminal can make a link of it.
+pub(super) fn problem(problem: &Problem, columns: usize) -> String {
+    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let text = format!("{severity}: {}: {message}; {repair}", problem.place());
+    let options = textwrap::Options::new(columns.max(1)).subsequent_indent("  ").break_words(false);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let style = if *severity == Severity::Error { ERROR } else { WARNING };
+    let severity = format!("{severity}:");
+    textwrap::fill(&text, options).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
 }
 
 #[cfg(test)]
@@ -113,17 +132,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_to_columns_not_to_bytes() {
+    fn a_line_is_broken_after_words_by_columns_not_by_bytes() {
         for (line, columns, want) in [
-            ("short", 5, "short"),
-            ("longer line", 7, "longer…"),
-            ("longer line", 8, "longer…"),
-            ("要約する", 8, "要約する"),
-            ("要約する", 7, "要約す…"),
-            ("要約する", 6, "要約…"),
-            ("x", 0, "…"),
+            ("short", 5, &["short"][..]),
+            ("longer line", 7, &["longer", "line"]),
+            ("a longer line", 8, &["a longer", "line"]),
+            ("unbreakable", 4, &["unbr", "eaka", "ble"]),
+            ("要約する", 8, &["要約する"]),
+            ("要約する", 7, &["要約す", "る"]),
+            ("x", 0, &["x"]),
+            ("", 9, &[""]),
         ] {
-            assert_eq!(fit(line, columns), want, "{line} in {columns}");
+            assert_eq!(wrap(line, columns), want, "{line} in {columns}");
         }
         assert_eq!(one_line(" a\n\tb\u{1b}[31m  c "), "a b [31m c");
     }

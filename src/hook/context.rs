@@ -10,8 +10,12 @@ use crate::prompt::Prompt;
 use crate::wording::quoted;
 use std::sync::Arc;
 
-/// A name was found to be a prompt, or a file that is none.
-pub(super) type Found = Result<Arc<Prompt>, Problem>;
+/// What a name was found to be.
+pub(super) struct Found {
+    /// A prompt, or a file that is none.
+    pub(super) prompt: Result<Arc<Prompt>, Problem>,
+    pub(super) is_of_project: bool,
+}
 
 /// The context for the commands of a prompt, if there are any; as long as the client takes it at most.
 pub(super) fn of(client: Client, invocations: &[Invocation<'_, Found>]) -> Option<String> {
@@ -40,7 +44,7 @@ const SEPARATOR: &str = "\n\n";
 /// What a command stands for, or why it cannot be said.
 fn said(client: Client, invocation: &Invocation<'_, Found>) -> String {
     let typed = typed(invocation);
-    let prompt = match &invocation.found {
+    let prompt = match &invocation.found.prompt {
         Ok(prompt) => prompt,
         Err(problem) => {
             return format!(
@@ -53,8 +57,12 @@ fn said(client: Client, invocation: &Invocation<'_, Found>) -> String {
         Ok(expansion) => {
             let shown_otherwise = client.escapes_angle_brackets() && expansion.contains(['<', '>']);
             let note = if shown_otherwise { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
+            let origin = match invocation.found.is_of_project {
+                true => "of the project, whose prompts the user chose to use",
+                false => "that the user wrote or chose",
+            };
             format!(
-                "In the user's message, {typed} is short for the text below, from a prompt file that the user wrote or chose. \
+                "In the user's message, {typed} is short for the text below, from a prompt file {origin}. \
                  Read the message as if that text stood there in full, and do what it says; expand_prompt need not be \
                  called for it.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
             )

@@ -1,15 +1,15 @@
 //! One directory of prompt files: the only file that opens any.
 //!
-//! A path is made from a name in one place ([`Dir::folder`]), segment by segment. Links are followed, loops end, and
-//! nothing but a regular file is ever opened. What was read is kept as long as the stamps of file and folder say that it
+//! A path is made from a name in one place ([`Dir::folder`]), segment by segment. Links are followed (but not out of a
+//! project's directory), loops end, and nothing but a regular file is ever opened. What was read is kept as long as the stamps of file and folder say that it
 //! is still so (`stamp.rs`); to look at them costs a tenth of reading.
 
 use super::kept::Kept;
 use super::scan::Scan;
 use super::stamp::{LocalDevice, Stamp};
-use super::{Listed, Problem, PromptFile};
+use super::{Layer, Listed, Problem, PromptFile};
 use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
-use crate::wording::quoted;
+use crate::wording::{printable, quoted};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -37,6 +37,8 @@ const KEPT_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Dir {
     pub(super) path: PathBuf,
+    /// Who has put the files there.
+    pub(super) layer: Layer,
     /// Whether the user named it, so that it should be there.
     named: bool,
     /// Prompts by name.
@@ -60,7 +62,7 @@ struct KeptPrompt {
 /// A copy, for another thread say, reads for itself.
 impl Clone for Dir {
     fn clone(&self) -> Dir {
-        Dir::new(self.path.clone(), self.named)
+        Dir { layer: self.layer, ..Dir::new(self.path.clone(), self.named) }
     }
 }
 
@@ -68,7 +70,12 @@ impl Dir {
     /// The directory at a path; `named`: the user named it, so that it should be there.
     pub(super) fn new(path: PathBuf, named: bool) -> Dir {
         let (prompts, listed, scanned) = (RefCell::default(), Kept::default(), RefCell::default());
-        Dir { path, named, prompts, listed, scanned, local: LocalDevice::default() }
+        Dir { path, layer: Layer::User, named, prompts, listed, scanned, local: LocalDevice::default() }
+    }
+
+    /// The directory of a project, which need not be there: links that lead out of it are refused.
+    pub(super) fn of_project(path: PathBuf) -> Dir {
+        Dir { layer: Layer::Project, ..Dir::new(path, false) }
     }
 
     /// The problem with the directory itself, if there is one now.
@@ -91,6 +98,7 @@ impl Dir {
     pub(super) fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
         if let Some(kept) = self.prompts.borrow().get(name)
             && [&kept.folder, &kept.file].iter().all(|(path, stamp)| Stamp::at(path) == Some(*stamp))
+            && !self.may_lead_out(&kept.file.0)
         {
             return Some(Ok(Arc::clone(&kept.prompt)));
         }
@@ -125,7 +133,7 @@ impl Dir {
     /// What lists show of a file.
     pub(super) fn listed(&self, name: &str, path: &Path) -> Result<Arc<Listed>, Problem> {
         let listed = self.listed.get_or(name, path, || {
-            let Read { bytes, modified, stamp } = read_regular_file(path, &self.local)?;
+            let Read { bytes, modified, stamp } = self.read_regular_file(path)?;
             let listed = Prompt::parse(name, &bytes)
                 .map(|prompt| Arc::new(Listed { summary: prompt.summary(), size: bytes.len(), modified }));
             Ok((stamp, listed))
@@ -144,7 +152,7 @@ impl Dir {
     }
 
     /// The file that has exactly this name.
-    fn locate(&self, name: &str) -> Option<PathBuf> {
+    pub(super) fn locate(&self, name: &str) -> Option<PathBuf> {
         self.folder(name)?.file().map(|(path, _)| path)
     }
 
@@ -160,7 +168,7 @@ impl Dir {
             folder.push(segment);
             if fs::symlink_metadata(&folder).is_ok_and(|metadata| metadata.is_symlink()) {
                 is_behind_links = true;
-                if self.leads_back_to(&folder).is_some() {
+                if self.leads_back_to(&folder).is_some() || self.way_out(&folder).is_some() {
                     return None;
                 }
             }
@@ -175,17 +183,44 @@ impl Dir {
         parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
     }
 
+    /// Where a link of a project's directory leads, if that is out of it; such a link is not followed.
+    pub(super) fn way_out(&self, link: &Path) -> Option<PathBuf> {
+        if self.layer != Layer::Project {
+            return None;
+        }
+        let target = fs::canonicalize(link).ok()?; // else it leads nowhere, which is said when it is read
+        fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
+    }
+
+    /// Whether it is a file of a project that is, or lies behind, a link. What such a link leads to may be out of the project
+    /// at any time, with no sign of it in the file's stamp; so nothing that is made of it is kept.
+    fn may_lead_out(&self, path: &Path) -> bool {
+        let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
+        self.layer == Layer::Project && path.ancestors().take_while(|part| *part != self.path).any(is_link)
+    }
+
+    /// Reads a file of at most [`MAX_FILE`] bytes that does not lie out of a project.
+    fn read_regular_file(&self, path: &Path) -> Result<Read, Diagnostic> {
+        if !self.may_lead_out(path) {
+            return read_regular_file(path, &self.local);
+        }
+        match self.way_out(path) {
+            Some(target) => Err(leads_out(&target)),
+            None => read_regular_file(path, &self.local).map(|read| Read { stamp: None, ..read }),
+        }
+    }
+
     /// Reads and parses one file; also, its stamp before that, if it can be relied on.
     pub(super) fn read(&self, name: &str, path: &Path) -> Result<(Prompt, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
-        let Read { bytes, stamp, .. } = read_regular_file(path, &self.local).map_err(problem)?;
+        let Read { bytes, stamp, .. } = self.read_regular_file(path).map_err(problem)?;
         Prompt::parse(name, &bytes).map(|prompt| (prompt, stamp)).map_err(problem)
     }
 
     /// Reads one file as text; also, its stamp before that, if it can be relied on.
     pub(super) fn text(&self, path: &Path) -> Result<(PromptFile, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
-        let Read { bytes, modified, stamp } = read_regular_file(path, &self.local).map_err(problem)?;
+        let Read { bytes, modified, stamp } = self.read_regular_file(path).map_err(problem)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()));
         Ok((PromptFile { text: text.map_err(problem)?, modified }, stamp))
@@ -272,6 +307,13 @@ pub(super) fn is_hidden(path: &Path) -> bool {
 
 pub(super) fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
+/// The diagnostic for a link of a project that leads out of its directory.
+pub(super) fn leads_out(target: &Path) -> Diagnostic {
+    let target = printable(&target.display().to_string());
+    let message = format!("the link leads out of the project's prompts, to {target}, and is not followed");
+    Diagnostic::error(None, message, "put a copy in its place, or name the folder that it leads to with --prompts")
 }
 
 pub(super) const LEADS_NOWHERE: (&str, &str) = ("the link is broken", "point it at a file that exists, or delete it");

@@ -33,18 +33,29 @@ enum Place<'l> {
     Builtin(&'static Shipped),
 }
 
+/// Who has put a prompt there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// Whoever has written the project that the user works on.
+    Project,
+    /// The user, in a directory of his own, or one that he named.
+    User,
+    /// The program itself.
+    Builtin,
+}
+
 /// Where a prompt comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A file of the user's.
+    /// A file.
     File(PathBuf),
     /// The program itself.
     Builtin,
 }
 
 impl<'l> Index<'l> {
-    pub(super) fn of(dirs: &'l [Dir], with_builtin: bool) -> Index<'l> {
-        let mut index = Index::default();
+    pub(super) fn of(dirs: impl Iterator<Item = &'l Dir>, refused: Option<Problem>, with_builtin: bool) -> Index<'l> {
+        let mut index = Index { unseen: refused.into_iter().collect(), ..Index::default() };
         for dir in dirs {
             let scan = dir.scan();
             index.unseen.extend_from_slice(&scan.unseen);
@@ -65,9 +76,12 @@ impl<'l> Index<'l> {
 }
 
 impl Entry<'_> {
-    /// Whether it is a built-in prompt.
-    pub fn is_builtin(&self) -> bool {
-        matches!(self.place, Place::Builtin(_))
+    /// Who has put it there.
+    pub fn layer(&self) -> Layer {
+        match &self.place {
+            Place::File(dir, _) => dir.layer,
+            Place::Builtin(_) => Layer::Builtin,
+        }
     }
 
     /// Where it is.

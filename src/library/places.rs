@@ -21,8 +21,12 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn of(dirs: &[Dir]) -> Places {
+    /// The places of directories, and of what may make others the right ones.
+    pub(super) fn of<'d>(dirs: impl Iterator<Item = &'d Dir>, ways: impl Iterator<Item = &'d Path>) -> Places {
         let mut places = Places::default();
+        for way in ways {
+            places.add_way(way);
+        }
         for dir in dirs {
             places.add_way(&dir.path);
             let scan = dir.scan();
@@ -108,7 +112,7 @@ mod tests {
         symlink(root.join("elsewhere/deep"), root.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
         symlink("loop.md", root.join("prompts/loop.md")).unwrap();
-        let places = Places::of(&[Dir::new(root.join("prompts"), true)]);
+        let places = Places::of([&Dir::new(root.join("prompts"), true)].into_iter(), std::iter::empty());
         for (path, matters) in [
             ("prompts", true),
             ("prompts/new.md", true),

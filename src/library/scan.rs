@@ -1,7 +1,10 @@
 //! What a directory holds: the only file that names walkdir.
 
+use super::Layer;
 use super::Problem;
-use super::dir::{Dir, LEADS_NOWHERE, MAX_DEPTH, MAX_NAME, is_hidden, is_markdown, is_segment, leads_nowhere};
+use super::dir::{
+    Dir, LEADS_NOWHERE, MAX_DEPTH, MAX_NAME, is_hidden, is_markdown, is_segment, leads_nowhere, leads_out,
+};
 use super::stamp::{LocalDevice, Stamp};
 use crate::prompt::Diagnostic;
 use crate::wording::printable;
@@ -156,6 +159,12 @@ impl Dir {
                         self.add_error(&mut scan, entry.path(), Some(&error));
                         continue;
                     }
+                }
+                // Where it leads out of a project may not show in any stamp.
+                scan.is_reliable &= self.layer != Layer::Project;
+                if is_folder && let Some(target) = self.way_out(entry.path()) {
+                    scan.unseen.push(self.problem(entry.path(), leads_out(&target)));
+                    continue;
                 }
                 if is_folder && let Some(ancestor) = self.leads_back_to(entry.path()) {
                     let ancestor = printable(&ancestor.display().to_string());

@@ -1,8 +1,11 @@
 //! Which prompts somebody may mean by a few words: fuzzy, best first. The only file that names nucleo_matcher.
 
+use super::{Entry, Index, Listed, Problem};
 use crate::prompt::Summary;
 use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// The longest query that is read, in characters; the rest is ignored. Nobody types a longer one.
 const MAX_QUERY: usize = 200;
@@ -19,16 +22,56 @@ struct Field {
     least: u32,
 }
 
+/// What a library has for a query and a tag.
+#[derive(Debug)]
+pub struct Selection<'l> {
+    /// The best first; those that match alike by name.
+    pub found: Vec<(Entry<'l>, Arc<Listed>)>,
+    /// What kept names from being seen; and the files that are no prompts, of which only the names can match.
+    pub problems: Vec<Problem>,
+}
+
+impl<'l> Index<'l> {
+    /// Reads all prompts, and leaves those that match the words of a query and have a tag. Without either, all are left. Of a
+    /// tag, letter case and a leading `#` make no difference.
+    pub fn select(self, query: Option<&str>, tag: Option<&str>) -> Selection<'l> {
+        let mut query = query.map(Query::new);
+        let mut problems = [self.unseen, self.problems].concat();
+        let mut found = Vec::new();
+        for entry in self.entries {
+            match entry.listed() {
+                Ok(prompt) if tag.is_some_and(|tag| !has_tag(&prompt.summary, tag)) => {}
+                Ok(prompt) => {
+                    let score = query.as_mut().map_or(Some(0), |query| query.score(&entry.name, &prompt.summary));
+                    found.extend(score.map(|score| (score, (entry, prompt))));
+                }
+                Err(problem) if query.as_mut().is_none_or(|query| query.score_name(&entry.name).is_some()) => {
+                    problems.push(problem);
+                }
+                Err(_) => {}
+            }
+        }
+        found.sort_by_key(|(score, _)| Reverse(*score)); // stable: those that match alike stay sorted by name
+        Selection { found: found.into_iter().map(|(_, found)| found).collect(), problems }
+    }
+}
+
+fn has_tag(prompt: &Summary, tag: &str) -> bool {
+    let bare = |tag: &str| tag.trim().trim_start_matches('#').to_lowercase();
+    let tag = bare(tag);
+    prompt.tags.iter().any(|own| bare(own) == tag)
+}
+
 /// The words that are looked for. All must match, each in any of name, title, tags and description.
 #[derive(Debug)]
-pub struct Query {
+struct Query {
     words: Vec<Atom>,
     matcher: Matcher,
 }
 
 impl Query {
     /// Reads the words of a query; letter case and accents make no difference.
-    pub fn new(text: &str) -> Query {
+    fn new(text: &str) -> Query {
         let end = text.char_indices().nth(MAX_QUERY).map_or(text.len(), |(at, _)| at);
         let word = |word| Atom::new(word, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy, false);
         Query {
@@ -38,7 +81,7 @@ impl Query {
     }
 
     /// How well a prompt matches, the more the better; `None`, where it does not. Without words, all match alike.
-    pub fn score(&mut self, name: &str, prompt: &Summary) -> Option<u32> {
+    fn score(&mut self, name: &str, prompt: &Summary) -> Option<u32> {
         let (title, description) = (prompt.title.as_deref(), prompt.description.as_deref());
         let named =
             [(&NAME, name), (&TITLE, title.unwrap_or_default()), (&DESCRIPTION, description.unwrap_or_default())];
@@ -47,7 +90,7 @@ impl Query {
     }
 
     /// How well a name alone matches.
-    pub fn score_name(&mut self, name: &str) -> Option<u32> {
+    fn score_name(&mut self, name: &str) -> Option<u32> {
         self.score_of(&[(&NAME, name)])
     }
 

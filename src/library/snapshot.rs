@@ -2,7 +2,7 @@
 //! changes nothing.
 
 use super::kept::Kept;
-use super::{Entry, Library};
+use super::{Entry, Layer, Library};
 use crate::prompt::Prompt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,7 @@ pub(super) struct Fingerprint {
     listed: Option<u64>,
     /// Of the whole file, or of the reason why it cannot be read.
     content: u64,
-    is_builtin: bool,
+    layer: Layer,
 }
 
 /// What has changed between two moments.
@@ -56,17 +56,15 @@ impl Changes {
 
 impl Snapshot {
     /// Looks at all of the library, and reads what was not kept of the last look.
-    pub(super) fn of(library: &Library, kept: &Kept<Fingerprint>) -> Snapshot {
+    pub(super) fn of(library: &Library, kept: &Kept<(Option<u64>, u64)>) -> Snapshot {
         let fingerprint = |entry: &Entry<'_>| {
             let made = entry.made(kept, |text| {
                 let prompt = Prompt::parse(&*entry.name, text.as_bytes()).ok();
                 let listed = prompt.map(|prompt| hash(&listed(&prompt)));
-                Fingerprint { listed, content: hash(&text), is_builtin: entry.is_builtin() }
+                (listed, hash(&text))
             });
-            made.unwrap_or_else(|problem| {
-                let content = hash(&problem.to_string());
-                Fingerprint { listed: None, content, is_builtin: false }
-            })
+            let (listed, content) = made.unwrap_or_else(|problem| (None, hash(&problem.to_string())));
+            Fingerprint { listed, content, layer: entry.layer() }
         };
         let entries = library.index().entries;
         let snapshot = Snapshot(entries.iter().map(|entry| (entry.name.to_string(), fingerprint(entry))).collect());
@@ -84,11 +82,14 @@ impl Snapshot {
                 continue;
             }
             let listed = |print: Option<&Fingerprint>| print.and_then(|print| print.listed);
-            let is_builtin = |print: Option<&Fingerprint>| print.map(|print| print.is_builtin);
-            changes.names |= is_builtin(before) != is_builtin(after);
+            let is_of = |layer, print: Option<&Fingerprint>| print.map(|print| print.layer == layer);
+            changes.names |= is_of(Layer::Builtin, before) != is_of(Layer::Builtin, after);
             let is_other_content = before.map(|print| print.content) != after.map(|print| print.content);
-            changes.listing |= listed(before) != listed(after);
-            changes.listed_contents |= is_other_content && (listed(before).is_some() || listed(after).is_some());
+            let is_listed = listed(before).is_some() || listed(after).is_some();
+            // Both lists say of a project's prompt that it is one.
+            let is_other_layer = is_of(Layer::Project, before) != is_of(Layer::Project, after);
+            changes.listing |= listed(before) != listed(after) || (is_other_layer && is_listed);
+            changes.listed_contents |= (is_other_content || is_other_layer) && is_listed;
             if is_other_content {
                 changes.contents.insert(name.clone());
             }

@@ -226,7 +226,7 @@ impl Observer {
     /// Watches other places, if there are others, or others may be there under the same paths.
     fn renew(&mut self, library: &Library) {
         if let Kind::Watcher { is_outdated, places, .. } = &self.kind
-            && (is_outdated.load(Ordering::Acquire) || **places != Places::of(&library.dirs))
+            && (is_outdated.load(Ordering::Acquire) || **places != library.places())
         {
             self.kind = self.watcher_or_poll(library);
         }
@@ -244,11 +244,11 @@ impl Observer {
 
     /// A watcher of every place of the library, as it is after the watcher has begun.
     fn watcher(&self, library: &Library) -> Result<Kind, String> {
-        let mut places = Arc::new(Places::of(&library.dirs));
+        let mut places = Arc::new(library.places());
         for _ in 0..MAX_ROUNDS {
             let is_outdated = Arc::new(AtomicBool::new(false));
             let watcher = self.watcher_of(&places, &is_outdated)?;
-            let now = Places::of(&library.dirs);
+            let now = library.places();
             if now == *places {
                 return Ok(Kind::Watcher { _watcher: watcher, places, is_outdated });
             }

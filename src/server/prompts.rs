@@ -3,7 +3,7 @@
 use super::page::Page;
 use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
-use crate::library::{Entry, Library, Lookup};
+use crate::library::{Entry, Layer, Library, Lookup};
 use crate::mcp;
 use crate::prompt::{INPUT, Prompt, Summary};
 use crate::wording::{named, quoted};
@@ -18,7 +18,7 @@ pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
         Some(mcp::Prompt {
             name: entry.name.to_string(),
             title: prompt.title.clone(),
-            description: description(&entry.name, prompt.description.clone()),
+            description: of_layer(entry.layer(), description(&entry.name, prompt.description.clone())),
             arguments: arguments(prompt),
         })
     };
@@ -29,6 +29,11 @@ pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
 /// What a client shows for a prompt. Some show nothing without it, so it is never empty.
 pub(super) fn description(name: &str, description: Option<String>) -> String {
     description.unwrap_or_else(|| format!("The prompt {}", named(name)))
+}
+
+/// A description in a list, which says of a project's prompt that it is one.
+pub(super) fn of_layer(layer: Layer, description: String) -> String {
+    if layer == Layer::Project { format!("(project) {description}") } else { description }
 }
 
 /// The declared arguments, and `input` where it has a place.

@@ -5,10 +5,10 @@
 
 use super::lifecycle::Era;
 use super::page::Page;
-use super::prompts::description;
+use super::prompts::{description, of_layer};
 use crate::json::Object;
 use crate::jsonrpc::Error;
-use crate::library::{Library, Listed, MAX_NAME};
+use crate::library::{Entry, Library, Listed, MAX_NAME};
 use crate::mcp;
 use crate::wording::quoted;
 use jiff::Timestamp;
@@ -38,17 +38,18 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
     let index = library.index();
     let (resources, next_cursor) =
-        page.fill(&index.entries, |entry| &entry.name, |entry| Some(resource(&entry.name, &*entry.listed().ok()?)));
+        page.fill(&index.entries, |entry| &entry.name, |entry| Some(resource(entry, &*entry.listed().ok()?)));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-fn resource(name: &str, listed: &Listed) -> mcp::Resource {
+fn resource(entry: &Entry<'_>, listed: &Listed) -> mcp::Resource {
+    let name = &*entry.name;
     let modified = listed.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
         uri: uri(name),
         name: name.to_owned(),
         title: listed.summary.title.clone(),
-        description: description(name, listed.summary.description.clone()),
+        description: of_layer(entry.layer(), description(name, listed.summary.description.clone())),
         mime_type: MIME_TYPE,
         size: listed.size,
         annotations: modified

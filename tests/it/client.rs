@@ -31,6 +31,8 @@ pub(crate) struct Client {
     dir: TempDir,
     arguments: Option<Vec<String>>,
     variables: Vec<(String, String)>,
+    /// Below the directory; the program works there.
+    folder: String,
     /// Another program than the one that cargo built, run as this user.
     other_user: Option<(PathBuf, u32)>,
     /// What a shell does to become the program.
@@ -67,6 +69,7 @@ impl Client {
             dir: TempDir::new().unwrap(),
             arguments: None,
             variables: Vec::new(),
+            folder: String::new(),
             other_user: None,
             script: None,
             server: None,
@@ -112,6 +115,13 @@ impl Client {
     /// These arguments instead of `--no-builtin --prompts prompts`.
     pub(crate) fn arguments<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Client {
         self.arguments = Some(arguments.into_iter().map(str::to_owned).collect());
+        self
+    }
+
+    /// The program works in this folder below its directory, which is made if it is not there.
+    pub(crate) fn working_in(mut self, folder: &str) -> Client {
+        fs::create_dir_all(self.root().join(folder)).unwrap();
+        folder.clone_into(&mut self.folder);
         self
     }
 
@@ -180,7 +190,7 @@ impl Client {
         if let Some((_, user)) = self.other_user {
             std::os::unix::process::CommandExt::uid(&mut command, user);
         }
-        command.current_dir(self.root()).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
+        command.current_dir(self.root().join(&self.folder)).env("HOME", self.root()).env_remove("XDG_CONFIG_HOME");
         command.env_remove("PROMPT_EXPANDER_PROMPTS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
@@ -489,6 +499,13 @@ impl Ran {
     pub(crate) fn printed(self, want: &str) {
         assert_eq!((self.status.code(), self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
         assert_eq!(self.stdout, want);
+    }
+
+    /// It went well, printed nothing, and said this on standard error.
+    #[track_caller]
+    pub(crate) fn said(self, want: &str) {
+        assert_eq!((self.status.code(), self.stdout.as_str()), (Some(0), ""), "{}", self.stderr);
+        assert_eq!(self.stderr, want);
     }
 
     /// It failed with this status, printed nothing, and said this on standard error.

@@ -9,16 +9,18 @@ use std::process::Stdio;
 fn list_is_one_line_a_prompt_with_a_tab_for_scripts() {
     let client = Client::new()
         .prompt("b.md", "---\ndescription: |\n  two\n  lines\n---\nB")
-        .prompt("git/commit.md", "Commit *this*.")
+        .prompt("git/commit.md", "---\narguments: [style]\ntags: [vcs, daily work]\n---\nCommit *this*.")
         .prompt("c.md", "");
-    client.run(["list"], "").printed("b\ttwo lines\nc\t\ngit/commit\tCommit this.\n");
+    client.run(["list"], "").printed(
+        "b\ttwo lines\tuser\t\t\nc\t\tuser\t\t\ngit/commit\tCommit this.\tuser\tvcs,daily work\t:git/commit [style=…]\n",
+    );
 }
 
 #[test]
 fn list_says_problems_on_standard_error() {
     let client = Client::new().prompt("a.md", "A").prompt("broken.md", "---\n");
     let ran = client.run(["list"], "");
-    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "a\tA\n"));
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "a\tA\tuser\t\t\n"));
     assert!(
         ran.stderr.starts_with("warning: ") && ran.stderr.contains("broken.md:1:1: the frontmatter"),
         "{}",
@@ -27,15 +29,28 @@ fn list_says_problems_on_standard_error() {
 }
 
 #[test]
-fn list_json_is_one_object_with_title_and_source() {
+fn list_json_is_one_object_with_all_that_is_known() {
     let client = Client::new().prompt("a.md", "# A title\n\nText.").prompt("broken.md", "---\n");
+    let b = "---\ntags: x\narguments: [{name: c, description: See, required: true}, {name: d, default: 1, choices: [1, 2]}]\n\
+             ---\nB";
+    let client = client.prompt("b.md", b);
     let ran = client.run(["list", "--json"], "");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
     let prompts = std::path::absolute(client.prompts()).unwrap();
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         list["prompts"],
-        json!([{"name": "a", "title": "A title", "description": "Text.", "source": prompts.join("a.md")}])
+        json!([
+            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": []},
+            {
+                "name": "b", "description": "B", "layer": "user", "source": prompts.join("b.md"), "tags": ["x"],
+                "usage": ":b c=… [d=…]",
+                "arguments": [
+                    {"name": "c", "description": "See", "required": true},
+                    {"name": "d", "required": false, "default": "1", "choices": ["1", "2"]},
+                ],
+            },
+        ])
     );
     assert_eq!(list["problems"][0]["file"], json!(prompts.join("broken.md")));
     assert_eq!((&list["problems"][0]["line"], &list["problems"][0]["severity"]), (&json!(1), &json!("error")));
@@ -43,7 +58,54 @@ fn list_json_is_one_object_with_title_and_source() {
     let shipped = Client::new().arguments([]).run(["list", "--json"], "");
     let list: Value = serde_json::from_str(&shipped.stdout).unwrap();
     assert!(list.get("problems").is_none());
-    assert_eq!(list["prompts"][0]["source"], "built-in");
+    assert_eq!((&list["prompts"][0]["source"], &list["prompts"][0]["layer"]), (&json!("built-in"), &json!("built-in")));
+}
+
+#[test]
+fn list_takes_words_and_a_tag_the_best_match_first() {
+    let client = Client::new()
+        .prompt("commit.md", "---\ndescription: Look at git\ntags: [vcs]\n---\n")
+        .prompt("git/push.md", "---\ndescription: Push it\ntags: ['#VCS', x]\n---\n")
+        .prompt("list.md", "List.")
+        .prompt("git-broken.md", "---\n");
+    let names = |arguments: &[&str]| {
+        let ran = client.run([&["list"], arguments].concat(), "");
+        assert_eq!(ran.status.code(), Some(0), "{arguments:?}");
+        let names: Vec<String> = ran.stdout.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
+        (names.join(" "), ran.stderr.lines().count())
+    };
+    let want = |found: &str, said| (found.to_owned(), said);
+    assert_eq!(names(&["git"]), want("git/push commit", 1), "and the file that is no prompt");
+    assert_eq!(names(&["pus", "it"]), want("git/push", 0));
+    assert_eq!(names(&["--tag", "vcs"]), want("commit git/push", 1));
+    assert_eq!(names(&["--tag", "#vcs", "look"]), want("commit", 0));
+    assert_eq!(names(&["list"]), want("list", 0));
+    assert_eq!(names(&[""]), want("commit git/push list", 1));
+    client.run(["list", "zzz"], "").said("warning: no prompt matches `zzz`; `prompt-expander list` shows all\n");
+    client.run(["list", "zzz", "--tag", "x"], "").said("warning: no prompt with the tag `x` matches `zzz`\n");
+    fs::remove_file(client.prompts().join("git-broken.md")).unwrap();
+    client
+        .run(["list", "--tag", "y"], "")
+        .said("warning: no prompt has the tag `y`; the tags are `#VCS`, `vcs` and `x`\n");
+    client.run(["list", "--tag", "y", "--json"], "").printed("{\"prompts\":[]}\n");
+    Client::new()
+        .run(["list"], "")
+        .said("warning: there are no prompts; `prompt-expander --help` says where they are looked for\n");
+}
+
+#[test]
+fn a_prompt_that_is_named_like_a_command_works_everywhere() {
+    let names = ["check", "expand", "explain", "help", "hook", "list"];
+    let mut client =
+        names.iter().fold(Client::new(), |client, name| client.prompt(&format!("{name}.md"), "[{{input}}]"));
+    for name in names {
+        client.run(["expand", name, "list"], "").printed("[list]\n");
+        assert!(client.run(["list", name], "").stdout.starts_with(&format!("{name}\t")), "{name}");
+        client.expand(name, "x").text("[x]");
+        let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")}).to_string();
+        assert!(client.run(["hook", "codex"], event).stdout.contains("[x]"), "{name}");
+    }
+    assert_eq!(client.names(), names.join(" "));
 }
 
 #[test]
@@ -194,12 +256,12 @@ fn wrong_arguments_are_status_2_with_a_hint() {
 fn options_may_stand_anywhere() {
     let client = Client::new().prompt("p.md", "[{{input}}]").arguments([]);
     client.run(["expand", "p", "x", "--prompts", "prompts"], "").printed("[x]\n");
-    client.run(["list", "--no-builtin", "--prompts", "prompts"], "").printed("p\t[{{input}}]\n");
+    client.run(["list", "--no-builtin", "--prompts", "prompts"], "").printed("p\t[{{input}}]\tuser\t\t\n");
     fs::create_dir(client.root().join("later")).unwrap();
     fs::write(client.root().join("later/q.md"), "Q").unwrap();
     fs::write(client.root().join("later/p.md"), "hidden").unwrap();
     let before_and_after = ["--prompts", "prompts", "--no-builtin", "list", "--prompts", "later"];
-    client.run(before_and_after, "").printed("p\t[{{input}}]\nq\tQ\n");
+    client.run(before_and_after, "").printed("p\t[{{input}}]\tuser\t\t\nq\tQ\tuser\t\t\n");
 }
 
 #[test]
@@ -250,15 +312,26 @@ fn an_output_that_nobody_reads_is_an_ordinary_end() {
 
 /// On a terminal, which `script` of util-linux gives.
 #[cfg(target_os = "linux")]
-mod terminal {
+pub(crate) mod terminal {
     use super::*;
 
     /// What the program prints to a terminal of 60 columns; `None` where there is no `script`.
     fn on_terminal(client: &Client, arguments: &str, variables: &[(&str, &str)], stdin: &[u8]) -> Option<String> {
+        on_terminal_of(60, client, arguments, variables, stdin)
+    }
+
+    /// The same on a terminal of so many columns.
+    pub(crate) fn on_terminal_of(
+        columns: usize,
+        client: &Client,
+        arguments: &str,
+        variables: &[(&str, &str)],
+        stdin: &[u8],
+    ) -> Option<String> {
         use std::io::Write;
         let program = client.command();
         let line = format!(
-            "stty cols 60 rows 20; {} {} {arguments}",
+            "stty cols {columns} rows 20; {} {} {arguments}",
             program.get_program().to_str().unwrap(),
             client.library_arguments().join(" ")
         );
@@ -283,15 +356,48 @@ mod terminal {
     }
 
     #[test]
-    fn list_is_aligned_colored_and_cut_to_the_width_on_a_terminal_only() {
+    fn list_is_a_colored_table_of_whole_texts_on_a_terminal_only() {
+        let compare = "---\ndescription: Compare options for a decision, which is a good deal longer than a line.\n\
+                       arguments: [{name: options, required: true}, criteria]\ntags: [decision, work]\n---\n";
         let client = Client::new()
-            .prompt("git/commit.md", "A description that is a good deal longer than sixty columns.")
-            .prompt("a.md", "Short.");
-        let plain = ":a           Short.\n:git/commit  A description that is a good deal longer than…\n";
-        let Some(colored) = on_terminal(&client, "list", &[], b"") else { return };
+            .prompt("git/compare.md", compare)
+            .prompt("a.md", "Short.")
+            .prompt("c.md", "")
+            .prompt("broken.md", "---\n");
+        let place = client.prompts().join("broken.md").display().to_string();
+        let on_terminal =
+            |columns, variables: &[(&str, &str)]| on_terminal_of(columns, &client, "list", variables, b"");
+        let wide = ":a            user  Short.\n\
+                    :c            user\n\
+                    :git/compare  user  Compare options for a decision, which is\n                    \
+                                        a good deal longer than a line.\n                    \
+                                        :git/compare options=… [criteria=…]\n                    \
+                                        #decision #work\n\n\
+                    error: ";
+        let Some(colored) = on_terminal(60, &[]) else { return };
         assert!(colored.contains("\u{1b}["), "{colored:?}");
-        assert_eq!(anstream::adapter::strip_str(&colored).to_string(), plain);
-        assert_eq!(on_terminal(&client, "list", &[("NO_COLOR", "1")], b"").unwrap(), plain);
+        let plain = anstream::adapter::strip_str(&colored).to_string();
+        assert!(plain.starts_with(wide), "{plain}");
+        assert_eq!(on_terminal(60, &[("NO_COLOR", "1")]).unwrap(), plain);
+        let narrow = ":a\n  Short.\n  user\n\
+                      :c\n  user\n\
+                      :git/compare\n  Compare options\n  for a decision,\n  which is a good\n  deal longer than a\n  line.\n  \
+                      user\n  :git/compare\n  options=…\n  [criteria=…]\n  #decision #work\n\nerror:\n  ";
+        let shown = on_terminal(20, &[("NO_COLOR", "1")]).unwrap();
+        assert!(shown.starts_with(narrow), "{shown}");
+        for columns in [1, 20, 33, 60, 200] {
+            let shown = on_terminal(columns, &[("NO_COLOR", "1")]).unwrap();
+            let is_whole = |text: &str| {
+                let bare = |text: &str| text.split_whitespace().collect::<String>();
+                bare(&shown).contains(&bare(text))
+            };
+            assert!(is_whole("#decision #work") && is_whole("which is a good deal longer than a line."), "{shown}");
+            assert!(shown.contains(&format!("{place}:1:1:")), "a link that works, in {columns} columns: {shown}");
+            let (table, _) = shown.split_once("\n\n").unwrap();
+            // Nothing is narrower than a letter and its indentation.
+            let too_long = |line: &&str| line.chars().count() > columns.max(3);
+            assert_eq!(table.lines().find(too_long), None, "{columns} columns");
+        }
     }
 
     #[test]
@@ -299,7 +405,8 @@ mod terminal {
         let long = format!("{}/x", "long".repeat(20));
         let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
         let Some(listed) = on_terminal(&client, "list", &[("NO_COLOR", "1")], b"") else { return };
-        assert_eq!(listed, format!(":a  Short.\n:{long}  …\n"));
+        let (first, second) = (format!(":{}", &long[..59]), &long[59..]);
+        assert_eq!(listed, format!(":a  user  Short.\n{first}\n{second}\n    user  Long.\n"));
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod list_prompts;
 mod native_prompts;
 #[cfg(target_os = "linux")]
 mod opened;
+mod project;
 mod prompts_dir;
 mod properties;
 mod readme;

@@ -22,7 +22,7 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 13] = [
+const NAMED_IN: [(&str, &[&str]); 14] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -33,6 +33,7 @@ const NAMED_IN: [(&str, &[&str]); 13] = [
     ("jiff", &["server/resources.rs", "transport/stdio/tap.rs"]),
     ("percent_encoding", &["server/resources.rs"]),
     ("strsim", &["suggestion.rs"]),
+    ("textwrap", &["cli/output.rs"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),

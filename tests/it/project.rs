@@ -1,0 +1,427 @@
+//! `--project`: the prompts of the repository that one works in, and what a repository must not do.
+
+use crate::client::{Client, LEGACY};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The user has `prompts/research.md` and `prompts/own.md`. The program works in `repo/src/deep`, with `--project`, and
+/// `repo` is a repository whose files these are.
+fn project<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Client {
+    let client = Client::new().prompt("research.md", "mine").prompt("own.md", "Own.");
+    let client = client.working_in("repo/src/deep");
+    let prompts = client.prompts().to_str().unwrap().to_owned();
+    let client = client.arguments(["--no-builtin", "--project", "--prompts", &prompts]);
+    fs::create_dir(client.root().join("repo/.git")).unwrap();
+    for (file, text) in files {
+        put(&client, file, text);
+    }
+    client
+}
+
+/// Writes a file below the repository.
+fn put(client: &Client, file: &str, text: &str) {
+    let path = client.root().join("repo").join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// The root of the repository, as the system names it.
+fn repo(client: &Client) -> PathBuf {
+    fs::canonicalize(client.root().join("repo")).unwrap()
+}
+
+/// What `expand` prints of a prompt, or says.
+fn expanded(client: &Client, name: &str) -> String {
+    let ran = client.run(["expand", name, "x"], "");
+    if ran.status.success() { ran.stdout } else { ran.stderr }
+}
+
+#[test]
+fn a_projects_prompts_go_before_the_users_and_are_never_there_unasked() {
+    let mut client = project([(".prompts/research.md", "theirs"), (".prompts/git/deploy.md", "Deploy.")]);
+    assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
+    assert_eq!(expanded(&client, "git:deploy"), "Deploy.\n\nx\n");
+    assert_eq!(expanded(&client, "own"), "Own.\n\nx\n");
+    client.expand("research", "x").text("theirs\n\nx");
+    assert_eq!(client.names(), "git/deploy own research");
+
+    let prompts = client.prompts().to_str().unwrap().to_owned();
+    let unasked = Client::new().working_in("x");
+    fs::create_dir(unasked.root().join("x/.prompts")).unwrap();
+    fs::write(unasked.root().join("x/.prompts/theirs.md"), "theirs").unwrap();
+    let mut unasked = unasked.arguments(["--no-builtin", "--prompts", &prompts]);
+    assert_eq!(unasked.names(), "own research");
+    unasked.run(["check"], "").printed("2 files checked: 0 errors, 0 warnings\n");
+}
+
+#[test]
+fn the_option_may_stand_anywhere_and_goes_before_the_own_folder_of_the_user() {
+    let client = project([(".prompts/research.md", "theirs")]);
+    let own = client.root().join(".config/prompt-expander/prompts");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("research.md"), "own").unwrap();
+    let mut client = client.arguments([]);
+    client.run(["--project", "expand", "research", "x"], "").printed("theirs\n\nx\n");
+    client.run(["expand", "research", "x", "--project", "--project"], "").printed("theirs\n\nx\n");
+    client.run(["expand", "--prompts", "nowhere", "research", "x"], "");
+    client.run(["expand", "research", "--", "--project"], "").printed("own\n\n--project\n");
+    client = client.arguments(["--no-builtin", "--project"]);
+    client.expand("research", "x").text("theirs\n\nx");
+}
+
+#[test]
+fn it_is_the_nearest_folder_up_to_the_root_of_the_repository() {
+    let client = project([]);
+    fs::create_dir(client.root().join(".prompts")).unwrap();
+    fs::write(client.root().join(".prompts/research.md"), "above the repository").unwrap();
+    let at = |place: &str| put(&client, &format!("{place}.prompts/research.md"), place);
+    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    for place in ["", "src/", "src/deep/"] {
+        at(place);
+        assert_eq!(
+            expanded(&client, "research"),
+            format!("{}x\n", if place.is_empty() { "\n\n".to_owned() } else { format!("{place}\n\n") })
+        );
+    }
+    // A worktree and a submodule have a file.
+    fs::remove_dir_all(client.root().join("repo/src/deep/.prompts")).unwrap();
+    fs::write(client.root().join("repo/src/deep/.git"), "gitdir: elsewhere").unwrap();
+    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+}
+
+#[test]
+fn without_a_repository_only_the_working_directory_counts_and_nothing_above_home() {
+    let client = project([("src/.prompts/research.md", "above")]);
+    fs::remove_dir(client.root().join("repo/.git")).unwrap();
+    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    put(&client, "src/deep/.prompts/research.md", "here");
+    assert_eq!(expanded(&client, "research"), "here\n\nx\n");
+
+    // A repository around the home directory is not the one of a folder in it.
+    let client = project([(".prompts/research.md", "above home")]);
+    let home = client.root().join("repo/src");
+    let client = client.variable("HOME", home.to_str().unwrap());
+    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    put(&client, "src/.prompts/research.md", "at home");
+    put(&client, "src/.git", "");
+    assert_eq!(expanded(&client, "research"), "at home\n\nx\n", "the home directory may be one");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_anybody_may_write_to_makes_no_project() {
+    use std::os::unix::fs::PermissionsExt;
+    let client = project([(".prompts/research.md", "theirs")]);
+    let everybody = fs::Permissions::from_mode(0o1777);
+    fs::set_permissions(client.root().join("repo/src"), everybody.clone()).unwrap();
+    assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
+    put(&client, "src/deep/.prompts/research.md", "here");
+    assert_eq!(expanded(&client, "research"), "here\n\nx\n");
+    fs::set_permissions(client.root().join("repo/src/deep"), everybody).unwrap();
+    let ran = client.run(["expand", "research", "x"], "");
+    assert_eq!(ran.stdout, "mine\n\nx\n");
+    let deep = repo(&client).join("src/deep");
+    let said = format!(
+        "warning: no prompts of a project: anybody may write to {}; go to a folder of your own\n",
+        deep.display()
+    );
+    assert_eq!(ran.stderr, said);
+}
+
+#[test]
+fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_looked_for() {
+    let client = project([]);
+    let (root, deep) = (repo(&client), repo(&client).join("src/deep"));
+    let said = |client: &Client| client.run(["list"], "").stderr;
+    assert_eq!(
+        said(&client),
+        format!(
+            "warning: no prompts of a project: there is no folder .prompts from {} up to {}, the root of its repository\n",
+            deep.display(),
+            root.display()
+        )
+    );
+    fs::remove_dir(root.join(".git")).unwrap();
+    assert_eq!(
+        said(&client),
+        format!(
+            "warning: no prompts of a project: there is no folder .prompts in {}, which is in no repository, so that no \
+             folder above it is looked at\n",
+            deep.display()
+        )
+    );
+    put(&client, "src/deep/.git", "");
+    assert!(said(&client).contains(&format!("in {}, the root of its repository", deep.display())));
+    for command in [["expand", "own", "x"].as_slice(), &["check"]] {
+        assert!(client.run(command.iter().copied(), "").stderr.starts_with("warning: no prompts of a project: "));
+    }
+    // A server is registered for all folders; most of them have no prompts.
+    let mut client = client;
+    client.expand("own", "x").text("Own.\n\nx");
+}
+
+#[test]
+fn lists_say_that_a_prompt_is_of_the_project() {
+    let mut client = project([(".prompts/research.md", "---\ndescription: Ours.\ntags: [x]\n---\n{{input}}")]);
+    let of = |list: &Value, key: &str, name: &str, field: &str| {
+        let list = list[key].as_array().unwrap();
+        list.iter().find(|prompt| prompt["name"] == name).unwrap()[field].clone()
+    };
+    let list = client.list();
+    assert_eq!(of(&list, "prompts", "research", "description"), "(project) Ours.");
+    assert_eq!(of(&list, "prompts", "own", "description"), "Own.");
+    client.initialize(LEGACY);
+    for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
+        let list = client.request(method, json!({}))["result"].take();
+        assert_eq!(of(&list, key, "research", "description"), "(project) Ours.", "{method}");
+        assert_eq!(of(&list, key, "own", "description"), "Own.", "{method}");
+    }
+    let query = client.call("list_prompts", json!({"query": "rsrch"})).structured();
+    assert_eq!(query, json!({"prompts": [{"name": "research", "description": "(project) Ours."}]}));
+}
+
+#[test]
+fn what_is_on_disk_is_what_is_served_from_the_first_folder_to_the_last() {
+    let mut client = project([]);
+    client.expand("research", "").text("mine");
+    put(&client, ".prompts/research.md", "root");
+    client.expand("research", "").text("root");
+    put(&client, "src/.prompts/research.md", "src");
+    client.expand("research", "").text("src");
+    put(&client, "src/.prompts/research.md", "src, saved");
+    client.expand("research", "").text("src, saved");
+    put(&client, "src/.prompts/new.md", "New.");
+    assert_eq!(client.names(), "new own research");
+    fs::remove_dir_all(client.root().join("repo/src/.prompts")).unwrap();
+    assert_eq!(client.names(), "own research");
+    client.expand("research", "").text("root");
+    fs::remove_dir(client.root().join("repo/.git")).unwrap();
+    client.expand("research", "").text("mine");
+    fs::create_dir(client.root().join("repo/.git")).unwrap();
+    client.expand("research", "").text("root");
+}
+
+#[test]
+fn a_client_hears_of_a_project_that_comes_and_goes() {
+    let mut client = project([]);
+    client.initialize(LEGACY);
+    client.request("prompts/list", json!({}));
+    client.request("tools/list", json!({}));
+    put(&client, ".prompts/deploy.md", "Deploy.");
+    let all = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+    assert_eq!(client.heard_all(3), all);
+    put(&client, "src/.prompts/ship.md", "Ship.");
+    assert_eq!(client.heard_all(3), all, "a nearer folder");
+    assert_eq!(client.names(), "own research ship");
+    fs::rename(client.root().join("repo/src/.prompts"), client.root().join("repo/src/.gone")).unwrap();
+    assert_eq!(client.heard_all(3), all);
+    // Equal to the user's but for where it comes from, which lists say.
+    put(&client, ".prompts/own.md", "Own.");
+    assert_eq!(client.heard_all(2), &all[..2]);
+    fs::rename(client.root().join("repo/.git"), client.root().join("repo/.gone")).unwrap();
+    assert_eq!(client.heard_all(3), all, "no repository any longer");
+}
+
+#[test]
+fn the_hook_looks_from_the_folder_that_the_client_works_in() {
+    let client = project([(".prompts/research.md", "theirs"), ("src/deep/.prompts/research.md", "deep")]);
+    let event = |folder: Option<&Path>| {
+        let mut event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":research x\n:own y"});
+        if let Some(folder) = folder {
+            event["cwd"] = json!(folder);
+        }
+        event.to_string()
+    };
+    let prompts = client.prompts().to_str().unwrap().to_owned();
+    let client = client.arguments([]);
+    let root = repo(&client);
+    for arguments in [["hook", "codex", "--project"], ["--project", "hook", "codex"], ["hook", "--project", "codex"]] {
+        let arguments = [&arguments[..], &["--prompts", &prompts, "--no-builtin"]].concat();
+        for (folder, text) in [
+            (Some(root.as_path()), "theirs"),
+            (Some(&root.join("src")), "theirs"),
+            (Some(&root.join("src/deep")), "deep"),
+            (None, "deep"),
+            (Some(Path::new("src")), "deep"),
+            (Some(client.root()), "mine"),
+            (Some(&root.join("nowhere")), "theirs"),
+        ] {
+            let ran = client.run(arguments.iter().copied(), event(folder));
+            assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
+            assert!(ran.stdout.contains(&format!("\\n\\n{text}\\n\\nx\\n\\n")), "{folder:?}: {ran:?}");
+            let origins = [
+                ("of the project, whose prompts the user chose to use", usize::from(text != "mine")),
+                ("that the user wrote or chose", 1 + usize::from(text == "mine")),
+            ];
+            for (origin, count) in origins {
+                assert_eq!(ran.stdout.matches(&format!("from a prompt file {origin}. ")).count(), count, "{folder:?}");
+            }
+        }
+    }
+    let arguments = ["hook", "codex", "--no-builtin", "--prompts", &prompts];
+    assert!(client.run(arguments, event(Some(&root))).stdout.contains("mine"), "never unasked");
+}
+
+#[cfg(unix)]
+mod links {
+    use super::*;
+    use crate::client::settle;
+    use std::os::unix::fs::symlink;
+
+    fn link(client: &Client, target: impl AsRef<Path>, link: &str) {
+        let link = client.root().join("repo").join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(target, link).unwrap();
+    }
+
+    /// A project with a file beside its prompts, and one out of the repository.
+    fn with_secrets() -> Client {
+        let client = project([(".prompts/git/x.md", "X"), ("secret.md", "secret in the repository")]);
+        fs::create_dir(client.root().join("home")).unwrap();
+        fs::write(client.root().join("home/secret.md"), "secret at home").unwrap();
+        client
+    }
+
+    #[test]
+    fn a_link_to_a_file_out_of_it_is_refused_at_every_door() {
+        let mut client = with_secrets();
+        let home = fs::canonicalize(client.root().join("home/secret.md")).unwrap();
+        link(&client, &home, ".prompts/research.md");
+        link(&client, "../secret.md", ".prompts/sideways.md");
+        link(&client, "git/x.md", ".prompts/within.md");
+        link(&client, "research.md", ".prompts/again.md");
+        let refused = |file: &str, target: &Path| {
+            let place = repo(&client).join(".prompts").join(file);
+            let target = target.display();
+            format!(
+                "{}: the link leads out of the project's prompts, to {target}, and is not followed; put a copy in its place, \
+                 or name the folder that it leads to with --prompts",
+                place.display()
+            )
+        };
+        let all = [
+            ("again", refused("again.md", &home)),
+            ("research", refused("research.md", &home)),
+            ("sideways", refused("sideways.md", &repo(&client).join("secret.md"))),
+        ];
+        assert_eq!(expanded(&client, "within"), "X\n\nx\n");
+        client.expand("within", "").text("X");
+        client.initialize(LEGACY);
+        for (name, why) in &all {
+            assert_eq!(expanded(&client, name), format!("error: {why}\n"));
+            assert!(client.expand(name, "").error().contains(why), "{name}");
+            let read = client.request("resources/read", json!({"uri": format!("prompt://{name}")}));
+            assert_eq!(
+                (&read["error"]["code"], read["error"]["message"].as_str().unwrap().contains(why)),
+                (&json!(-32603), true)
+            );
+            let got = client.request("prompts/get", json!({"name": name}));
+            assert!(got["error"]["message"].as_str().unwrap().contains(why));
+            let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")});
+            assert!(
+                client
+                    .run(["hook", "codex"], event.to_string())
+                    .stdout
+                    .contains("names a stored prompt that cannot be read")
+            );
+        }
+        let list = client.list();
+        let files: Vec<&Value> = list["problems"].as_array().unwrap().iter().map(|problem| &problem["file"]).collect();
+        assert_eq!(files, ["again.md", "research.md", "sideways.md"]);
+        for method in ["prompts/list", "resources/list", "tools/list"] {
+            assert!(!client.request(method, json!({})).to_string().contains("secret"), "{method}");
+        }
+        let checked = client.run(["check"], "");
+        assert_eq!(checked.status.code(), Some(1));
+        assert_eq!(checked.stdout.matches("error: the link leads out of the project's prompts, to ").count(), 3);
+        assert!(!checked.stdout.contains("secret at home"));
+    }
+
+    #[test]
+    fn a_link_to_a_folder_out_of_it_is_not_looked_into() {
+        let mut client = with_secrets();
+        let home = fs::canonicalize(client.root().join("home")).unwrap();
+        link(&client, &home, ".prompts/linked");
+        link(&client, "git", ".prompts/within");
+        link(&client, "..", ".prompts/up");
+        link(&client, "/", ".prompts/all");
+        for name in ["linked/secret", "up/secret", "linked/nothing", "all/etc/x"] {
+            let why = client.expand(name, "").error();
+            assert!(why.starts_with("No prompt named") || why.starts_with("The command is"), "{why}");
+            assert!(why.contains("/.prompts/linked: the link leads out of the project's prompts, to "), "{why}");
+        }
+        client.expand("within/x", "").text("X");
+        assert_eq!(client.names(), "git/x own research within/x");
+        let list = client.list();
+        let files: Vec<&Value> = list["problems"].as_array().unwrap().iter().map(|problem| &problem["file"]).collect();
+        assert_eq!(files, ["all", "linked", "up"]);
+        let checked = client.run(["check"], "");
+        assert_eq!((checked.status.code(), checked.stdout.contains("2 errors")), (Some(1), false));
+        assert!(checked.stdout.contains("4 files checked: 3 errors, 0 warnings"), "{}", checked.stdout);
+        // The same folder of the user's is his own word.
+        fs::write(client.prompts().join("deep.md"), "").unwrap();
+        symlink(&home, client.prompts().join("linked")).unwrap();
+        client.expand("linked/secret", "").text("secret at home");
+    }
+
+    #[test]
+    fn the_folder_itself_may_be_a_link_within_the_repository_only() {
+        let client = project([("docs/prompts/research.md", "theirs")]);
+        link(&client, "docs/prompts", ".prompts");
+        assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
+        link(&client, "../../x.md", "docs/prompts/out.md");
+        put(&client, "x.md", "X");
+        assert!(expanded(&client, "out").contains("leads out of the project's prompts"));
+
+        let place = client.root().join("repo/.prompts");
+        let home = fs::canonicalize(client.prompts()).unwrap();
+        for (target, why) in [
+            (home.as_path(), format!("the link leads out of the project, to {}, and is not followed", home.display())),
+            (Path::new("/"), "the link leads out of the project, to /, and is not followed".to_owned()),
+            (Path::new(".."), "the link leads out of the project, to ".to_owned()),
+            (Path::new("nowhere"), "the link is broken".to_owned()),
+            (Path::new(".prompts"), "the link is broken".to_owned()),
+        ] {
+            fs::remove_file(&place).unwrap();
+            symlink(target, &place).unwrap();
+            let ran = client.run(["expand", "research", "x"], "");
+            assert_eq!(ran.stdout, "mine\n\nx\n", "{target:?}");
+            assert!(ran.stderr.contains(&format!("/.prompts: {why}")), "{target:?}: {}", ran.stderr);
+            let checked = client.run(["check"], "");
+            assert!(checked.status.code() == Some(1) && checked.stdout.contains(&why), "{}", checked.stdout);
+            let list = client.run(["list"], "");
+            assert!(list.stderr.contains(&why) && list.stdout.starts_with("own\t"), "{list:?}");
+        }
+        // Without a repository, the working directory is what it must not lead out of.
+        fs::remove_dir(client.root().join("repo/.git")).unwrap();
+        link(&client, "../../docs/prompts", "src/deep/.prompts");
+        let ran = client.run(["expand", "research", "x"], "");
+        assert!(ran.stdout == "mine\n\nx\n" && ran.stderr.contains("leads out of the project"), "{ran:?}");
+    }
+
+    #[test]
+    fn what_becomes_a_link_later_is_refused_although_it_was_kept() {
+        let mut client = project([(".prompts/a/b/x.md", "X"), (".prompts/y.md", "Y")]);
+        settle(&client.root().join("repo"));
+        let root = client.root().join("repo");
+        client.expand("a/b/x", "").text("X");
+        client.expand("y", "").text("Y");
+        client.list();
+        client.list();
+        fs::rename(root.join(".prompts/a"), root.join("a")).unwrap();
+        symlink(root.join("a"), root.join(".prompts/a")).unwrap();
+        fs::rename(root.join(".prompts/y.md"), root.join("y.md")).unwrap();
+        symlink(root.join("y.md"), root.join(".prompts/y.md")).unwrap();
+        client.expand("a/b/x", "").error();
+        client.expand("y", "").error();
+        assert_eq!(client.names(), "own research");
+    }
+
+    #[test]
+    fn a_file_in_its_place_is_a_problem() {
+        let client = project([(".prompts", "a file")]);
+        let ran = client.run(["list"], "");
+        assert!(ran.stderr.contains("/.prompts: the prompts directory is a file; name the folder"), "{}", ran.stderr);
+    }
+}
