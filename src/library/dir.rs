@@ -144,8 +144,13 @@ impl Dir {
     }
 
     /// The file that has exactly this name.
-    fn locate(&self, name: &str) -> Option<PathBuf> {
+    pub(super) fn locate(&self, name: &str) -> Option<PathBuf> {
         self.folder(name)?.file().map(|(path, _)| path)
+    }
+
+    /// The file that a new prompt with this name would be; `None` where it could not be read.
+    pub(super) fn path_for(&self, name: &str) -> Option<PathBuf> {
+        self.folder(name).map(|place| place.folder.join(format!("{}.md", place.stem)))
     }
 
     /// Where the file with this name would be: the one place where a name becomes a path.
