@@ -3,11 +3,17 @@
 //! Without a command it serves MCP on stdio. The commands use the same library and the same expansion, and no protocol.
 
 mod check;
+mod completions;
+mod edit;
+mod editor;
 mod expand;
 mod hook;
 mod list;
+mod man;
+mod new;
 mod output;
 mod serve;
+mod stdin;
 
 use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -54,6 +60,29 @@ Example:
   echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
     prompt-expander hook codex";
 
+const NEW_EXAMPLES: &str = "\
+Examples:
+  prompt-expander new standup --edit         make it, and fill it in
+  pbpaste | prompt-expander new git/commit   the same with a text that you have";
+
+const EDIT_EXAMPLE: &str = "\
+Example:
+  EDITOR='code -w' prompt-expander edit research";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples, each a line of the file that the shell reads when it starts:
+  ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
+  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
+  ~/.config/fish/config.fish  prompt-expander completions fish | source
+  ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
+  $PROFILE of PowerShell      prompt-expander completions powershell |
+                                Out-String | Invoke-Expression";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  prompt-expander man | man -l -
+  prompt-expander man > ~/.local/share/man/man1/prompt-expander.1";
+
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command it serves MCP on standard input and output, which is how \
@@ -86,7 +115,7 @@ struct OnlyHook {
     folders: Folders,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 struct PromptSource {
     #[command(flatten)]
     folders: Folders,
@@ -99,13 +128,13 @@ struct PromptSource {
     project: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 struct Folders {
     /// A folder of prompt files; may be repeated, the first that has a name wins
     ///
     /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
     /// that the folder `prompt-expander/prompts` of your configuration directory.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     prompts: Vec<PathBuf>,
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
@@ -144,6 +173,29 @@ enum Command {
     /// so that no prompt is held back.
     #[command(after_help = HOOK_EXAMPLE)]
     Hook(WithSource<hook::Hook>),
+    /// Make a file to begin a prompt with
+    ///
+    /// Prints its path. What is piped in becomes the text of the prompt. A file that is there stays as it is, and a name
+    /// that one could not type in a chat is refused.
+    #[command(after_help = NEW_EXAMPLES)]
+    New(WithSource<new::New>),
+    /// Open a prompt in your editor, and check it after that
+    ///
+    /// The editor is the one that the environment variable VISUAL or EDITOR names. A built-in prompt is copied into your own
+    /// folder first, and the copy is kept if you change it.
+    #[command(after_help = EDIT_EXAMPLE)]
+    Edit(WithSource<edit::Edit>),
+    /// Print a script that lets your shell complete commands, options and names of prompts
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(completions::Completions),
+    /// Print the manual page
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(man::Man),
+}
+
+/// The whole command line, as clap describes it: what the manual page is made from.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
@@ -162,6 +214,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Ok(OnlyServe { folders }) = OnlyServe::try_parse_from(&*plain) {
         return finish(Serve::default().run(PromptSource { folders, project }.library()));
     }
+    if let Some(answered) = completions::answer(&arguments) {
+        return answered;
+    }
     let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() != 0 && is_of_hook(&arguments) && !io::stdin().is_terminal() => {
@@ -179,6 +234,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
+        Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
+        Some(Command::Edit(edit)) => edit.command.run(&leading.merged_with(edit.source).library()),
+        Some(Command::Completions(completions)) => completions.run(&arguments[0]),
+        Some(Command::Man(man)) => man.run(),
     })
 }
 

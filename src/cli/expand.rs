@@ -1,18 +1,20 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
-use super::output;
+use super::{completions, output, stdin};
 use crate::library::{Library, Lookup, Unknown};
 use crate::prompt::{ExpandError, INPUT, MAX_EXPANSION};
 use crate::wording::{named, quoted};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct Expand {
     /// The prompt, with or without a colon: `research`, `:git/commit`
+    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words while standard input is not a
     /// terminal, reads it from standard input. Put `--` before words that begin with `-`
@@ -59,8 +61,10 @@ impl Expand {
                 let words = quoted(&words.join(" "));
                 bail!("{words} has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg");
             }
-            [dash] if dash == "-" => prompt.expand_values(&values, &from_stdin()?),
-            [] if has_place && !io::stdin().is_terminal() => prompt.expand_values(&values, &from_stdin()?),
+            [dash] if dash == "-" => prompt.expand_values(&values, &stdin::text(MAX_EXPANSION, "an expansion")?),
+            [] if has_place && !io::stdin().is_terminal() => {
+                prompt.expand_values(&values, &stdin::text(MAX_EXPANSION, "an expansion")?)
+            }
             words if values.is_empty() => prompt.expand_words(words),
             words => prompt.expand_values(&values, &words.join(" ")),
         };
@@ -81,17 +85,4 @@ fn refusal(unknown: &Unknown) -> anyhow::Error {
         Unknown::Ambiguous { .. } => anyhow!("{unknown}"),
         Unknown::WithText { name, .. } => anyhow!("{unknown}: `prompt-expander expand {name} INPUT…`"),
     }
-}
-
-fn from_stdin() -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let mut stdin = io::stdin().lock().take(MAX_EXPANSION as u64 + 1);
-    stdin.read_to_end(&mut bytes).context("standard input cannot be read")?;
-    if bytes.len() > MAX_EXPANSION {
-        bail!("standard input is longer than {MAX_EXPANSION} bytes, the limit for an expansion");
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        anyhow!("standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`")
-    })
 }

@@ -4,11 +4,13 @@
 
 use crate::library::{Layer, Problem, Source};
 use crate::prompt::{Diagnostic, Severity};
+use crate::wording::printable;
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -84,6 +86,28 @@ pub(super) fn source(source: Source) -> String {
     }
 }
 
+/// Adds a problem as `check` says it: the repair in a line of its own.
+pub(super) fn write_problem(text: &mut Vec<u8>, problem: &Problem) -> std::io::Result<()> {
+    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let style = if *severity == Severity::Error { ERROR } else { WARNING };
+    writeln!(text, "{}: {style}{severity}:{style:#} {message}", problem.place())?;
+    writeln!(text, "    {FAINT}repair:{FAINT:#} {repair}")
+}
+
+/// Says on standard error what `check` would say of these.
+pub(super) fn problems(problems: &[Problem]) {
+    let mut text = Vec::new();
+    for problem in problems {
+        let _ = write_problem(&mut text, problem);
+    }
+    let _ = anstream::stderr().write_all(&text);
+}
+
+/// A path in one line, control characters escaped.
+pub(super) fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}
+
 /// The width of the terminal that standard output is, in columns; `None` where it is none.
 pub(super) fn terminal_width() -> Option<usize> {
     let is_terminal = std::io::stdout().is_terminal();
@@ -98,6 +122,11 @@ pub(super) fn error(message: &str) {
 /// Says on standard error what is not as it should be.
 pub(super) fn warning(message: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
+}
+
+/// Says on standard error what was done, or what may be done next.
+pub(super) fn note(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{FAINT}note:{FAINT:#} {message}");
 }
 
 /// A text as one line: every run of whitespace and control characters is one space.

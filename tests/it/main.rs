@@ -11,6 +11,7 @@ mod check;
 mod client;
 mod command_line;
 mod completion;
+mod completions;
 mod expand_prompt;
 #[cfg(unix)]
 mod faults;
@@ -21,7 +22,9 @@ mod interop;
 mod lifecycle;
 mod limits;
 mod list_prompts;
+mod man;
 mod native_prompts;
+mod new;
 #[cfg(target_os = "linux")]
 mod opened;
 mod project;

@@ -22,7 +22,7 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 14] = [
+const NAMED_IN: [(&str, &[&str]); 17] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -35,6 +35,9 @@ const NAMED_IN: [(&str, &[&str]); 14] = [
     ("strsim", &["suggestion.rs"]),
     ("textwrap", &["cli/output.rs"]),
     ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("shlex", &["cli/editor.rs", "cli/completions.rs"]),
+    ("signal_hook", &["cli/editor.rs"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
 ];
