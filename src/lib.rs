@@ -50,7 +50,7 @@
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
-//!   `library` names `prompt`; `server` names those five; `hook` names `prompt`, `json` and `library`; `transport` names
+//!   `library` names `prompt`; `server` names those five; `client` names none of them; `hook` names `prompt`, `json`, `library` and `client`; `transport` names
 //!   `server` and `jsonrpc`; `cli` names all but the protocol's types.
 //!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
@@ -70,6 +70,8 @@ mod mcp;
 pub mod server;
 
 pub mod transport;
+
+pub mod client;
 
 pub mod hook;
 

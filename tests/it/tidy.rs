@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const COMMON: [&str; 2] = ["suggestion", "wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 11] = [
+const MAY_NAME: [(&str, &[&str]); 12] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
@@ -15,14 +15,15 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
     ("jsonrpc", &["json"]),
     ("mcp", &["json"]),
     ("library", &["prompt"]),
-    ("hook", &["library", "prompt", "json"]),
+    ("client", &[]),
+    ("hook", &["library", "prompt", "json", "client"]),
     ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),
-    ("cli", &["library", "prompt", "hook", "server", "transport"]),
+    ("cli", &["library", "prompt", "client", "hook", "server", "transport"]),
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 13] = [
+const NAMED_IN: [(&str, &[&str]); 15] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -33,6 +34,8 @@ const NAMED_IN: [(&str, &[&str]); 13] = [
     ("jiff", &["server/resources.rs", "transport/stdio/tap.rs"]),
     ("percent_encoding", &["server/resources.rs"]),
     ("strsim", &["suggestion.rs"]),
+    ("jsonc_parser", &["client/syntax"]),
+    ("toml_edit", &["client/syntax"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
