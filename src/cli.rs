@@ -3,13 +3,16 @@
 //! Without a command it serves MCP on stdio. The commands use the same library and the same expansion, and no protocol.
 
 mod check;
+mod doctor;
 mod expand;
 mod hook;
 mod list;
 mod output;
 mod serve;
 
+use crate::client::Surroundings;
 use crate::library::Library;
+use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serve::Serve;
 use std::ffi::OsString;
@@ -43,6 +46,11 @@ const HOOK_EXAMPLE: &str = "\
 Example:
   echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
     prompt-expander hook codex";
+
+const DOCTOR_EXAMPLE: &str = "\
+Examples:
+  prompt-expander doctor          look at each client that is on this machine
+  prompt-expander doctor codex    look at Codex only";
 
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
@@ -109,6 +117,13 @@ enum Command {
     /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
     /// status is 1 if there are errors.
     Check(WithSource<check::Check>),
+    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
+    ///
+    /// Each registration of this program is started as its client would: the same command, arguments, environment and
+    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
+    /// tells each finding, and what to do. The exit status is 1 if something is broken.
+    #[command(after_help = DOCTOR_EXAMPLE)]
+    Doctor(WithSource<doctor::Doctor>),
     /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
     ///
     /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
@@ -148,6 +163,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library()),
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
+        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
     })
 }
@@ -236,6 +252,21 @@ fn home_dir() -> Option<PathBuf> {
 fn config_dir() -> Option<PathBuf> {
     let is_named = is_absolute("XDG_CONFIG_HOME") || is_absolute("HOME");
     (!cfg!(target_os = "linux") || is_named).then(dirs::config_dir).flatten()
+}
+
+/// Where the clients of this user have their things.
+fn surroundings() -> anyhow::Result<Surroundings> {
+    let folder = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Ok(Surroundings {
+        home: home_dir(),
+        config: config_dir(),
+        xdg_config: folder("XDG_CONFIG_HOME").filter(|path| path.is_absolute()),
+        codex_home: folder("CODEX_HOME"),
+        claude_config: folder("CLAUDE_CONFIG_DIR"),
+        gemini_home: folder("GEMINI_CLI_HOME"),
+        path: std::env::var_os("PATH"),
+        project: std::env::current_dir().context("the working directory is gone")?,
+    })
 }
 
 fn is_absolute(variable: &str) -> bool {

@@ -108,9 +108,38 @@ pub(super) fn fit(line: &str, columns: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
+/// A text in lines of so many columns, broken at its blanks; the first stands behind `indent` columns, and the others are
+/// indented by four. A word that is longer than a line stays whole, so that it can be copied.
+pub(super) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
+    let mut lines = String::new();
+    let mut used = indent;
+    for word in text.split(' ') {
+        let width = word.width();
+        let is_first = lines.is_empty();
+        if !is_first && used + 1 + width > columns {
+            lines.push_str("\n    ");
+            used = 4;
+        } else if !is_first {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += width;
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_broken_at_blanks_and_a_long_word_stays_whole() {
+        assert_eq!(wrapped("one two three", 0, 80), "one two three");
+        assert_eq!(wrapped("one two three", 4, 11), "one two\n    three");
+        assert_eq!(wrapped("a /a/very/long/path b", 0, 10), "a\n    /a/very/long/path\n    b");
+        assert_eq!(wrapped("日本 日本", 0, 8), "日本\n    日本");
+    }
 
     #[test]
     fn a_line_is_cut_to_columns_not_to_bytes() {

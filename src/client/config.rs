@@ -123,6 +123,12 @@ impl Config {
         Ok(servers.map(|(name, entry)| self.registration(name, entry, &keys)).collect())
     }
 
+    /// Where the value is that these keys lead to, if it is there.
+    pub fn position(&self, keys: &[&str]) -> Option<Position> {
+        let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        self.client.syntax().position(&self.text, &keys)
+    }
+
     /// An error at the end of these keys.
     pub(super) fn error(&self, keys: &[String], message: &str) -> ConfigError {
         let position = self.client.syntax().position(&self.text, keys);

@@ -11,6 +11,7 @@ mod check;
 mod client;
 mod command_line;
 mod completion;
+mod doctor;
 mod expand_prompt;
 #[cfg(unix)]
 mod faults;

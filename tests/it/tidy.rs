@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const COMMON: [&str; 2] = ["suggestion", "wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 12] = [
+const MAY_NAME: [(&str, &[&str]); 13] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
@@ -19,11 +19,12 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
     ("hook", &["library", "prompt", "json", "client"]),
     ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),
-    ("cli", &["library", "prompt", "client", "hook", "server", "transport"]),
+    ("doctor", &["library", "prompt", "client"]),
+    ("cli", &["library", "prompt", "client", "hook", "doctor", "server", "transport"]),
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 15] = [
+const NAMED_IN: [(&str, &[&str]); 16] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -36,6 +37,7 @@ const NAMED_IN: [(&str, &[&str]); 15] = [
     ("strsim", &["suggestion.rs"]),
     ("jsonc_parser", &["client/syntax"]),
     ("toml_edit", &["client/syntax"]),
+    ("shlex", &["doctor/hook.rs"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
