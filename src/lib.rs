@@ -29,7 +29,7 @@
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
 //! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
 //! library and leaves with the template. So does a client's hook ([`hook`]), which expands what a prompt invokes before the
-//! model sees it.
+//! model sees it. How the program gets into a client's config is in [`client`].
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
 //! [`server::Server::library_changed`] says who is to be told what.

@@ -23,7 +23,7 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 15] = [
+const NAMED_IN: [(&str, &[&str]); 17] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -34,8 +34,10 @@ const NAMED_IN: [(&str, &[&str]); 15] = [
     ("jiff", &["server/resources.rs", "transport/stdio/tap.rs"]),
     ("percent_encoding", &["server/resources.rs"]),
     ("strsim", &["suggestion.rs"]),
-    ("jsonc_parser", &["client/syntax"]),
-    ("toml_edit", &["client/syntax"]),
+    ("jsonc_parser", &["client/syntax", "client/edit"]),
+    ("toml_edit", &["client/syntax", "client/edit"]),
+    ("shlex", &["client/install.rs"]),
+    ("similar", &["cli/install.rs"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
