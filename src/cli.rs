@@ -6,13 +6,12 @@ mod check;
 mod doctor;
 mod expand;
 mod hook;
+mod install;
 mod list;
 mod output;
 mod serve;
 
-use crate::client::Surroundings;
 use crate::library::Library;
-use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serve::Serve;
 use std::ffi::OsString;
@@ -51,6 +50,19 @@ const DOCTOR_EXAMPLE: &str = "\
 Examples:
   prompt-expander doctor          look at each client that is on this machine
   prompt-expander doctor codex    look at Codex only";
+
+const INSTALL_EXAMPLES: &str = "\
+Examples:
+  prompt-expander install                          which clients are here, and their state
+  prompt-expander install codex                    show what would change, and ask
+  prompt-expander install codex --hook --yes       with the hook, for a script
+  prompt-expander install gemini --prompts ~/team/prompts
+  prompt-expander install vscode --project --dry-run
+  prompt-expander install codex -- --log-file ~/prompts.log";
+
+const UNINSTALL_EXAMPLE: &str = "\
+Example:
+  prompt-expander uninstall codex --yes";
 
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
@@ -131,6 +143,16 @@ enum Command {
     /// so that no prompt is held back.
     #[command(after_help = HOOK_EXAMPLE)]
     Hook(WithSource<hook::Hook>),
+    /// Register with a client, or list the clients that are found here
+    ///
+    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
+    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
+    /// first, and nothing is written before you agree.
+    #[command(after_help = INSTALL_EXAMPLES)]
+    Install(WithSource<install::Install>),
+    /// Remove what `install` wrote: the server `prompts`, and the hook
+    #[command(after_help = UNINSTALL_EXAMPLE)]
+    Uninstall(install::Uninstall),
 }
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
@@ -165,19 +187,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library()),
         Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
+        Some(Command::Install(install)) => install.command.run(&leading.merged_with(install.source)),
+        Some(Command::Uninstall(uninstall)) => uninstall.run(),
     })
 }
 
 impl Cli {
-    /// Refuses an option of the server before a command, to which it would mean nothing.
+    /// Refuses an option before a command to which it would mean nothing.
     fn without_idle_options(self) -> Result<Cli, clap::Error> {
-        match self.serve.given() {
-            Some(option) if self.command.is_some() => {
-                let message = format!("{option} is an option of the server; leave it out, or the command");
-                Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
+        let has_source = self.source.no_builtin || !self.source.prompts.is_empty();
+        let message = match (&self.command, self.serve.given()) {
+            (Some(_), Some(option)) => format!("{option} is an option of the server; leave it out, or the command"),
+            (Some(Command::Uninstall(_)), _) if has_source => {
+                "--prompts and --no-builtin mean nothing to uninstall; leave them out".to_owned()
             }
-            _ => Ok(self),
-        }
+            _ => return Ok(self),
+        };
+        Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
     }
 }
 
@@ -252,21 +278,6 @@ fn home_dir() -> Option<PathBuf> {
 fn config_dir() -> Option<PathBuf> {
     let is_named = is_absolute("XDG_CONFIG_HOME") || is_absolute("HOME");
     (!cfg!(target_os = "linux") || is_named).then(dirs::config_dir).flatten()
-}
-
-/// Where the clients of this user have their things.
-fn surroundings() -> anyhow::Result<Surroundings> {
-    let folder = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    Ok(Surroundings {
-        home: home_dir(),
-        config: config_dir(),
-        xdg_config: folder("XDG_CONFIG_HOME").filter(|path| path.is_absolute()),
-        codex_home: folder("CODEX_HOME"),
-        claude_config: folder("CLAUDE_CONFIG_DIR"),
-        gemini_home: folder("GEMINI_CLI_HOME"),
-        path: std::env::var_os("PATH"),
-        project: std::env::current_dir().context("the working directory is gone")?,
-    })
 }
 
 fn is_absolute(variable: &str) -> bool {

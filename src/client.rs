@@ -7,9 +7,14 @@
 //! Code, Cursor and Zed are as their documentation says. `docs/clients/` has a page for each.
 
 mod config;
+mod edit;
+mod file;
+mod install;
 mod syntax;
 
 pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
+pub use file::Change;
+pub use install::{Installation, Plan, State, remove};
 pub use syntax::Position;
 
 use std::ffi::OsString;

@@ -29,7 +29,8 @@
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
 //! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
 //! library and leaves with the template. So does a client's hook ([`hook`]), which expands what a prompt invokes before the
-//! model sees it. What keeps all that from working in a client, [`doctor`] finds out.
+//! model sees it. How the program gets into a client's config is in [`client`]; what keeps all that from working there,
+//! [`doctor`] finds out.
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
 //! [`server::Server::library_changed`] says who is to be told what.

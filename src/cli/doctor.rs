@@ -1,7 +1,8 @@
 //! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
 
+use super::PromptSource;
+use super::install::surroundings;
 use super::output::{self, ERROR, NAME, WARNING};
-use super::{PromptSource, surroundings};
 use crate::client::Client;
 use crate::doctor::{Doctor as Examination, Finding, Severity};
 use crate::wording::printable;

@@ -12,6 +12,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(super) const FAINT: Style = Style::new().dimmed();
 
 /// Writes what was made for people; its colors are dropped where there is no terminal, or `NO_COLOR` is set.

@@ -27,6 +27,7 @@ pub struct Config {
     /// All that it says.
     pub value: Value,
     text: String,
+    syntax: Syntax,
     /// The keys that lead to the servers.
     servers: Vec<String>,
 }
@@ -86,11 +87,25 @@ impl Config {
         path: PathBuf,
         surroundings: &Surroundings,
     ) -> Result<Option<Config>, ConfigError> {
+        Config::read_as(client.syntax(), client, scope, path, client.servers(scope, surroundings))
+    }
+
+    /// Reads a file that holds hooks and other settings, and no servers. `None`: there is none.
+    pub fn read_settings(client: Client, scope: Scope, path: PathBuf) -> Result<Option<Config>, ConfigError> {
+        Config::read_as(client.hook_syntax(), client, scope, path, Vec::new())
+    }
+
+    fn read_as(
+        syntax: Syntax,
+        client: Client,
+        scope: Scope,
+        path: PathBuf,
+        servers: Vec<String>,
+    ) -> Result<Option<Config>, ConfigError> {
         let Some(text) = read_text(&path)? else { return Ok(None) };
         let text = text.strip_prefix(BOM).map(str::to_owned).unwrap_or(text);
-        let value = client.syntax().parse(&text).map_err(|fault| ConfigError::of(&path, fault))?;
-        let servers = client.servers(scope, surroundings);
-        let config = Config { client, scope, path, value, text, servers };
+        let value = syntax.parse(&text).map_err(|fault| ConfigError::of(&path, fault))?;
+        let config = Config { client, scope, path, value, text, syntax, servers };
         if !config.value.is_object() {
             return Err(config.error(&[], &format!("it must be an object, and is {}", kind(&config.value))));
         }
@@ -126,17 +141,17 @@ impl Config {
     /// Where the value is that these keys lead to, if it is there.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
-        self.client.syntax().position(&self.text, &keys)
+        self.syntax.position(&self.text, &keys)
     }
 
     /// An error at the end of these keys.
     pub(super) fn error(&self, keys: &[String], message: &str) -> ConfigError {
-        let position = self.client.syntax().position(&self.text, keys);
+        let position = self.syntax.position(&self.text, keys);
         ConfigError { path: self.path.clone(), position, message: message.to_owned() }
     }
 
     fn object(&self) -> &'static str {
-        if self.client.syntax() == Syntax::Toml { "a table" } else { "an object" }
+        if self.syntax == Syntax::Toml { "a table" } else { "an object" }
     }
 
     fn registration(&self, name: &str, value: &Value, keys: &[String]) -> Registration {
@@ -145,7 +160,7 @@ impl Config {
             name: name.to_owned(),
             scope: self.scope,
             path: self.path.clone(),
-            position: self.client.syntax().position(&self.text, &keys),
+            position: self.syntax.position(&self.text, &keys),
             command: None,
             args: Vec::new(),
             env: BTreeMap::new(),

@@ -228,9 +228,7 @@ impl Doctor {
                     .into_iter()
                     .chain(project)
                     .map(|(scope, folder)| (scope, folder.join("hooks.json")));
-                // It is JSON, unlike the config.
-                let read =
-                    |(scope, path)| Config::read(Client::ClaudeCode, scope, path, &self.surroundings).transpose();
+                let read = |(scope, path)| Config::read_settings(client, scope, path).transpose();
                 // What is wrong with config.toml is said already.
                 let configs = [Scope::User, Scope::Project].into_iter().flat_map(of_servers).filter(Result::is_ok);
                 files.filter_map(read).chain(configs).collect()

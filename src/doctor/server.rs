@@ -76,7 +76,7 @@ impl Doctor {
                 let message = format!(
                     "this program is registered as {name}, not as `{SERVER}`, which the permissions and pages here speak of"
                 );
-                let remedy = format!("run {}, then take {name} out of the file", install(client, server.scope));
+                let remedy = format!("run {}, then take {name} out of the file", again(client, server));
                 (message, remedy)
             } else {
                 let message = format!("this program is registered as {name} as well, so that each tool is there twice");
@@ -107,8 +107,7 @@ impl Doctor {
     fn is_ours(&self, client: Client, server: &Registration) -> bool {
         let Some(command) = &server.command else { return false };
         let environment = start::passed_on(client, &self.environment, &self.surroundings.project);
-        let stem = Path::new(command).file_stem().and_then(|stem| stem.to_str());
-        stem.is_some_and(|stem| stem.eq_ignore_ascii_case("prompt-expander"))
+        server.is_ours()
             || start::find(command, &environment, &self.surroundings.project)
                 .is_ok_and(|found| same_file(&found, &self.program))
     }
@@ -121,7 +120,7 @@ impl Doctor {
             .faults
             .iter()
             .map(|fault| {
-                let remedy = format!("correct it, or run {}", install(client, server.scope));
+                let remedy = format!("correct it, or run {}", again(client, server));
                 broken(client, server, format!("{name}: {fault}")).remedy(remedy)
             })
             .collect();
@@ -131,7 +130,7 @@ impl Doctor {
         }
         let Some(command) = &server.command else {
             let message = format!("{name} is a server at an address, not this program");
-            let remedy = format!("give it another name, then run {}", install(client, server.scope));
+            let remedy = format!("give it another name, or run {}", again(client, server));
             return (vec![broken(client, server, message).remedy(remedy)], None);
         };
         findings.extend(self.switched_off(client, server, configs));
@@ -157,8 +156,7 @@ impl Doctor {
             Ok(program) => program,
             Err(why) => {
                 let message = format!("the command of {name}, {}, {why}", named(&command));
-                let remedy =
-                    format!("run {}, which writes the whole path of this program", install(client, server.scope));
+                let remedy = format!("run {}, which writes the whole path of this program", again(client, server));
                 findings.push(broken(client, server, message).remedy(remedy));
                 return (findings, Some(settled));
             }
@@ -195,9 +193,9 @@ impl Doctor {
             Err(failure) => {
                 let message = format!("{name} ({}) {failure}", start::shown(&command, &arguments));
                 let remedy = if same_file(&program, &self.program) {
-                    format!("correct its arguments, or run {}", install(client, server.scope))
+                    format!("correct its arguments, or run {}", again(client, server))
                 } else {
-                    format!("run {}, which puts this program in its place", install(client, server.scope))
+                    format!("run {}, which puts this program in its place", again(client, server))
                 };
                 findings.push(broken(client, server, message).remedy(remedy));
                 return (findings, Some(settled));
@@ -242,7 +240,7 @@ impl Doctor {
     fn command(&self, client: Client, server: &Registration, command: &str) -> Option<Finding> {
         let title = client.title();
         let command = Path::new(command);
-        let remedy = format!("run {}, which writes the whole path", install(client, server.scope));
+        let remedy = format!("run {}, which writes the whole path", again(client, server));
         let message = if command.is_absolute() {
             return None;
         } else if start::has_separator(&command.to_string_lossy()) {
@@ -301,7 +299,7 @@ impl Doctor {
                 "{name} is set here, and {} does not pass it on: it has other prompts than you see in the terminal",
                 client.title()
             );
-            let command = install(client, server.scope);
+            let command = again(client, server);
             let command = command.trim_matches('`');
             let remedy = format!("name the folder in the registration: `{command} --prompts DIR`");
             warning(client, server, message).remedy(remedy)
@@ -489,7 +487,7 @@ impl Doctor {
         let users = of_user.clone().map(|(_, path)| path).filter(|path| path.exists());
         let of_project = of_project.into_iter().filter(|(_, path)| !users.iter().any(|user| same_file(user, path)));
         let files = of_project.chain(of_user);
-        files.filter_map(|(scope, path)| Config::read(client, scope, path, &self.surroundings).transpose()).collect()
+        files.filter_map(|(scope, path)| Config::read_settings(client, scope, path).transpose()).collect()
     }
 
     fn claude_home(&self) -> Option<PathBuf> {
@@ -500,7 +498,7 @@ impl Doctor {
     fn surroundings_of_gemini(&self, file: &str) -> Value {
         let client = Client::GeminiCli;
         let path = client.home(&self.surroundings).map(|home| home.join(file));
-        let read = path.and_then(|path| Config::read(client, Scope::User, path, &self.surroundings).ok().flatten());
+        let read = path.and_then(|path| Config::read_settings(client, Scope::User, path).ok().flatten());
         read.map_or(Value::Null, |config| config.value)
     }
 }
@@ -519,7 +517,7 @@ impl Judged<'_> {
     fn visit(&self, visit: &Visit) -> Vec<Finding> {
         let name = named(&self.server.name);
         let title = self.client.title();
-        let install = install(self.client, self.server.scope);
+        let install = again(self.client, self.server);
         let milliseconds = visit.answered_in.as_secs_f64() * 1000.0;
         let prompts = count(visit.prompts, "prompt");
         let message = format!("{name} answers in {milliseconds:.0} ms and has {prompts}");
@@ -615,6 +613,17 @@ impl Judged<'_> {
             _ => return None,
         };
         (length > limit).then_some((limit, what, remedy))
+    }
+}
+
+/// The command that puts this program into the place of a registration, in backticks.
+fn again(client: Client, server: &Registration) -> String {
+    match install(client, server.scope) {
+        command if server.scope == Scope::Local => {
+            format!("{}, then {command}", uninstall(client, server.scope, SERVER))
+        }
+        command if server.is_ours() || server.name != SERVER => command,
+        command => format!("`{} --replace`", command.trim_matches('`')),
     }
 }
 

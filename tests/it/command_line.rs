@@ -212,6 +212,8 @@ fn help_is_written_for_a_newcomer() {
         ("help-check", vec!["check", "--help"]),
         ("help-hook", vec!["hook", "--help"]),
         ("help-doctor", vec!["doctor", "--help"]),
+        ("help-install", vec!["install", "--help"]),
+        ("help-uninstall", vec!["uninstall", "--help"]),
     ] {
         let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));

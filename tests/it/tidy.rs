@@ -24,7 +24,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 16] = [
+const NAMED_IN: [(&str, &[&str]); 17] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -35,9 +35,10 @@ const NAMED_IN: [(&str, &[&str]); 16] = [
     ("jiff", &["server/resources.rs", "transport/stdio/tap.rs"]),
     ("percent_encoding", &["server/resources.rs"]),
     ("strsim", &["suggestion.rs"]),
-    ("jsonc_parser", &["client/syntax"]),
-    ("toml_edit", &["client/syntax"]),
-    ("shlex", &["doctor/hook.rs"]),
+    ("jsonc_parser", &["client/syntax", "client/edit"]),
+    ("toml_edit", &["client/syntax", "client/edit"]),
+    ("shlex", &["client/install.rs", "doctor/hook.rs"]),
+    ("similar", &["cli/install.rs"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
