@@ -12,6 +12,7 @@ mod client;
 mod command_line;
 mod completion;
 mod completions;
+mod doctor;
 mod expand_prompt;
 #[cfg(unix)]
 mod faults;
