@@ -37,9 +37,9 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` reads files; `library/scan.rs` walks over folders, and `library/places.rs` and `library/watch.rs` know
-//!   where to wait for news of them. `library/project.rs` knows where the prompts of a project are, which nobody gets who has
-//!   not asked for them.
+//!   `library/dir.rs` reads files, and `library/edit.rs` makes new ones; `library/scan.rs` walks over folders, and
+//!   `library/places.rs` and `library/watch.rs` know where to wait for news of them. `library/project.rs` knows where the
+//!   prompts of a project are, which nobody gets who has not asked for them.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
 //! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
 //!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.

@@ -10,7 +10,7 @@ const COMMON: [&str; 4] = ["prompts", "no_builtin", "project", "help"];
 
 const ENVIRONMENT: [(&str, &str); 4] = [
     ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts goes before it."),
-    ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set. It may have arguments."),
+    ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set."),
     ("XDG_CONFIG_HOME", "The configuration directory on Linux, instead of ~/.config."),
     ("NO_COLOR", "If it is set, nothing is colored."),
 ];
