@@ -11,11 +11,13 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(super) const FAINT: Style = Style::new().dimmed();
 
 /// Writes what was made for people; its colors are dropped where there is no terminal, or `NO_COLOR` is set.
@@ -149,16 +151,64 @@ pub(super) fn wrap(line: &str, columns: usize) -> Vec<String> {
 pub(super) fn problem(problem: &Problem, columns: usize) -> String {
     let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
     let text = format!("{severity}: {}: {message}; {repair}", problem.place());
-    let options = textwrap::Options::new(columns.max(1)).subsequent_indent("  ").break_words(false);
-    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
     let style = if *severity == Severity::Error { ERROR } else { WARNING };
     let severity = format!("{severity}:");
-    textwrap::fill(&text, options).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+}
+
+/// A text in lines of so many columns, broken at its blanks; the first stands behind `indent` columns, and the others are
+/// indented by four. A word that is longer than a line stays whole, so that it can be copied.
+pub(super) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
+    let before = " ".repeat(indent);
+    textwrap::fill(text, paragraph(columns, "    ").initial_indent(&before)).split_off(indent)
+}
+
+fn paragraph(columns: usize, indent: &str) -> textwrap::Options<'_> {
+    let options = textwrap::Options::new(columns.max(1)).subsequent_indent(indent).break_words(false);
+    options.word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+/// A line cut to a number of columns, with `…` at the end if something was cut.
+pub(super) fn fit(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = |character: &char| {
+        let width = character.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let cut: String = line.chars().take_while(fits).collect();
+    format!("{}…", cut.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_broken_at_blanks_and_a_long_word_stays_whole() {
+        assert_eq!(wrapped("one two three", 0, 80), "one two three");
+        assert_eq!(wrapped("one two three", 4, 11), "one two\n    three");
+        assert_eq!(wrapped("a /a/very/long/path b", 0, 10), "a\n    /a/very/long/path\n    b");
+        assert_eq!(wrapped("日本 日本", 0, 8), "日本\n    日本");
+    }
+
+    #[test]
+    fn a_line_is_cut_to_columns_not_to_bytes() {
+        for (line, columns, want) in [
+            ("short", 5, "short"),
+            ("longer line", 7, "longer…"),
+            ("要約する", 8, "要約する"),
+            ("要約する", 7, "要約す…"),
+            ("要約する", 6, "要約…"),
+            ("xy", 1, "…"),
+        ] {
+            assert_eq!(fit(line, columns), want, "{line} in {columns}");
+        }
+    }
 
     #[test]
     fn a_line_is_broken_after_words_by_columns_not_by_bytes() {

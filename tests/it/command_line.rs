@@ -277,6 +277,9 @@ fn help_is_written_for_a_newcomer() {
         ("help-edit", vec!["edit", "--help"]),
         ("help-completions", vec!["completions", "--help"]),
         ("help-man", vec!["man", "--help"]),
+        ("help-doctor", vec!["doctor", "--help"]),
+        ("help-install", vec!["install", "--help"]),
+        ("help-uninstall", vec!["uninstall", "--help"]),
     ] {
         let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));

@@ -12,12 +12,15 @@ mod client;
 mod command_line;
 mod completion;
 mod completions;
+mod doctor;
 mod expand_prompt;
 #[cfg(unix)]
 mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+#[cfg(unix)]
+mod install;
 mod interop;
 mod lifecycle;
 mod limits;
