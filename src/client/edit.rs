@@ -427,8 +427,9 @@ mod tests {
             JSON,
             "// c\n{\n  \"a\": 1, // d\n  \"s\": {\n    // e\n    \"x\": {\"command\": \"y\"}, // f\n  },\n  \"b\": [1,2],\n}\n",
             &format!(
-                "// c\n{{\n  \"a\": 1, // d\n  \"s\": {{\n    // e\n    \"x\": {{\"command\": \"y\"}}, // f\n    {new},\n  }},\n  \
-                 \"b\": [1,2],\n}}\n"
+                "// c\n{{\n  \"a\": 1, // d\n  \"s\": {{\n    // e\n    \"x\": {{\"command\": \"y\"}}, // f\n    {},\n  }},\n  \
+                 \"b\": [1,2],\n}}\n",
+                new.replace("{}", "{},") // the file has commas behind the last of each object
             ),
             "// c\n{\n  \"a\": 1, // d\n  \"s\": {\n    // e\n    \"x\": {\"command\": \"y\"}, // f\n  },\n  \"b\": [1,2],\n}\n",
         );
