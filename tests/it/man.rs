@@ -5,9 +5,6 @@ use crate::client::{Client, golden};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// What each command has, and the page says once.
-const COMMON: [&str; 4] = ["prompts", "no_builtin", "project", "help"];
-
 const ENVIRONMENT: [(&str, &str); 4] = [
     ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts goes before it."),
     ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set."),
@@ -87,7 +84,10 @@ fn page() -> String {
     page += ".SH COMMANDS\nThose that look for prompts take \\fB\\-\\-prompts\\fR, \\fB\\-\\-project\\fR and \\fB\\-\\-no\\-builtin\\fR, too.\n";
     for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
         let command = command.clone().mut_args(|option| {
-            let is_common = COMMON.contains(&option.get_id().as_str());
+            let is_common = option.get_id() == "help"
+                || program
+                    .get_arguments()
+                    .any(|common| (common.get_id(), common.get_help()) == (option.get_id(), option.get_help()));
             option.hide(is_common)
         });
         let man = Man::new(command.clone());
