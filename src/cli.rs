@@ -216,8 +216,9 @@ enum Command {
     New(WithSource<new::New>),
     /// Open a prompt in your editor, and check it after that
     ///
-    /// The editor is the one that the environment variable VISUAL or EDITOR names. A built-in prompt is copied into your own
-    /// folder first, and the copy is kept if you change it.
+    /// The editor is the one that the environment variable VISUAL or EDITOR names, with arguments if it needs some; otherwise
+    /// `editor`, `nano` or `vi`, and on Windows `notepad`. A built-in prompt is copied into your own folder first, and the copy
+    /// is kept if you change it.
     #[command(after_help = EDIT_EXAMPLE)]
     Edit(WithSource<edit::Edit>),
     /// Print a script that lets your shell complete commands, options and names of prompts

@@ -4,11 +4,13 @@
 //! the moment knows. clap's engine answers.
 
 use super::{Cli, PromptSource, output};
+use crate::client::Client;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
@@ -68,9 +70,7 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     for entry in library.index().entries {
         let spelled = [Some(entry.name.to_string()), rest.contains(':').then(|| entry.name.replace('/', ":"))];
         let Some(name) = spelled.into_iter().flatten().find(|name| name.starts_with(rest)) else { continue };
-        if name.contains(|character: char| {
-            character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
-        }) {
+        if !is_plain(&name) {
             continue;
         }
         let description = entry.listed().ok().and_then(|listed| listed.summary.description.clone());
@@ -78,6 +78,28 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
         candidates.push(CompletionCandidate::new(format!("{colon}{name}")).help(description));
     }
     candidates
+}
+
+/// The tags of the prompts that begin with what is written so far.
+pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(written) = written.to_str() else { return Vec::new() };
+    let library = library_of_line(std::env::args_os().skip(2));
+    let listed = library.index().entries.into_iter().filter_map(|entry| entry.listed().ok());
+    let tags: BTreeSet<String> = listed.flat_map(|listed| listed.summary.tags.clone()).collect();
+    tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
+}
+
+/// The clients that run a hook.
+pub(super) fn clients_with_hook() -> Vec<CompletionCandidate> {
+    let clients = Client::ALL.into_iter().filter(|client| client.event().is_some());
+    clients.map(|client| CompletionCandidate::new(client.name())).collect()
+}
+
+/// Whether a text is one word to a shell, and stands for itself.
+fn is_plain(text: &str) -> bool {
+    let is_special =
+        |character: char| character.is_whitespace() || character.is_control() || SPECIAL.contains(character);
+    !text.is_empty() && !text.contains(is_special)
 }
 
 /// The library that the options of an unfinished line name, from the name of the program on.

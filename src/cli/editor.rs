@@ -1,6 +1,6 @@
 //! The user's editor: which it is, and to wait until it is closed.
 
-use super::home_dir;
+use super::{home_dir, output};
 use crate::wording::{named, quoted};
 use anyhow::{Context, anyhow, bail};
 use std::ffi::{OsStr, OsString};
@@ -86,7 +86,11 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
         match run(&[editor.into()], file) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => bail!("the editor {} cannot be started: {error}; {how}", named(editor)),
-            Ok(status) => return Ok(Ended { editor: named(editor), status }),
+            Ok(status) => {
+                let editor = named(editor);
+                output::note(&format!("this was {editor}, because neither VISUAL nor EDITOR names an editor"));
+                return Ok(Ended { editor, status });
+            }
         }
     }
     bail!("no editor was found; {how}, or open {path} yourself");

@@ -4,13 +4,14 @@
 //! nothing fails here, a panic included: where there is nothing to add, nothing is said. Only a person at a terminal, where no
 //! client is, hears what is wrong.
 
-use super::{PromptSource, output};
+use super::{PromptSource, completions, output};
 use crate::client::Client;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_LINE;
 use crate::wording::{alternatives, quoted};
 use anyhow::bail;
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub(super) struct Hook {
     /// The client: `codex`, `claude-code` or `gemini`
+    #[arg(add = ArgValueCandidates::new(completions::clients_with_hook))]
     client: String,
 }
 

@@ -1,10 +1,12 @@
 //! `prompt-expander list`: all prompts, or those that match, for a person, for a script, or as JSON.
 
+use super::completions;
 use super::output::{self, FAINT, NAME};
 use crate::library::{Entry, Library, Listed, Problem, Selection};
 use crate::prompt::Argument;
 use crate::wording::{all_of, quoted};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -17,7 +19,7 @@ pub(super) struct List {
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// Only prompts with this tag
-    #[arg(long)]
+    #[arg(long, add = ArgValueCompleter::new(completions::tags))]
     tag: Option<String>,
     /// One JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,
     /// usage and arguments, and `problems` if there are any

@@ -2,7 +2,7 @@
 
 use super::output::shown;
 use super::{absolute, edit, editor, output, stdin};
-use crate::library::{CreateError, Library, Lookup, Source, create, new_name};
+use crate::library::{CreateError, Library, Lookup, PROJECT_FOLDER, Source, create, new_name};
 use crate::prompt::{MAX_FILE, Prompt};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -81,7 +81,7 @@ impl New {
         if let Some(Err(why)) = ended.map(|ended| ended.well()) {
             bail!("{why}; {} is as it left it", shown(&file));
         }
-        if is_served && checked == ExitCode::SUCCESS {
+        if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
             output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
         }
         Ok(checked)
@@ -97,8 +97,10 @@ fn is_used(library: &Library, name: &str, file: &Path) -> bool {
 fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
     let sources: Vec<Source> = library.sources(name).into_iter().map(|(_, source)| source).collect();
     let Some(place) = sources.iter().position(|source| *source == Source::File(file.to_owned())) else {
+        let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
         let directory = shown(directory);
-        output::warning(&format!("{directory} is not served; add `--prompts {directory}` where the server is started"));
+        let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
+        output::warning(&format!("{directory} is not served; add `{option}` where the server is started"));
         return false;
     };
     let what = |source: &Source| match source {

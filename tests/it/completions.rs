@@ -8,8 +8,10 @@ use std::process::{Command, Stdio};
 /// Prompts with folders and with colons in their names, in folders with blanks in theirs.
 fn library() -> Client {
     let client = Client::new().arguments([]).prompt("git/commit.md", "Commit.").prompt("a:b.md", "A colon.");
-    let client =
-        client.prompt("it $(touch evil).md", "Evil.").prompt("it`touch evil`.md", "Evil.").prompt("zebra.md", "Z.");
+    let client = client
+        .prompt("it $(touch evil).md", "Evil.")
+        .prompt("it`touch evil`.md", "Evil.")
+        .prompt("zebra.md", "---\ntags: [work, wo rk]\n---\nZ.");
     std::fs::rename(client.prompts(), client.root().join("my prompts")).unwrap();
     client
 }
@@ -131,6 +133,10 @@ fn fish_completes_names_of_prompts_with_their_descriptions() {
             "prompt-expander edit :rese",
             ":research\tResearch a topic in primary sources and get a cited brief that says what is uncertain.\n",
         ),
+        ("prompt-expander hook ge", "gemini\n"),
+        ("prompt-expander install ge", "gemini\tGemini CLI\n"),
+        ("prompt-expander doctor ge", "gemini\n"),
+        ("prompt-expander --prompts 'my prompts' list --tag wo", "work\n"),
         ("prompt-expander --prompts 'my prompts' expand git:", "git:commit\tCommit.\n"),
         ("prompt-expander --prompts 'my prompts' expand a:", "a:b\tA colon.\n"),
         ("prompt-expander --no-builtin --prompts 'my prompts' edit it", ""),

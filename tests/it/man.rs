@@ -5,12 +5,9 @@ use crate::client::{Client, golden};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// What each command has, and the page says once.
-const COMMON: [&str; 3] = ["prompts", "no_builtin", "help"];
-
 const ENVIRONMENT: [(&str, &str); 4] = [
     ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts goes before it."),
-    ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set. It may have arguments."),
+    ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set."),
     ("XDG_CONFIG_HOME", "The configuration directory on Linux, instead of ~/.config."),
     ("NO_COLOR", "If it is set, nothing is colored."),
 ];
@@ -84,10 +81,13 @@ fn page() -> String {
     page += &rendered(|page| man.render_synopsis_section(page));
     page += &rendered(|page| man.render_description_section(page));
     page += &rendered(|page| man.render_options_section(page));
-    page += ".SH COMMANDS\nEach takes \\fB\\-\\-prompts\\fR, \\fB\\-\\-no\\-builtin\\fR and \\fB\\-\\-help\\fR, too.\n";
+    page += ".SH COMMANDS\nThose that look for prompts take \\fB\\-\\-prompts\\fR, \\fB\\-\\-project\\fR and \\fB\\-\\-no\\-builtin\\fR, too.\n";
     for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
         let command = command.clone().mut_args(|option| {
-            let is_common = COMMON.contains(&option.get_id().as_str());
+            let is_common = option.get_id() == "help"
+                || program
+                    .get_arguments()
+                    .any(|common| (common.get_id(), common.get_help()) == (option.get_id(), option.get_help()));
             option.hide(is_common)
         });
         let man = Man::new(command.clone());
@@ -110,8 +110,12 @@ fn page() -> String {
 fn the_manual_page_is_up_to_date_and_is_what_the_program_prints() {
     let page = page();
     golden("../docs/man/prompt-expander.1", &page);
-    for command in ["list", "expand", "check", "hook", "new", "edit", "completions", "man"] {
-        assert!(page.contains(&format!("\n.SS {command}\n")), "{command}");
+    let help = Client::new().arguments([]).run(["--help"], "").stdout;
+    let commands = help.split("\nCommands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
+    // Where the line before goes on, there is nothing.
+    let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(|name| !["", "help"].contains(name)) {
+        assert!(page.contains(&format!("\n.SS {name}\n")), "{name}");
     }
     if std::env::var_os("UPDATE").is_none() {
         let ran = Client::new().run(["man"], ""); // which has the page that it was built with

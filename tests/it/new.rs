@@ -3,6 +3,7 @@
 use crate::client::{Client, Ran};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 const OWN: &str = ".config/prompt-expander/prompts";
 
@@ -151,6 +152,22 @@ fn new_never_overwrites() {
     says(&client.run(["new", "lower"], ""), 1, &["`prompt-expander edit lower` opens it"]);
 }
 
+#[test]
+fn of_many_that_make_one_name_at_once_one_does() {
+    let client = home();
+    let run = |number: usize| {
+        let mut command = client.command();
+        command.args(["new", "git/a", "--description", &format!("Number {number}")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let running: Vec<_> = (0..8).map(run).collect();
+    let outputs: Vec<_> = running.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    let made: Vec<usize> = (0..8).filter(|number| outputs[*number].status.success()).collect();
+    assert_eq!(made.len(), 1, "{outputs:?}");
+    let text = fs::read_to_string(own(&client, "git/a.md")).unwrap();
+    assert!(text.contains(&format!("\ndescription: Number {}\n", made[0])), "{text}");
+}
+
 #[cfg(unix)]
 #[test]
 fn new_leaves_a_broken_link_as_it_is() {
@@ -238,11 +255,22 @@ fn new_says_what_the_file_hides_and_what_hides_it() {
     let hides = format!("`:x` no longer stands for {};", path("two/x.md"));
     says(&client.run(["new", "x"], ""), 0, &[&hides]);
     let hidden = format!("`:research` stands for {}, which goes before the new file", path("one/research.md"));
-    says(&client.run(["new", "research", "--dir", "two"], ""), 0, &[&hidden]);
+    let ran = client.run(["new", "research", "--dir", "two"], "");
+    says(&ran, 0, &[&hidden]);
+    assert!(!ran.stderr.contains("note:"), "{ran:?}");
     let ran = client.run(["new", "y", "--dir", "three"], "");
     let unserved =
         format!("warning: {0} is not served; add `--prompts {0}` where the server is started\n", path("three"));
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
+    let project = client.run(["new", "y", "--dir", ".prompts"], "");
+    says(&project, 0, &[".prompts is not served; add `--project` where the server is started\n"]);
+    let project = client.run(["new", "z", "--dir", ".prompts", "--project"], "");
+    says(&project, 0, &["note: type `:z …` in a chat"]);
+    says(
+        &client.run(["new", "z", "--project"], ""),
+        0,
+        &["`:z` stands for ", ".prompts/z.md, which goes before the new file"],
+    );
     if cfg!(target_os = "linux") {
         says(&client.run(["new", "X"], ""), 0, &["warning: `x` is spelled nearly the same"]);
     }
@@ -363,7 +391,7 @@ mod editors {
             _ = fs::remove_file(client.root().join("seen"));
             let mut command = client.command();
             let command = command.env("EDITOR", "false").env(variable, value).args(["edit", "a b"]);
-            let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+            let output = command.stdin(Stdio::null()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             if before == "not run" {
                 let error = "error: VISUAL is `\"$HOME`, with a quote that is not closed; correct it, or unset it\n";
@@ -436,6 +464,72 @@ mod editors {
         let ran = client.run(["new", "b", "--edit"], "");
         let next = "note: type `:b …` in a chat; `prompt-expander edit b` opens the file\n";
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
+    }
+
+    /// In a terminal, which `script` of util-linux gives.
+    #[cfg(target_os = "linux")]
+    mod terminal {
+        use super::*;
+        use crate::completions::typed;
+
+        #[test]
+        fn an_editor_has_the_terminal_also_where_a_text_was_piped_in() {
+            let script = "test -t 0 && read -r line && echo \"$line\" >> \"$1\"";
+            let client = editor(home(), "ed", script).variable("EDITOR", "./ed");
+            let line = "printf 'Piped.\\n' | prompt-expander new a --edit";
+            let Some(said) = typed(&client, 80, line, "typed\n") else { return };
+            let text = fs::read_to_string(own(&client, "a.md")).unwrap();
+            assert_eq!(text, "---\ntitle: A\n---\nPiped.\ntyped\n", "{said}");
+        }
+
+        #[test]
+        fn ctrl_c_in_an_editor_is_the_editors() {
+            // `kill 0` tells all that runs in front of the terminal, as the terminal itself does when Ctrl-C is pressed.
+            let script = "trap 'echo interrupted >> \"$1\"' INT; kill -INT 0; read -r line; echo \"$line\" >> \"$1\"";
+            let client = editor(Client::new(), "ed", script).prompt("a.md", "Text.\n").variable("EDITOR", "./ed");
+            let line = "trap : INT; prompt-expander --prompts prompts edit a; echo status $?";
+            let Some(said) = typed(&client, 80, line, "typed\n") else { return };
+            let text = fs::read_to_string(client.prompts().join("a.md")).unwrap();
+            assert_eq!(text, "Text.\ninterrupted\ntyped\n", "{said}");
+            assert!(said.contains("status 0"), "{said}");
+        }
+
+        #[test]
+        fn without_a_chosen_editor_the_first_that_is_there_is_started() {
+            let client = editor(Client::new(), "bin/nano", "echo nano >> \"$1\"").prompt("a.md", "Text.\n");
+            let client = client.variable("EDITOR", "").variable("VISUAL", "");
+            let program = env!("CARGO_BIN_EXE_prompt-expander");
+            let line = format!("PATH=$PWD/bin; export PATH; {program} --prompts prompts edit a; echo status $?");
+            let Some(said) = typed(&client, 80, &line, "") else { return };
+            let note = "note: this was `nano`, because neither VISUAL nor EDITOR names an editor\nstatus 0\n";
+            assert!(anstream::adapter::strip_str(&said).to_string().ends_with(note), "{said}");
+            assert_eq!(fs::read_to_string(client.prompts().join("a.md")).unwrap(), "Text.\nnano\n");
+
+            fs::remove_file(client.root().join("bin/nano")).unwrap();
+            let said = typed(&client, 400, &line, "").unwrap();
+            assert!(
+                said.contains("no editor was found; set EDITOR to your editor, for example `EDITOR='code --wait'`"),
+                "{said}"
+            );
+        }
+
+        #[test]
+        fn nothing_is_cut_on_a_terminal_of_20_columns() {
+            let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
+            let Some(said) = typed(&client, 20, "prompt-expander new git/commit-message", "") else { return };
+            let path = own(&client, "git/commit-message.md");
+            let next =
+                "type `:git/commit-message …` in a chat; `prompt-expander edit git/commit-message` opens the file";
+            assert_eq!(said, format!("{}\nnote: {next}\n", path.display()));
+            let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
+            assert!(
+                said.starts_with("note: nothing was changed, and the built-in `research` is used as before; "),
+                "{said}"
+            );
+            let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();
+            let why = "a blank ends it where it is typed; write `my-prompt`";
+            assert_eq!(said, format!("error: `my prompt` cannot be the name of a prompt: {why}\n"));
+        }
     }
 
     #[test]
