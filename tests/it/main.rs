@@ -12,6 +12,7 @@ mod client;
 mod command_line;
 mod completion;
 mod expand_prompt;
+mod explain;
 #[cfg(unix)]
 mod faults;
 #[cfg(unix)]

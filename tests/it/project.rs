@@ -64,8 +64,8 @@ fn the_option_may_stand_anywhere_and_goes_before_the_own_folder_of_the_user() {
     let mut client = client.arguments([]);
     client.run(["--project", "expand", "research", "x"], "").printed("theirs\n\nx\n");
     client.run(["expand", "research", "x", "--project", "--project"], "").printed("theirs\n\nx\n");
-    client.run(["expand", "--prompts", "nowhere", "research", "x"], "");
     client.run(["expand", "research", "--", "--project"], "").printed("own\n\n--project\n");
+    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option behind `--`");
     client = client.arguments(["--no-builtin", "--project"]);
     client.expand("research", "x").text("theirs\n\nx");
 }
