@@ -265,6 +265,8 @@ impl PromptSource {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
+        } else if self.project && std::env::current_dir().is_err() {
+            output::warning("no prompts of a project: the working directory cannot be found; go to one that is there");
         }
         library
     }
