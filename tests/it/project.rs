@@ -304,7 +304,7 @@ mod links {
             let place = repo(&client).join(".prompts").join(file);
             let target = target.display();
             format!(
-                "{}: the link leads out of the project's prompts, to {target}, and is not followed; put a copy in its place, \
+                "{}: the link leads out of the project's prompts, to {target}, and is not followed; delete it, put a copy in its place, \
                  or name the folder that it leads to with --prompts",
                 place.display()
             )
