@@ -68,6 +68,7 @@ pub(super) fn left(prompt: &Prompt) -> Vec<Left> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn what_is_left_says_why() {
@@ -88,5 +89,30 @@ mod tests {
             ("{{code}}", 6, Reason::Foreign),
         ];
         assert_eq!(left, want.map(|(written, line, reason)| (written.to_owned(), line, reason)));
+    }
+    proptest! {
+        #[test]
+        fn whatever_is_left_stands_where_it_is_said_to_stand_and_in_the_expansion(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    8 => prop::sample::select(vec![
+                        "{{", "}}", "<<", ">>", "{", "}", "\\", "input", "topic", "topc", "other", "{{input}}", " ", "\n", "é",
+                    ]).prop_map(str::to_owned),
+                    1 => ".{0,3}",
+                ],
+                0..24,
+            ),
+        ) {
+            let body = pieces.concat();
+            let file = format!("---\narguments: [topic]\n---\n{body}");
+            let Ok(prompt) = Prompt::parse("p", file.as_bytes()) else { return Ok(()) };
+            let expansion = prompt.expand("").unwrap();
+            for Left { written, position, reason } in prompt.left() {
+                let line = file.replace("\r\n", "\n").split('\n').nth(position.line - 1).unwrap().to_owned();
+                let at: String = line.chars().skip(position.column - 1).collect();
+                prop_assert!(at.starts_with(&written), "{:?} at {:?} in {:?}", written, position, file);
+                prop_assert!(reason != Reason::Escaped || expansion.contains(&written), "{:?} in {:?}", written, expansion);
+            }
+        }
     }
 }
