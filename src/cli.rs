@@ -2,12 +2,14 @@
 //!
 //! Without a command it serves MCP on stdio. The commands use the same library and the same expansion, and no protocol.
 
+mod call;
 mod check;
 mod completions;
 mod doctor;
 mod edit;
 mod editor;
 mod expand;
+mod explain;
 mod hook;
 mod install;
 mod list;
@@ -56,6 +58,12 @@ Examples:
   prompt-expander list reserch         prompts that match, the best first
   prompt-expander list --tag work      prompts with a tag
   prompt-expander list | cut -f 1      the names alone";
+
+const EXPLAIN_EXAMPLE: &str = "\
+Examples:
+  prompt-expander explain research solar cells
+  prompt-expander explain compare --arg options='Rust or Go'
+  git diff | prompt-expander explain review";
 
 const HOOK_EXAMPLE: &str = "\
 Example:
@@ -189,6 +197,12 @@ enum Command {
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
     Expand(WithSource<expand::Expand>),
+    /// Tell where `:NAME INPUT` comes from, what each argument gets, and which clients show all of it
+    ///
+    /// Which file it is, and what it hides; the arguments with their values, and from where those are; what stands in braces and
+    /// is filled or left; how long the expansion is, against the limits of the clients.
+    #[command(after_help = EXPLAIN_EXAMPLE)]
+    Explain(WithSource<explain::Explain>),
     /// Tell what is wrong with prompt files: place, reason, repair
     ///
     /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
@@ -250,7 +264,8 @@ pub fn command() -> clap::Command {
 /// not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let project = arguments.iter().any(|argument| argument == PROJECT);
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let project = has(PROJECT) && !has("--");
     let plain = without_project(&arguments, project);
     if let Some(Ok(OnlyHook { hook, folders })) = hook_start(&plain).map(OnlyHook::try_parse_from) {
         return finish(hook.run(&PromptSource { folders, project }));
@@ -278,6 +293,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => cli.serve.run(leading.library()),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library_for_people()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
+        Some(Command::Explain(explain)) => {
+            explain.command.run(&leading.merged_with(explain.source).library_for_people())
+        }
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
         Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
@@ -357,6 +375,8 @@ impl PromptSource {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
+        } else if self.project && std::env::current_dir().is_err() {
+            output::warning("no prompts of a project: the working directory cannot be found; go to one that is there");
         }
         library
     }

@@ -6,13 +6,16 @@
 mod arguments;
 mod diagnostic;
 mod frontmatter;
+mod left;
 mod lint;
 mod markdown;
 mod template;
 
-pub use arguments::{Argument, MAX_ARGUMENTS};
+pub use arguments::{Argument, Given, MAX_ARGUMENTS, Origin};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use frontmatter::{MAX_FRONTMATTER, MAX_WEIGHT};
+pub use left::{Left, Reason};
+pub use lint::LONG;
 pub use template::{Expansion, INPUT, MAX_EXPANSION, Placeholder, Template, Values};
 
 use crate::wording::{all_of, named, quoted};
@@ -290,9 +293,33 @@ impl Prompt {
     pub fn expand_words(&self, words: &[String]) -> Result<String, ExpandError> {
         let input = words.join(" ");
         match arguments::from_words(self, words) {
-            Some(values) => self.expand_values(&values, &input),
+            Some(divided) => {
+                let input = divided.get(INPUT).map_or(input, |(value, _)| value.clone());
+                self.template.expand(arguments::from_divided(self, divided, &input)?).map(String::from)
+            }
             None => self.expand(&input),
         }
+    }
+
+    /// What each declared argument gets in a call with values by name and an input, as for [`Prompt::expand_values`].
+    pub fn given<'p>(&'p self, values: &'p BTreeMap<String, String>, input: &'p str) -> Vec<Given<'p>> {
+        match values.is_empty() {
+            true => arguments::given_by_input(self, input),
+            false => arguments::given_by_name(self, values),
+        }
+    }
+
+    /// The same with words as for [`Prompt::expand_words`]; `input` is all of them, joined by spaces.
+    pub fn given_words<'p>(&'p self, words: &[String], input: &'p str) -> Vec<Given<'p>> {
+        match arguments::from_words(self, words) {
+            Some(divided) => arguments::given_by_words(self, divided),
+            None => arguments::given_by_input(self, input),
+        }
+    }
+
+    /// What stands in double braces or angle brackets, and is left as it is, in the order of the text.
+    pub fn left(&self) -> Vec<Left> {
+        left::left(self)
     }
 
     /// Everything about the file that works, but perhaps not as its author thinks: what was read leniently, and what

@@ -41,6 +41,13 @@ fn enumeration(names: &[impl AsRef<str>], conjunction: &str) -> String {
     }
 }
 
+/// A number with commas: `1,234`.
+pub(crate) fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
 /// One `thing`, two `thing`s.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
@@ -55,6 +62,13 @@ mod tests {
         assert_eq!(quoted("git:commit"), "`git:commit`");
         assert_eq!(quoted("a\nb\0`"), "`a\\nb\\u{0}'`");
         assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
+    }
+
+    #[test]
+    fn a_long_number_has_commas() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (18_000, "18,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(number), shown);
+        }
     }
 
     #[test]

@@ -58,6 +58,17 @@ pub(super) struct JsonProblem {
     repair: String,
 }
 
+impl JsonProblem {
+    /// Its place in the file, and what is said of it.
+    pub(super) fn in_file(&self) -> (String, String) {
+        let place = match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{line}:{column}"),
+            _ => "file".to_owned(),
+        };
+        (place, format!("{}; {}", self.message, self.repair))
+    }
+}
+
 impl From<Problem> for JsonProblem {
     fn from(Problem { path, diagnostic, .. }: Problem) -> Self {
         JsonProblem {
@@ -144,7 +155,12 @@ pub(super) fn width(text: &str) -> usize {
 
 /// A line broken into lines of so many columns at most: after a word, and within one only if it is longer than that.
 pub(super) fn wrap(line: &str, columns: usize) -> Vec<String> {
-    textwrap::wrap(line, columns.max(1)).into_iter().map(Cow::into_owned).collect()
+    textwrap::wrap(line, options(columns)).into_iter().map(Cow::into_owned).collect()
+}
+
+fn options<'i>(columns: usize) -> textwrap::Options<'i> {
+    // A hyphen is part of a name here.
+    textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
 
 /// A problem as a paragraph of so many columns. Its path stays whole, so that a terminal can make a link of it.
@@ -163,9 +179,9 @@ pub(super) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     textwrap::fill(text, paragraph(columns, "    ").initial_indent(&before)).split_off(indent)
 }
 
+/// Words stay whole, so that they can be copied.
 fn paragraph(columns: usize, indent: &str) -> textwrap::Options<'_> {
-    let options = textwrap::Options::new(columns.max(1)).subsequent_indent(indent).break_words(false);
-    options.word_splitter(textwrap::WordSplitter::NoHyphenation)
+    options(columns).subsequent_indent(indent).break_words(false)
 }
 
 /// A line cut to a number of columns, with `…` at the end if something was cut.
@@ -216,6 +232,7 @@ mod tests {
             ("short", 5, &["short"][..]),
             ("longer line", 7, &["longer", "line"]),
             ("a longer line", 8, &["a longer", "line"]),
+            ("a git-commit", 8, &["a", "git-comm", "it"]),
             ("unbreakable", 4, &["unbr", "eaka", "ble"]),
             ("要約する", 8, &["要約する"]),
             ("要約する", 7, &["要約す", "る"]),

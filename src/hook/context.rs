@@ -54,24 +54,27 @@ fn said(client: Client, invocation: &Invocation<'_, Found>) -> String {
         }
     };
     match prompt.expand(invocation.input) {
-        Ok(expansion) => {
-            let shown_otherwise = client.escapes_angle_brackets() && expansion.contains(['<', '>']);
-            let note = if shown_otherwise { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
-            let origin = match invocation.found.is_of_project {
-                true => "of the project, whose prompts the user chose to use",
-                false => "that the user wrote or chose",
-            };
-            format!(
-                "In the user's message, {typed} is short for the text below, from a prompt file {origin}. \
-                 Read the message as if that text stood there in full, and do what it says; expand_prompt need not be \
-                 called for it.{note}\n\n{expansion}\n\n(End of the text for {typed}.)"
-            )
-        }
+        Ok(expansion) => framed(client, &typed, &expansion, invocation.found.is_of_project),
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
              this; expand_prompt would say the same."
         ),
     }
+}
+
+/// What a command stands for, as the model is told; `typed` is shown to it as it is.
+fn framed(client: Client, typed: &str, expansion: &str, is_of_project: bool) -> String {
+    let origin = match is_of_project {
+        true => "of the project, whose prompts the user chose to use",
+        false => "that the user wrote or chose",
+    };
+    let shown_otherwise = client.escapes_angle_brackets() && expansion.contains(['<', '>']);
+    let note = if shown_otherwise { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
+    format!(
+        "In the user's message, {typed} is short for the text below, from a prompt file {origin}. Read the message as if that \
+         text stood there in full, and do what it says; expand_prompt need not be called for it.{note}\n\n{expansion}\n\n\
+         (End of the text for {typed}.)"
+    )
 }
 
 /// Said instead, where there is no room for it.
@@ -86,6 +89,10 @@ fn too_long(invocation: &Invocation<'_, Found>) -> String {
 
 /// The beginning of what the user typed.
 fn typed(Invocation { name, input, .. }: &Invocation<'_, Found>) -> String {
+    shown(name, input)
+}
+
+fn shown(name: &str, input: &str) -> String {
     quoted(format!(":{name} {input}").trim_end())
 }
 
@@ -97,6 +104,19 @@ impl Client {
             // It has none that we know of. More than this has not been tried.
             Client::GeminiCli => 1_000_000,
             Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => 0,
+        }
+    }
+
+    /// How much of the limit an expansion takes, if `:name input` is the only command of a message.
+    pub fn needs(self, name: &str, input: &str, expansion: &str, is_of_project: bool) -> usize {
+        self.length(&framed(self, &shown(name, input), expansion, is_of_project))
+    }
+
+    /// What its limit counts.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Client::ClaudeCode => "UTF-16 units",
+            Client::Codex | Client::GeminiCli => "bytes",
         }
     }
 

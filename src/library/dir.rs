@@ -318,7 +318,11 @@ pub(super) fn is_markdown(path: &Path) -> bool {
 pub(super) fn leads_out(target: &Path) -> Diagnostic {
     let target = printable(&target.display().to_string());
     let message = format!("the link leads out of the project's prompts, to {target}, and is not followed");
-    Diagnostic::error(None, message, "put a copy in its place, or name the folder that it leads to with --prompts")
+    Diagnostic::error(
+        None,
+        message,
+        "delete it, put a copy in its place, or name the folder that it leads to with --prompts",
+    )
 }
 
 pub(super) const LEADS_NOWHERE: (&str, &str) = ("the link is broken", "point it at a file that exists, or delete it");

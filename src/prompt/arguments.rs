@@ -44,6 +44,39 @@ impl Argument {
     }
 }
 
+/// Where an argument has its value from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It was given by name, beside the input or in its stead.
+    Named,
+    /// A pair `name=value` of the input.
+    Pair,
+    /// A word of the input, by its position.
+    Word,
+    /// All of the input that nothing before has taken.
+    Rest,
+    /// Its default.
+    Default,
+    /// It was not given, and has no default: an empty text.
+    Nothing,
+    /// The same, but it is needed, so that there is no expansion.
+    Missing,
+}
+
+/// What an argument gets in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given<'v> {
+    /// The argument's name.
+    pub name: &'v str,
+    /// Its text.
+    pub value: Cow<'v, str>,
+    /// Where that is from.
+    pub origin: Origin,
+}
+
+/// What a call gives an argument, if it does.
+type Part<'v> = Option<(Cow<'v, str>, Origin)>;
+
 /// How to call a prompt that declares arguments: `:compare options=… [criteria=…]`.
 pub(super) fn usage(prompt: &Prompt) -> Option<String> {
     let parts = prompt.arguments.iter().map(|argument| match argument.is_needed() {
@@ -71,6 +104,23 @@ pub(super) fn from_input<'v>(prompt: &'v Prompt, input: &'v str) -> Result<Value
     fill(prompt, given, input)
 }
 
+/// What each declared argument gets of an input, missing ones included.
+pub(super) fn given_by_input<'v>(prompt: &'v Prompt, input: &'v str) -> Vec<Given<'v>> {
+    let mut given = vec![None; prompt.arguments.len()];
+    divide(prompt, input, &mut given);
+    settled(prompt, given).collect()
+}
+
+/// The same of values by name.
+pub(super) fn given_by_name<'v>(prompt: &'v Prompt, values: &'v BTreeMap<String, String>) -> Vec<Given<'v>> {
+    settled(prompt, named(prompt, values)).collect()
+}
+
+/// The same of words that [`from_words`] has divided.
+pub(super) fn given_by_words(prompt: &Prompt, words: Divided) -> Vec<Given<'_>> {
+    settled(prompt, parts(prompt, words)).collect()
+}
+
 /// Values by name. Names that are not declared are ignored, but for `input`, which is used in the input's stead.
 ///
 /// # Errors
@@ -80,8 +130,25 @@ pub(super) fn from_values<'v>(
     values: &'v BTreeMap<String, String>,
     input: &'v str,
 ) -> Result<Values<'v>, ExpandError> {
-    let given = prompt.arguments.iter().map(|argument| values.get(&argument.name).map(|value| Cow::Borrowed(&**value)));
-    fill(prompt, given.collect(), values.get(INPUT).map_or(input, String::as_str))
+    fill(prompt, named(prompt, values), values.get(INPUT).map_or(input, String::as_str))
+}
+
+fn named<'v>(prompt: &Prompt, values: &'v BTreeMap<String, String>) -> Vec<Part<'v>> {
+    let value = |argument: &Argument| Some((Cow::Borrowed(values.get(&argument.name)?.as_str()), Origin::Named));
+    prompt.arguments.iter().map(value).collect()
+}
+
+/// Values from words that [`from_words`] has divided; `input` is all of them, joined.
+///
+/// # Errors
+/// Arguments that are needed and not given.
+pub(super) fn from_divided<'v>(prompt: &'v Prompt, words: Divided, input: &'v str) -> Result<Values<'v>, ExpandError> {
+    fill(prompt, parts(prompt, words), input)
+}
+
+fn parts<'v>(prompt: &Prompt, mut words: Divided) -> Vec<Part<'v>> {
+    let mut part = |argument: &Argument| words.remove(&argument.name).map(|(value, origin)| (value.into(), origin));
+    prompt.arguments.iter().map(&mut part).collect()
 }
 
 /// Refuses values that [`from_values`] would ignore.
@@ -119,16 +186,14 @@ fn without_quotes(word: &str) -> &str {
 }
 
 /// Defaults for what is not given.
-fn fill<'v>(prompt: &'v Prompt, given: Vec<Option<Cow<'v, str>>>, input: &'v str) -> Result<Values<'v>, ExpandError> {
+fn fill<'v>(prompt: &'v Prompt, given: Vec<Part<'v>>, input: &'v str) -> Result<Values<'v>, ExpandError> {
     let mut missing = Vec::new();
     let mut arguments = Vec::with_capacity(given.len());
-    for (argument, given) in prompt.arguments.iter().zip(given) {
-        if given.is_none() && argument.is_needed() {
-            missing.push(argument.name.clone());
+    for Given { name, value, origin } in settled(prompt, given) {
+        if origin == Origin::Missing {
+            missing.push(name.to_owned());
         }
-        let default = argument.default.as_deref().map(Cow::Borrowed);
-        let value = given.filter(|value| !value.is_empty() || default.is_none()).or(default).unwrap_or_default();
-        arguments.push((argument.name.as_str(), value));
+        arguments.push((name, value));
     }
     if missing.is_empty() {
         Ok(Values { input, arguments })
@@ -137,19 +202,32 @@ fn fill<'v>(prompt: &'v Prompt, given: Vec<Option<Cow<'v, str>>>, input: &'v str
     }
 }
 
+fn settled<'v>(prompt: &'v Prompt, given: Vec<Part<'v>>) -> impl Iterator<Item = Given<'v>> {
+    prompt.arguments.iter().zip(given).map(|(argument, given)| {
+        let default = argument.default.as_deref().map(|default| (Cow::Borrowed(default), Origin::Default));
+        let none = if argument.is_needed() { Origin::Missing } else { Origin::Nothing };
+        let given = given.filter(|(value, _)| !value.is_empty() || default.is_none());
+        let (value, origin) = given.or(default).unwrap_or((Cow::Borrowed(""), none));
+        Given { name: &argument.name, value, origin }
+    })
+}
+
+/// Words by the names of the arguments that they were given to.
+pub(super) type Divided = BTreeMap<String, (String, Origin)>;
+
 /// What a shell has split into words already, by name, as [`divide`] would: each word is one, whatever it holds. `None`
 /// where the input, all words joined, is to be divided: for a single argument without a pair, and for words that have
 /// no place.
-pub(super) fn from_words(prompt: &Prompt, words: &[String]) -> Option<BTreeMap<String, String>> {
+pub(super) fn from_words(prompt: &Prompt, words: &[String]) -> Option<Divided> {
     let arguments = &prompt.arguments;
-    let mut values: BTreeMap<String, String> = BTreeMap::new();
+    let mut values = Divided::new();
     // Each word that is in no pair, and the argument of the pair before it.
     let mut rest: Vec<(Option<&Argument>, &str)> = Vec::new();
     let mut pair_before = None;
     for word in words {
         match pair_at(arguments, word).filter(|(argument, _)| !values.contains_key(&argument.name)) {
             Some((argument, length)) if arguments.len() > 1 || rest.is_empty() => {
-                values.insert(argument.name.clone(), word[length..].to_owned());
+                values.insert(argument.name.clone(), (word[length..].to_owned(), Origin::Pair));
                 pair_before = Some(argument);
             }
             _ => rest.push((pair_before, word)),
@@ -158,7 +236,7 @@ pub(super) fn from_words(prompt: &Prompt, words: &[String]) -> Option<BTreeMap<S
     let open: Vec<&Argument> = arguments.iter().filter(|argument| !values.contains_key(&argument.name)).collect();
     let Some((last, first)) = open.split_last() else {
         for (pair, word) in rest.iter().filter(|_| !prompt.takes_input()) {
-            let value = values.get_mut(&(*pair)?.name)?;
+            let (value, _) = values.get_mut(&(*pair)?.name)?;
             if !value.is_empty() {
                 value.push(' ');
             }
@@ -171,11 +249,11 @@ pub(super) fn from_words(prompt: &Prompt, words: &[String]) -> Option<BTreeMap<S
     }
     let mut rest = rest.into_iter().map(|(_, word)| word);
     for (argument, word) in first.iter().zip(&mut rest) {
-        values.insert(argument.name.clone(), word.to_owned());
+        values.insert(argument.name.clone(), (word.to_owned(), Origin::Word));
     }
     let rest: Vec<&str> = rest.collect();
     if !rest.is_empty() {
-        values.insert(last.name.clone(), rest.join(" "));
+        values.insert(last.name.clone(), (rest.join(" "), Origin::Rest));
     }
     Some(values)
 }
@@ -191,14 +269,14 @@ struct Pair {
 }
 
 /// Gives the arguments the parts of `input`; the result is text that has no place.
-fn divide<'v>(prompt: &Prompt, input: &'v str, given: &mut [Option<Cow<'v, str>>]) -> Option<&'v str> {
+fn divide<'v>(prompt: &Prompt, input: &'v str, given: &mut [Part<'v>]) -> Option<&'v str> {
     let pairs = match prompt.arguments.as_slice() {
         [] => return None,
         [_] if pair_at(&prompt.arguments, input.trim_start()).is_none() => Vec::new(),
         arguments => pairs(arguments, input),
     };
     for pair in &pairs {
-        given[pair.argument] = Some(unquoted(&input[pair.value..pair.range.end]));
+        given[pair.argument] = Some((unquoted(&input[pair.value..pair.range.end]), Origin::Pair));
     }
     let open: Vec<usize> = (0..given.len()).filter(|&argument| given[argument].is_none()).collect();
     match open.as_slice() {
@@ -219,7 +297,7 @@ fn gaps(pairs: &[Pair], input: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Gives text for which no argument is left to the pair before it; the result is text before the first pair.
-fn extend_pairs<'v>(pairs: &[Pair], input: &'v str, given: &mut [Option<Cow<'v, str>>]) -> Option<&'v str> {
+fn extend_pairs<'v>(pairs: &[Pair], input: &'v str, given: &mut [Part<'v>]) -> Option<&'v str> {
     let mut leftover = None;
     for (index, gap) in gaps(pairs, input).enumerate() {
         let text = input[gap.clone()].trim();
@@ -227,7 +305,9 @@ fn extend_pairs<'v>(pairs: &[Pair], input: &'v str, given: &mut [Option<Cow<'v, 
             continue;
         }
         match index.checked_sub(1).map(|before| &pairs[before]) {
-            Some(pair) => given[pair.argument] = Some(Cow::Borrowed(input[pair.value..gap.end].trim())),
+            Some(pair) => {
+                given[pair.argument] = Some((Cow::Borrowed(input[pair.value..gap.end].trim()), Origin::Pair));
+            }
             None => leftover = Some(text),
         }
     }
@@ -235,7 +315,7 @@ fn extend_pairs<'v>(pairs: &[Pair], input: &'v str, given: &mut [Option<Cow<'v, 
 }
 
 /// Gives a word that is in no pair to each of the `first` arguments, and all other such text to the `last`.
-fn by_position<'v>(pairs: &[Pair], input: &'v str, first: &[usize], last: usize, given: &mut [Option<Cow<'v, str>>]) {
+fn by_position<'v>(pairs: &[Pair], input: &'v str, first: &[usize], last: usize, given: &mut [Part<'v>]) {
     let mut first = first.iter();
     let mut rest: Option<Cow<'v, str>> = None;
     for Range { start, end } in gaps(pairs, input) {
@@ -248,7 +328,7 @@ fn by_position<'v>(pairs: &[Pair], input: &'v str, first: &[usize], last: usize,
                 let text = text.trim_start();
                 text.split_at(word_end(text, 0, &mut Quotes::default()))
             };
-            given[argument] = Some(unquoted(word));
+            given[argument] = Some((unquoted(word), Origin::Word));
             text = after_space(after);
         }
         if !text.trim().is_empty() {
@@ -264,7 +344,7 @@ fn by_position<'v>(pairs: &[Pair], input: &'v str, first: &[usize], last: usize,
             });
         }
     }
-    given[last] = rest;
+    given[last] = rest.map(|rest| (rest, Origin::Rest));
 }
 
 /// A text without the spaces and blank lines that it begins with. Its first line keeps its indentation.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 /// From here on a client may cut the middle out of an expansion, in characters: Codex shows its model 40,000 of what
 /// one call prints, and that holds the text twice.
-const LONG: usize = 18_000;
+pub const LONG: usize = 18_000;
 
 /// How many places one file is warned of that look like placeholders and are none.
 const MAX_PLACES: usize = 100;
@@ -68,10 +68,10 @@ fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
 }
 
 /// What looks like a placeholder and is none.
-struct Lookalike<'p> {
+pub(super) struct Lookalike<'p> {
     /// The byte of the body at which it begins.
-    at: usize,
-    written: String,
+    pub(super) at: usize,
+    pub(super) written: String,
     meant: Meant<'p>,
 }
 
@@ -85,7 +85,7 @@ enum Meant<'p> {
 }
 
 /// Placeholders that are none: a name misspelled, a brace too few, another program's spelling.
-fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+pub(super) fn lookalikes(prompt: &Prompt) -> Vec<Lookalike<'_>> {
     let body = prompt.template.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
     let mut found = misspelled(body, &names);
@@ -94,6 +94,12 @@ fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
         found.extend(foreign(body));
     }
     found.sort_by_key(|lookalike| lookalike.at);
+    found
+}
+
+fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    let found = lookalikes(prompt);
+    let body = prompt.template.body();
     let mut positions = Positions::new(body, prompt.body_line);
     let more = found.len().saturating_sub(MAX_PLACES);
     for Lookalike { at, written, meant } in found.iter().take(MAX_PLACES) {

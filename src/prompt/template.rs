@@ -98,6 +98,15 @@ impl Template {
         })
     }
 
+    /// The places of what a backslash makes text, in the order of the text; each from its first brace on.
+    pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
+        // Behind a backslash that was dropped; nothing else ends there.
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(range) if range.start > 0 && self.body.as_bytes()[range.start - 1] == b'\\' => Some(range.start),
+            _ => None,
+        })
+    }
+
     /// Puts the values in place of the placeholders, in one pass: a value is never scanned.
     ///
     /// A placeholder whose name has no value gets the empty text.

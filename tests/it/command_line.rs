@@ -100,6 +100,7 @@ fn a_prompt_that_is_named_like_a_command_works_everywhere() {
         names.iter().fold(Client::new(), |client, name| client.prompt(&format!("{name}.md"), "[{{input}}]"));
     for name in names {
         client.run(["expand", name, "list"], "").printed("[list]\n");
+        assert!(client.run(["explain", name, "list"], "").stdout.starts_with(&format!(":{name}\n")), "{name}");
         assert!(client.run(["list", name], "").stdout.starts_with(&format!("{name}\t")), "{name}");
         client.expand(name, "x").text("[x]");
         let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": format!(":{name} x")}).to_string();
@@ -271,6 +272,7 @@ fn help_is_written_for_a_newcomer() {
         ("help", vec!["--help"]),
         ("help-list", vec!["list", "--help"]),
         ("help-expand", vec!["expand", "--help"]),
+        ("help-explain", vec!["explain", "--help"]),
         ("help-check", vec!["check", "--help"]),
         ("help-hook", vec!["hook", "--help"]),
         ("help-new", vec!["new", "--help"]),

@@ -14,6 +14,7 @@ mod completion;
 mod completions;
 mod doctor;
 mod expand_prompt;
+mod explain;
 #[cfg(unix)]
 mod faults;
 #[cfg(unix)]

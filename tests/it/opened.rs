@@ -146,3 +146,31 @@ fn a_hook_opens_the_files_of_commands_and_nothing_else() {
         assert_eq!(watch.seen(), files, "{prompt}");
     }
 }
+
+#[test]
+fn a_prompt_of_a_project_is_found_without_a_scan_and_kept_like_any_other() {
+    let client = Client::new().working_in("repo/src").arguments(["--no-builtin", "--project"]);
+    let repo = client.root().join("repo");
+    for folder in [".git", ".prompts/git"] {
+        std::fs::create_dir_all(repo.join(folder)).unwrap();
+    }
+    for (file, text) in [("a.md", "A"), ("other.md", "O"), ("git/b.md", "B")] {
+        std::fs::write(repo.join(".prompts").join(file), text).unwrap();
+    }
+    settle(&repo);
+    let mut client = client;
+    client.request("ping", json!({}));
+    let prompts = repo.join(".prompts");
+    let mut watch = Watch::new(&[&repo, &repo.join("src"), &repo.join(".git"), &prompts, &prompts.join("git")]);
+    client.expand("a", "").text("A");
+    assert_eq!(watch.seen(), ["a.md"]);
+    client.expand("git/b", "").text("B");
+    assert_eq!(watch.seen(), ["b.md"]);
+    client.list();
+    watch.seen();
+    client.expand("a", "").text("A");
+    client.expand("git/b", "").text("B");
+    client.list();
+    client.request("tools/list", json!({}));
+    assert_eq!(watch.seen(), [""; 0]);
+}

@@ -64,8 +64,8 @@ fn the_option_may_stand_anywhere_and_goes_before_the_own_folder_of_the_user() {
     let mut client = client.arguments([]);
     client.run(["--project", "expand", "research", "x"], "").printed("theirs\n\nx\n");
     client.run(["expand", "research", "x", "--project", "--project"], "").printed("theirs\n\nx\n");
-    client.run(["expand", "--prompts", "nowhere", "research", "x"], "");
     client.run(["expand", "research", "--", "--project"], "").printed("own\n\n--project\n");
+    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option behind `--`");
     client = client.arguments(["--no-builtin", "--project"]);
     client.expand("research", "x").text("theirs\n\nx");
 }
@@ -159,6 +159,15 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
     // A server is registered for all folders; most of them have no prompts.
     let mut client = client;
     client.expand("own", "x").text("Own.\n\nx");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_working_directory_that_is_gone_is_no_project() {
+    let client = project([(".prompts/research.md", "theirs")]).after("mkdir gone && cd gone && rmdir ../gone");
+    let ran = client.run(["expand", "research", "x"], "");
+    let said = "warning: no prompts of a project: the working directory cannot be found; go to one that is there\n";
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("mine\n\nx\n", said));
 }
 
 #[test]
@@ -295,7 +304,7 @@ mod links {
             let place = repo(&client).join(".prompts").join(file);
             let target = target.display();
             format!(
-                "{}: the link leads out of the project's prompts, to {target}, and is not followed; put a copy in its place, \
+                "{}: the link leads out of the project's prompts, to {target}, and is not followed; delete it, put a copy in its place, \
                  or name the folder that it leads to with --prompts",
                 place.display()
             )

@@ -1,0 +1,131 @@
+//! A prompt and what it is given, as the arguments of a command: the same for `expand` and `explain`.
+
+use super::{completions, output, stdin};
+use crate::library::{Library, Lookup, Unknown};
+use crate::prompt::{ExpandError, Given, INPUT, MAX_EXPANSION, Prompt};
+use crate::wording::{named, quoted};
+use anyhow::{anyhow, bail};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+#[derive(Debug, Args)]
+pub(super) struct Call {
+    /// The prompt, with or without a colon: `research`, `:git/commit`
+    #[arg(add = ArgValueCompleter::new(completions::names))]
+    name: String,
+    /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words while standard input is not a
+    /// terminal, reads it from standard input. Put `--` before words that begin with `-`
+    #[arg(value_name = "INPUT")]
+    input: Vec<String>,
+    /// The value of an argument that the prompt declares; may be repeated for others. Without it, INPUT is divided
+    /// among the arguments: `NAME=VALUE` pairs, then words by position
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    arguments: Vec<(String, String)>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE, such as `criteria=speed`")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Call {
+    /// The prompt. What keeps prompts from being seen is said on standard error.
+    ///
+    /// # Errors
+    /// Its file is no prompt, or there is none of the name.
+    pub(super) fn find(&self, library: &Library) -> anyhow::Result<Arc<Prompt>> {
+        let found = library.find(&self.name);
+        let unseen = match &found {
+            Lookup::Found(_) | Lookup::Broken(_) => library.missing(),
+            Lookup::Unknown { unseen, .. } => unseen.clone(),
+        };
+        for problem in unseen {
+            output::warning(&problem.to_string());
+        }
+        match found {
+            Lookup::Found(prompt) => Ok(prompt),
+            Lookup::Broken(problem) => bail!("{problem}"),
+            Lookup::Unknown { why, .. } => Err(refusal(&why)),
+        }
+    }
+
+    /// What the prompt is given; perhaps it is read from standard input.
+    ///
+    /// # Errors
+    /// It has no argument of a name, or no place for words; standard input is no text.
+    pub(super) fn texts(self, prompt: &Prompt) -> anyhow::Result<Texts> {
+        let mut values = BTreeMap::new();
+        for (name, value) in self.arguments {
+            if values.insert(name.clone(), value).is_some() {
+                bail!("--arg {name}=… is given twice");
+            }
+        }
+        prompt.refuse_unknown(&values).map_err(|error| cannot(prompt, &error))?;
+        // With values by name, there is a place for more text only where the body has one.
+        let has_place = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
+        let (input, words) = match self.input.as_slice() {
+            words @ [_, ..] if !has_place => {
+                let words = quoted(&words.join(" "));
+                bail!("{words} has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg");
+            }
+            [dash] if dash == "-" => (from_stdin()?, None),
+            [] if has_place && !io::stdin().is_terminal() => (from_stdin()?, None),
+            words => (words.join(" "), Some(self.input).filter(|_| values.is_empty())),
+        };
+        Ok(Texts { values, input, words })
+    }
+}
+
+/// What a prompt is given in a call.
+pub(super) struct Texts {
+    /// Values by name.
+    values: BTreeMap<String, String>,
+    pub(super) input: String,
+    /// The input as a shell has split it, if it has, and there are no values by name.
+    words: Option<Vec<String>>,
+}
+
+impl Texts {
+    /// The expansion.
+    pub(super) fn expand(&self, prompt: &Prompt) -> Result<String, ExpandError> {
+        match &self.words {
+            Some(words) => prompt.expand_words(words),
+            None => prompt.expand_values(&self.values, &self.input),
+        }
+    }
+
+    /// What each declared argument gets.
+    pub(super) fn given<'t>(&'t self, prompt: &'t Prompt) -> Vec<Given<'t>> {
+        match &self.words {
+            Some(words) => prompt.given_words(words, &self.input),
+            None => prompt.given(&self.values, &self.input),
+        }
+    }
+
+    /// The text that stands for the whole input.
+    pub(super) fn whole_input(&self) -> &str {
+        self.values.get(INPUT).unwrap_or(&self.input)
+    }
+}
+
+/// The error that a prompt cannot be expanded.
+pub(super) fn cannot(prompt: &Prompt, error: &ExpandError) -> anyhow::Error {
+    anyhow!("{} cannot be expanded: {error}", named(&prompt.name))
+}
+
+fn refusal(unknown: &Unknown) -> anyhow::Error {
+    match unknown {
+        Unknown::NoSuchPrompt { .. } | Unknown::Empty | Unknown::NotACommand { .. } => {
+            anyhow!("{unknown} (`prompt-expander list` shows all prompts)")
+        }
+        Unknown::Ambiguous { .. } => anyhow!("{unknown}"),
+        Unknown::WithText { name, .. } => anyhow!("{unknown}: `prompt-expander expand {name} INPUT…`"),
+    }
+}
+
+fn from_stdin() -> anyhow::Result<String> {
+    stdin::text(MAX_EXPANSION, "an expansion")
+}

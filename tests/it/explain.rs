@@ -1,0 +1,270 @@
+//! `explain`: where an expansion comes from, what each argument gets, and whether a client shows all of it.
+
+use crate::client::{Client, Ran};
+use crate::readme::page;
+use serde_json::{Value, json};
+use std::fs;
+
+const COMPARE: &str = "---\ndescription: Compare options\ntags: [decision]\narguments:\n  - {name: options, required: true}\n  \
+                       - {name: criteria, default: cost}\n  - notes\n---\n\
+                       Compare {{options}} by {{criteria}}: {{notes}} {{ options }}\n\
+                       \\{{options}} {{ .Values.x }} {{optoins}} ${{ github.ref }}\n";
+
+#[track_caller]
+fn explained(client: &Client, arguments: &[&str], stdin: &str) -> Value {
+    let ran = client.run([&["explain", "--json"], arguments].concat(), stdin);
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn it_shows_the_file_the_arguments_the_braces_and_the_length() {
+    let client = Client::new().prompt("git/compare.md", COMPARE);
+    let file = std::path::absolute(client.prompts()).unwrap().join("git/compare.md");
+    let ran = client.run(["explain", ":git:compare", "Rust or Go", "criteria=speed & size"], "unread");
+    let text =
+        "Compare Rust or Go by speed & size:  Rust or Go\n{{options}} {{ .Values.x }} {{optoins}} ${{ github.ref }}";
+    client.run(["expand", "git/compare", "Rust or Go", "criteria=speed & size"], "").printed(&format!("{text}\n"));
+    let typed = "`:git/compare Rust or Go criteria=speed & size`";
+    let (length, hook) = (text.len(), text.len() + 2 * typed.len() + 244);
+    let want = format!(
+        ":git/compare
+  about  Compare options
+  layer  user
+  file   {}
+  tags   #decision
+  usage  :git/compare options=… [criteria=…] [notes=…]
+
+Arguments
+  options   Rust or Go (by position)
+  criteria  speed & size (by name)
+  notes     (not given: empty)
+
+Placeholders
+  filled   {{{{options}}}} (2 times), {{{{criteria}}}}
+  empty    {{{{notes}}}}
+  left     {{{{options}}}} (10:2), {{{{ .Values.x }}}} (10:14), {{{{ github.ref }}}} (10:43)
+  unknown  {{{{optoins}}}} (10:30)
+
+Expansion
+  bytes             {length}
+  characters        {length}
+  tokens            about {}, of 4 bytes each
+  codex tool        {} of 48,000 characters of the result
+  codex code mode   {length} of 18,000 characters
+  codex hook        {hook} of 10,000 bytes
+  claude-code tool  {} of 50,000 characters of the result
+  claude-code hook  {hook} of 10,000 UTF-16 units
+  gemini tool       {} of 40,000 characters of the result
+  gemini hook       {hook} of 1,000,000 bytes
+
+Warnings
+  10:30  `{{{{optoins}}}}` is not a placeholder, and is left as it is; write `{{{{options}}}}` if it is meant to be replaced
+",
+        file.display(),
+        length.div_ceil(4),
+        length + 14,
+        length + 14,
+        length + 14,
+    );
+    ran.printed(&want);
+}
+
+#[test]
+fn each_argument_says_where_its_value_is_from() {
+    let client = Client::new().prompt("compare.md", COMPARE).prompt("single.md", "---\narguments: [x]\n---\n{{x}}");
+    let of = |arguments: &[&str], stdin: &str| {
+        let explained = explained(&client, arguments, stdin);
+        let arguments = explained["arguments"].as_array().unwrap().iter();
+        let arguments =
+            arguments.map(|given| format!("{}={}", given["from"].as_str().unwrap(), given["value"].as_str().unwrap()));
+        arguments.collect::<Vec<_>>().join(", ")
+    };
+    for (arguments, stdin, want) in [
+        (&["compare", "a", "b", "c", "d"][..], "", "position=a, position=b, rest=c d"),
+        (&["compare", "-"], "\"Rust or Go\" notes=x speed\n", "position=Rust or Go, rest=speed\n, pair=x"),
+        (&["compare"], "piped text", "position=piped, position=text, nothing="),
+        (&["compare", "criteria=b", "a"], "", "position=a, pair=b, nothing="),
+        (&["compare", "--arg", "options=x", "--arg", "notes="], "", "named=x, default=cost, named="),
+        (&["compare"], "", "missing=, default=cost, nothing="),
+        (&["compare", "criteria=", "a"], "", "position=a, default=cost, nothing="),
+        (&["single", "all", "of it"], "", "rest=all of it"),
+        (&["single", "x=y", "z"], "", "pair=y z"),
+    ] {
+        assert_eq!(of(arguments, stdin), want, "{arguments:?} {stdin:?}");
+    }
+}
+
+#[test]
+fn what_each_argument_gets_is_what_the_expansion_has() {
+    let body = "---\narguments: [a, b, {name: c, default: d}]\n---\n[{{a}}][{{b}}][{{c}}]";
+    let client = Client::new().prompt("p.md", body);
+    for words in
+        [&["x"][..], &["x", "y z", "w"], &["b=1", "x y"], &["a=1", "b=2", "c=3", "4"], &["--arg", "a=1"], &["-"]]
+    {
+        let arguments = [&["p"], words].concat();
+        let explained = explained(&client, &arguments, "one c='2 3' four five");
+        let values = explained["arguments"].as_array().unwrap().iter();
+        let values: String = values.map(|given| format!("[{}]", given["value"].as_str().unwrap())).collect();
+        client.run([&["expand"], &arguments[..]].concat(), "one c='2 3' four five").printed(&format!("{values}\n"));
+    }
+}
+
+#[test]
+fn it_says_which_layer_wins_and_what_it_hides() {
+    let client = Client::new().prompt("research.md", "Mine").working_in("repo/src");
+    let prompts = client.prompts().to_str().unwrap().to_owned();
+    let repo = fs::canonicalize(client.root().join("repo")).unwrap();
+    fs::create_dir_all(repo.join(".prompts")).unwrap();
+    fs::create_dir(repo.join(".git")).unwrap();
+    fs::write(repo.join(".prompts/research.md"), "Ours").unwrap();
+    let (ours, mine) = (repo.join(".prompts/research.md"), client.prompts().join("research.md"));
+    let client = client.arguments(["--project", "--prompts", &prompts]);
+    let all = explained(&client, &["research", "x"], "");
+    assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(ours)));
+    let builtin = json!({"layer": "built-in", "source": "built-in"});
+    assert_eq!(all["shadows"], json!([{"layer": "user", "source": mine}, builtin]));
+    let shown = client.run(["explain", "research", "x"], "").stdout;
+    let want = format!(
+        "  layer  project\n  file   {}\n  hides  {}\n  hides  the built-in prompt\n",
+        ours.display(),
+        mine.display()
+    );
+    assert!(shown.contains(&want), "{shown}");
+    let shown = client.run(["explain", "plan", "x"], "").stdout;
+    assert!(shown.contains("\n  layer  built-in\n\nArguments\n  input  x (the whole text)\n"), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_expanded_is_explained_all_the_same() {
+    let client = Client::new().prompt("compare.md", COMPARE).prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
+    let ran = client.run(["explain", "compare"], "");
+    assert_eq!(ran.status.code(), Some(0));
+    let why = "it needs a text for `options`; write `:compare options=… [criteria=…] [notes=…]`";
+    assert!(ran.stdout.contains("\n  options   (missing)\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&format!("\nExpansion\n  none  {why}\n")), "{}", ran.stdout);
+    let explained = explained(&client, &["compare"], "");
+    assert_eq!((&explained["error"], explained.get("expansion")), (&json!(why), None));
+}
+
+#[test]
+fn a_prompt_without_placeholders_says_where_the_text_goes() {
+    let client = Client::new().prompt("p.md", "Review this.").prompt("empty.md", "[{{input}}]");
+    let shown = client.run(["explain", "p", "a\u{1b}[31m\nb"], "").stdout;
+    assert!(shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (the whole text)\n"), "{shown}");
+    assert!(shown.contains("\n  filled  none: the text follows the body, after a blank line\n"), "{shown}");
+    let shown = client.run(["explain", "empty"], "").stdout;
+    assert!(shown.contains("\n  input  (empty: the whole text)\n\nPlaceholders\n  empty  {{input}}\n"), "{shown}");
+    let long = "x".repeat(1234);
+    let shown = client.run(["explain", "p", &long], "").stdout;
+    assert!(
+        shown.contains(&format!("  input  {}… (the whole text, 1,234 characters in all)\n", &long[..200])),
+        "{shown}"
+    );
+    assert_eq!(explained(&client, &["p", &long], "")["input"], long, "a script gets all of it");
+    let braces = client.prompt("many.md", "{{ .x }} ".repeat(1200));
+    let shown = braces.run(["explain", "many", "x"], "").stdout;
+    assert!(shown.contains("{{ .x }} (1:82), and 1,190 more\n"), "{shown}");
+}
+
+#[test]
+fn the_limits_are_those_of_the_pages_of_the_clients() {
+    let client = Client::new().prompt("p.md", "{{input}}");
+    let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
+    let limit = |client: &str, way: &str| {
+        let limits = limits.as_array().unwrap().iter();
+        let found = limits.clone().find(|limit| limit["client"] == client && limit["way"] == way).unwrap();
+        (found["limit"].as_u64().unwrap(), found["unit"].as_str().unwrap().to_owned())
+    };
+    let thousands = |number: u64| match number / 1000 {
+        millions @ 1000.. => format!("{},{:03},000", millions / 1000, millions % 1000),
+        thousands => format!("{thousands},000"),
+    };
+    for name in ["codex", "claude-code", "gemini"] {
+        let page = page(&format!("docs/clients/{}.md", if name == "gemini" { "gemini-cli" } else { name }));
+        let (tool, _) = limit(name, "tool");
+        assert!(page.contains(&format!("by the tool {} characters", thousands(tool))), "{name}");
+        let (hook, unit) = limit(name, "hook");
+        assert!(page.contains(&format!("{} {unit}", thousands(hook))), "{name}");
+    }
+    assert_eq!(limit("codex", "code mode").0, 18_000);
+}
+
+#[test]
+fn an_expansion_that_a_client_would_cut_is_warned_of() {
+    let client = Client::new().prompt("p.md", "{{input}}");
+    let whole = |characters: usize| {
+        let limits = explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
+        let cut = limits.as_array().unwrap().iter().filter(|limit| limit["is_whole"] == false).cloned();
+        let cut = cut.map(|limit| format!("{} {}", limit["client"].as_str().unwrap(), limit["way"].as_str().unwrap()));
+        cut.collect::<Vec<_>>().join(", ")
+    };
+    let hooks = "codex hook, claude-code hook";
+    assert_eq!(whole(9_000), "");
+    assert_eq!(whole(17_999), hooks);
+    assert_eq!(whole(18_000), "codex code mode, codex hook, claude-code hook");
+    assert_eq!(whole(39_986), "codex code mode, codex hook, claude-code hook");
+    assert_eq!(whole(39_988), "codex code mode, codex hook, claude-code hook, gemini tool");
+    assert_eq!(
+        whole(49_988),
+        "codex tool, codex code mode, codex hook, claude-code tool, claude-code hook, gemini tool"
+    );
+    let shown = client.run(["explain", "p", "-"], "x".repeat(18_000)).stdout;
+    let said = "  codex code mode   too long, 18,000 of 18,000 characters: the model may print all of the result, and its middle is \
+                cut out then\n";
+    assert!(shown.contains(said), "{shown}");
+    // The hook leaves to the tool exactly what is said to be too long for it.
+    for characters in [9_626, 9_627, 9_630, 9_631] {
+        let prompt = format!(":p {}", "x".repeat(characters));
+        let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
+        for name in ["codex", "claude-code"] {
+            let ran = client.run(["hook", name], &event);
+            let is_whole = !ran.stdout.contains("longer than what this client takes");
+            assert_eq!(is_whole, !whole(characters).contains(&format!("{name} hook")), "{characters}");
+            assert_eq!(is_whole, characters <= if name == "codex" { 9_626 } else { 9_630 });
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_none_or_a_broken_file_gets_the_help_that_expand_gives() {
+    let client = Client::new().prompt("research.md", "R").prompt("broken.md", "---\n").prompt("two.md", COMPARE);
+    let errors = [
+        &["reserch", "x"][..],
+        &["zzz"],
+        &["10:30"],
+        &["broken", "x"],
+        &["two", "--arg", "optoins=x"],
+        &["two", "--arg", "options=x", "lost words"],
+    ];
+    for arguments in errors {
+        let of = |command| -> Ran { client.run([&[command], arguments].concat(), "") };
+        let (explained, expanded) = (of("explain"), of("expand"));
+        assert_eq!((explained.status.code(), explained.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert_eq!(explained.stderr, expanded.stderr);
+        assert!(explained.stderr.starts_with("error: "), "{}", explained.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn it_can_be_read_on_a_terminal_of_any_width() {
+    use crate::command_line::terminal::on_terminal_of;
+    let client = Client::new().prompt("compare.md", COMPARE);
+    let file = client.prompts().join("compare.md").display().to_string();
+    for columns in [12, 20, 43, 44, 80, 200] {
+        let plain = [("NO_COLOR", "1")];
+        let Some(shown) = on_terminal_of(columns, &client, "explain compare Rust", &plain, b"") else { return };
+        assert!(shown.contains(&file), "{shown}");
+        let too_long = |line: &&str| line.chars().count() > columns && !line.contains(&file);
+        assert_eq!(shown.lines().find(too_long), None, "{columns} columns");
+        let bare: String = shown.split_whitespace().collect();
+        for text in ["{{options}}(2times),{{criteria}}", "Rust(byposition)", "ifitismeanttobereplaced"] {
+            assert!(bare.contains(text), "{shown}");
+        }
+    }
+    let shown = on_terminal_of(20, &client, "explain compare Rust", &[("NO_COLOR", "1")], b"").unwrap();
+    assert!(shown.contains("Arguments\n options\n  Rust (by position)\n criteria\n  cost (its default)\n"), "{shown}");
+    let colored = on_terminal_of(80, &client, "explain compare Rust", &[], b"").unwrap();
+    assert!(colored.contains("\u{1b}["), "{colored:?}");
+}
