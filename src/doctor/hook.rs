@@ -53,6 +53,12 @@ impl Registered {
 }
 
 impl Doctor {
+    /// Whether a client runs us as a hook, or would.
+    pub(super) fn has_hook(&self, client: Client) -> bool {
+        let configs = self.hook_files(client).into_iter().flatten();
+        client.event().is_some_and(|event| configs.into_iter().any(|config| !registered(&config, event).is_empty()))
+    }
+
     /// What there is to say of the hooks of a client that run us; nothing, if there are none.
     pub(super) fn hooks(&self, client: Client, servers: &[Settled], library: &Library) -> Vec<Finding> {
         let Some(event) = client.event() else { return Vec::new() };

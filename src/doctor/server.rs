@@ -468,7 +468,8 @@ impl Doctor {
             let remedy = "move it to `permissions.allow`; the tools only read";
             return Some(Finding::new(Some(client), Severity::Warning, message).remedy(remedy).at(&path, position));
         }
-        if rule("allow").is_some() {
+        // With a hook, the model seldom has to call.
+        if rule("allow").is_some() || self.has_hook(client) {
             return None;
         }
         let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
