@@ -72,6 +72,8 @@ pub(super) struct Visit {
     pub(super) prompts: usize,
     /// Its files that should be prompts and are none, each as `file: message`.
     pub(super) problems: Vec<String>,
+    /// The name of its first prompt that can be typed.
+    pub(super) first: Option<String>,
     /// The prompt that gives a model the longest text, each of its arguments being a single letter.
     pub(super) longest: Option<Longest>,
     /// A prompt that it lists and does not expand, and why.
@@ -207,6 +209,9 @@ impl Conversation {
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
                 Ok(text) => {
+                    if visit.first.is_none() && !name.contains(char::is_whitespace) {
+                        visit.first = Some(name.clone());
+                    }
                     let longest = Longest { name, characters: text.chars().count() };
                     if visit.longest.as_ref().is_none_or(|so_far| so_far.characters < longest.characters) {
                         visit.longest = Some(longest);

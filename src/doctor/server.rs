@@ -203,7 +203,7 @@ impl Doctor {
         };
         let judged = Judged { client, server, program: &program, own: &self.program, configs };
         findings.extend(judged.visit(&visit));
-        settled.prompt = visit.longest.map(|longest| longest.name);
+        settled.prompt = visit.first;
         (findings, Some(settled))
     }
 
@@ -328,6 +328,16 @@ impl Doctor {
                     let message = format!("{shown} is switched off in this project");
                     return Some(broken(client, server, message).remedy("switch it on with `/mcp` in Claude Code"));
                 }
+                let settings: Vec<Config> = self.settings_of_claude().into_iter().flatten().collect();
+                let denied = settings.iter().find(|settings| {
+                    let denied = settings.value["deniedMcpServers"].as_array();
+                    denied.is_some_and(|denied| denied.iter().any(|item| item["serverName"] == *name))
+                });
+                if let Some(settings) = denied {
+                    let message = format!("{shown} is among the servers that `deniedMcpServers` keeps out");
+                    let finding = broken(client, server, message).remedy("take it out of that list");
+                    return Some(finding.at(&settings.path, settings.position(&["deniedMcpServers"])));
+                }
                 (server.scope == Scope::Project).then(|| self.approved(client, server, configs, &project)).flatten()
             }
             Client::GeminiCli => {
@@ -347,7 +357,11 @@ impl Doctor {
                     let message = format!("{shown} is not among the servers that `mcp.allowed` lets in");
                     return Some(broken(client, server, message).remedy("add it to that list"));
                 }
-                None
+                let asks_for_trust = configs.get("/security/folderTrust/enabled") != Some(&Value::Bool(false));
+                (asks_for_trust && self.is_distrusted_by_gemini()).then(|| {
+                    let message = "Gemini CLI does not trust this folder, and starts no server in it";
+                    broken(client, server, message).remedy("run `/permissions trust` in `gemini` here")
+                })
             }
             Client::Codex if server.scope == Scope::Project => {
                 let trusted = configs.get("/projects").and_then(Value::as_object);
@@ -493,6 +507,17 @@ impl Doctor {
 
     fn claude_home(&self) -> Option<PathBuf> {
         Client::ClaudeCode.home(&self.surroundings)
+    }
+
+    /// Whether the rule for this folder, the longest that there is, says so. Without a rule, Gemini CLI asks.
+    fn is_distrusted_by_gemini(&self) -> bool {
+        let rules = self.surroundings_of_gemini("trustedFolders.json");
+        let rules = rules.as_object().into_iter().flatten().filter(|(folder, rule)| {
+            let folder = Path::new(folder.as_str());
+            let folder = if **rule == "TRUST_PARENT" { folder.parent().unwrap_or(folder) } else { folder };
+            self.surroundings.project.starts_with(folder)
+        });
+        rules.max_by_key(|(folder, _)| folder.len()).is_some_and(|(_, rule)| rule == "DO_NOT_TRUST")
     }
 
     /// A file beside the settings of Gemini CLI; null, if there is none.

@@ -213,14 +213,18 @@ fn a_server_that_is_none_is_named_and_ended() {
 #[cfg(unix)]
 #[test]
 fn a_server_that_hangs_is_killed_with_all_that_it_started() {
+    use rustix::fs::OFlags;
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
     let client = home();
     let pipe = client.root().join("pipe");
     crate::client::make_fifo(&pipe);
+    let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
     // The shell and its child hold the pipe open as long as they live.
     script(&client, "exec 3> pipe; sleep 1000; true");
-    let reader = std::thread::spawn(move || fs::read(pipe).unwrap());
     found(&client, &["codex", "--timeout", "0.2"], "broken", "did not answer `initialize` within 0.2 s");
-    assert!(reader.join().unwrap().is_empty());
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
+    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end, when nobody has it open");
 }
 
 #[cfg(unix)]
@@ -258,7 +262,7 @@ fn what_a_server_prints_beside_its_messages_is_shown() {
     // Nothing ends it but the end of its input, which Codex does not close.
     let text = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
     write(&client, ".codex/config.toml", text);
-    found(&client, &["codex", "--timeout", "0.5"], "warning", "`prompts` does not end when Codex ends it");
+    found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not end when Codex ends it");
 }
 
 #[test]
@@ -323,14 +327,24 @@ fn a_server_that_is_switched_off_is_broken() {
     found(&client, &["gemini"], "broken", "`mcp.allowed` lets in");
     gemini(&client, json!({}), json!({"mcp": {"allowed": ["prompts"]}}));
     is_fine(&client, "gemini");
+    let folder = client.root().canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
+    write(&client, ".gemini/trustedFolders.json", json!({folder: "DO_NOT_TRUST"}).to_string());
+    found(&client, &["gemini"], "broken", "Gemini CLI does not trust this folder, and starts no server in it");
+    gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
+    is_fine(&client, "gemini");
     write(&client, ".gemini/mcp-server-enablement.json", "{\"prompts\": {\"enabled\": false}}");
     let off = found(&client, &["gemini"], "broken", "`prompts` is switched off");
     assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
+    let mut denied = allowed();
+    denied["deniedMcpServers"] = json!([{"serverName": "prompts"}]);
+    claude(&client, denied);
+    found(&client, &["claude-code"], "broken", "`prompts` is among the servers that `deniedMcpServers` keeps out");
     claude(&client, allowed());
     is_fine(&client, "claude-code");
     let text = json!({
         "mcpServers": {"prompts": {"command": PROGRAM}},
-        "projects": {client.root().canonicalize().unwrap().to_str().unwrap(): {"disabledMcpServers": ["prompts"]}},
+        "projects": {folder: {"disabledMcpServers": ["prompts"]}},
     });
     write(&client, ".claude.json", text.to_string());
     found(&client, &["claude-code"], "broken", "`prompts` is switched off in this project");
@@ -616,7 +630,7 @@ fn a_hook_that_does_something_else_is_told() {
         ("exit 0", "the hook says nothing to `:"),
         ("echo hello", "the hook answers what Codex does not take: `hello`"),
         ("echo bad >&2; exit 2", "the hook ended with status 2, which may hold a message back; it said: bad"),
-        ("sleep 1000", "the hook did not end within 0.5 s"),
+        ("sleep 1000", "the hook did not end within 2 s"),
         (
             "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
             "the hook answers to `The meeting is at 10:30.`, where it should be silent",
@@ -626,7 +640,8 @@ fn a_hook_that_does_something_else_is_told() {
         let file = codex_hook(&client, &line, true);
         // It is found only where something can be run.
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let broken = found(&client, &["codex", "--timeout", "0.5"], "broken", why);
+        let patience = if script.starts_with("sleep") { "2" } else { "60" };
+        let broken = found(&client, &["codex", "--timeout", patience], "broken", why);
         assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(3)));
     }
 }
