@@ -101,12 +101,6 @@ impl Install {
                 "{PROMPTS_VARIABLE} is not part of the registration, and few clients pass it on; name its folders with --prompts"
             ));
         }
-        if !client.is_found(&surroundings) {
-            output::warning(&format!(
-                "{} was not found on this machine; it is registered for the day it is",
-                client.title()
-            ));
-        }
         let installation = Installation {
             client,
             scope: scope(self.project),
@@ -116,6 +110,12 @@ impl Install {
             replace: self.replace,
         };
         let plan = installation.plan(&surroundings).map_err(anyhow::Error::msg)?;
+        if !client.is_found(&surroundings) {
+            output::warning(&format!(
+                "{} was not found on this machine; it is registered for the day it is",
+                client.title()
+            ));
+        }
         if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
             return Ok(ExitCode::SUCCESS);
         }

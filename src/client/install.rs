@@ -8,6 +8,7 @@ use super::edit::{self, Entry, Node};
 use super::file::{Change, backups};
 use super::syntax::{Fault, Syntax};
 use super::{Client, Config, ConfigError, Registration, SERVER, Scope, Surroundings};
+use crate::wording::named;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -234,14 +235,11 @@ impl Registration {
         self.command.as_deref().is_some_and(is_our_program)
     }
 
-    /// What the client starts, as one would type it.
+    /// What the client starts, as one would type it, or the address that it asks.
     pub fn line(&self) -> String {
-        let words = self.command.iter().chain(&self.args).map(String::as_str);
-        match (&self.command, ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str())) {
-            (None, Some(url)) => url.to_owned(),
-            (None, None) => "nothing".to_owned(),
-            (Some(_), _) => shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" ")),
-        }
+        let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
+        let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
+        shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -258,10 +256,10 @@ impl Installation {
             if server.name == SERVER && !server.is_ours() {
                 if !self.replace {
                     return Err(format!(
-                        "{}: another server has the name `{SERVER}`; it runs {}. Give it another name, or write --replace to \
-                         put prompt-expander in its place",
+                        "{}: another server has the name `{SERVER}`; {}. Give it another name, or write --replace to put \
+                         prompt-expander in its place",
                         place(&server),
-                        shown(&server.line())
+                        what_it_runs(&server)
                     ));
                 }
                 is_replaced = true;
@@ -305,9 +303,9 @@ pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Resu
     for server in registrations.unwrap_or_default().into_iter().filter(|server| server.name == SERVER) {
         let Some(command) = server.command.as_ref().filter(|_| server.is_ours()) else {
             plan.notes.push(format!(
-                "{}: `{SERVER}` is another server, which is left alone; it runs {}",
+                "{}: `{SERVER}` is another server, which is left alone; {}",
                 place(&server),
-                shown(&server.line())
+                what_it_runs(&server)
             ));
             continue;
         };
@@ -523,9 +521,12 @@ fn place(server: &Registration) -> String {
     format!("{}{position}", server.path.display())
 }
 
-/// A command line in a message.
-fn shown(line: &str) -> String {
-    crate::wording::named(line)
+/// What a server of somebody else is.
+fn what_it_runs(server: &Registration) -> String {
+    match (server.faults.first(), server.line()) {
+        (Some(fault), _) => fault.clone(),
+        (None, line) => format!("it runs {}", named(&line)),
+    }
 }
 
 fn left_alone(error: ConfigError) -> String {

@@ -18,6 +18,8 @@ mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+#[cfg(unix)]
+mod install;
 mod interop;
 mod lifecycle;
 mod limits;
