@@ -100,7 +100,8 @@ impl Doctor {
     ) -> Vec<Finding> {
         let title = client.title();
         let mut findings = Vec::new();
-        let install = format!("run `prompt-expander install {} --hook`", client.name());
+        let plain = format!("prompt-expander install {} --hook", client.name());
+        let install = format!("run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
         let told = hook.told().unwrap_or_default();
         if Client::named(told) != Some(client) {
             let message = format!("the hook is told that the client is {}, and says nothing to {title}", quoted(told));

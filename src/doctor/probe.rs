@@ -80,7 +80,7 @@ pub(super) struct Visit {
     pub(super) refused: Option<(String, String)>,
     /// The first line on standard output that was no message.
     pub(super) stray: Option<String>,
-    /// What it said on standard error: the last line.
+    /// What it said on standard error, in a line.
     pub(super) said: Option<String>,
     /// Whether it ended when it was told to.
     pub(super) ended: bool,
@@ -97,7 +97,7 @@ pub(super) struct Longest {
 #[derive(Debug)]
 pub(super) struct Failure {
     why: Why,
-    /// The last line that it said on standard error.
+    /// What it said on standard error, in a line.
     said: Option<String>,
 }
 
@@ -347,12 +347,12 @@ impl Conversation {
         process::wait(&mut self.child, start.patience).is_some()
     }
 
-    /// Makes sure that it is gone, and tells the last line that it said on standard error.
+    /// Makes sure that it is gone, and tells in a line what it said on standard error.
     fn kill(&mut self) -> Option<String> {
         drop(self.stdin.take());
         self.lines = None;
         process::kill(&mut self.child);
-        self.said.last_line()
+        self.said.line()
     }
 }
 

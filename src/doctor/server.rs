@@ -2,7 +2,7 @@
 
 use super::probe::{self, End, Opening, Start, Visit};
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, install, uninstall, unreadable};
+use super::{Doctor, Finding, Severity, install, option, uninstall, unreadable};
 use crate::client::{Client, Config, ConfigError, Registration, SERVER, Scope};
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
@@ -22,6 +22,8 @@ pub(super) struct Settled {
     pub(super) folders: Vec<PathBuf>,
     /// The name of a prompt that the server listed.
     pub(super) prompt: Option<String>,
+    /// The command that registers it anew, and the hook.
+    pub(super) with_hook: String,
 }
 
 /// The configs of a client that could be read.
@@ -124,7 +126,8 @@ impl Doctor {
                 broken(client, server, format!("{name}: {fault}")).remedy(remedy)
             })
             .collect();
-        let mut settled = Settled { folders: Vec::new(), prompt: None };
+        let with_hook = reinstall(client, server, " --hook");
+        let mut settled = Settled { folders: Vec::new(), prompt: None, with_hook };
         if !findings.is_empty() {
             return (findings, Some(settled));
         }
@@ -164,6 +167,8 @@ impl Doctor {
         findings.extend(self.command(client, server, &command));
         let (folders, found) = self.prompts(client, server, &arguments, &folder);
         findings.extend(found);
+        let missing: Vec<String> =
+            folders.iter().filter(|folder| !folder.is_dir()).map(|folder| folder.display().to_string()).collect();
         if folders.is_empty() {
             findings.extend(self.lost_variables(client, server, &environment));
         }
@@ -188,12 +193,12 @@ impl Doctor {
             end,
             patience: self.patience,
         });
-        let visit = match visit {
+        let mut visit = match visit {
             Ok(visit) => visit,
             Err(failure) => {
                 let message = format!("{name} ({}) {failure}", start::shown(&command, &arguments));
                 let remedy = if same_file(&program, &self.program) {
-                    format!("correct its arguments, or run {}", again(client, server))
+                    format!("correct its arguments, or run {}", install(client, server.scope))
                 } else {
                     format!("run {}, which puts this program in its place", again(client, server))
                 };
@@ -201,6 +206,10 @@ impl Doctor {
                 return (findings, Some(settled));
             }
         };
+        // What is said of a folder already, is not said again.
+        let is_said = |text: &String| missing.iter().any(|folder| text.contains(folder));
+        visit.problems.retain(|problem| !is_said(problem));
+        visit.said = visit.said.filter(|said| !is_said(said));
         let judged = Judged { client, server, program: &program, own: &self.program, configs };
         findings.extend(judged.visit(&visit));
         settled.prompt = visit.first;
@@ -299,9 +308,8 @@ impl Doctor {
                 "{name} is set here, and {} does not pass it on: it has other prompts than you see in the terminal",
                 client.title()
             );
-            let command = again(client, server);
-            let command = command.trim_matches('`');
-            let remedy = format!("name the folder in the registration: `{command} --prompts DIR`");
+            let command = reinstall(client, server, " --prompts DIR");
+            let remedy = format!("name the folder in the registration: `{command}`");
             warning(client, server, message).remedy(remedy)
         })
         .collect()
@@ -642,15 +650,54 @@ impl Judged<'_> {
     }
 }
 
-/// The command that puts this program into the place of a registration, in backticks.
+/// The command that puts this program into the place of a registration, in backticks; what is said there of prompts stays.
 fn again(client: Client, server: &Registration) -> String {
-    match install(client, server.scope) {
-        command if server.scope == Scope::Local => {
-            format!("{}, then {command}", uninstall(client, server.scope, SERVER))
+    match (server.scope, server.name == SERVER) {
+        (Scope::Local, true) => {
+            let before = uninstall(client, server.scope, SERVER);
+            format!("{before}, then `{}`", reinstall(client, server, ""))
         }
-        command if server.is_ours() || server.name != SERVER => command,
-        command => format!("`{} --replace`", command.trim_matches('`')),
+        (_, true) if !server.is_ours() => {
+            format!("`prompt-expander install {}{} --replace`", client.name(), option(server.scope))
+        }
+        _ => format!("`{}`", reinstall(client, server, "")),
     }
+}
+
+/// The command that writes a registration of ours anew, with this option.
+fn reinstall(client: Client, server: &Registration, more: &str) -> String {
+    let mut command = format!("prompt-expander install {}{}{more}", client.name(), option(server.scope));
+    if server.is_ours() {
+        let (of_library, others) = divided(&server.args);
+        for word in of_library {
+            command.push_str(&format!(" {}", quoted_for_shell(&word)));
+        }
+        if !others.is_empty() {
+            let others: Vec<String> = others.iter().map(|word| quoted_for_shell(word)).collect();
+            command.push_str(&format!(" -- {}", others.join(" ")));
+        }
+    }
+    command
+}
+
+fn quoted_for_shell(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
+}
+
+/// The arguments that say which prompts there are, and the others.
+fn divided(arguments: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut of_library, mut others) = (Vec::new(), Vec::new());
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--prompts" {
+            of_library.extend([argument.clone()].into_iter().chain(arguments.next().cloned()));
+        } else if argument == "--no-builtin" || argument.starts_with("--prompts=") {
+            of_library.push(argument.clone());
+        } else {
+            others.push(argument.clone());
+        }
+    }
+    (of_library, others)
 }
 
 /// How a client opens and ends a conversation (`docs/clients`; the last four by the SDK that they use).

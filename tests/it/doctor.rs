@@ -269,7 +269,9 @@ fn what_a_server_prints_beside_its_messages_is_shown() {
 fn arguments_that_our_program_refuses_are_shown() {
     let client = home();
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
-    let broken = found(&client, &["codex"], "broken", "ended with status 2 before it answered `initialize`");
+    let why =
+        "ended with status 2 before it answered `initialize`; it said: error: unexpected argument '--promts' found";
+    let broken = found(&client, &["codex"], "broken", why);
     assert_eq!(broken["remedy"], "correct its arguments, or run `prompt-expander install codex`");
 }
 
@@ -461,6 +463,8 @@ fn a_folder_of_prompts_that_is_not_there_is_told() {
     ] {
         codex(&client, PROGRAM, &format!("args = [\"--prompts={folder}\"]"));
         found(&client, &["codex"], "broken", why);
+        let all = findings(&client, &["codex"]);
+        assert_eq!(all.iter().filter(|finding| finding["severity"] != "fine").count(), 1, "said once: {all:#?}");
     }
     codex(&client, PROGRAM, "args = [\"--prompts\", \"prompts\"]");
     let relative =
@@ -670,6 +674,13 @@ fn a_hook_that_the_client_would_not_run_is_told() {
 #[test]
 fn a_hook_that_does_not_fit_its_client_or_its_server_is_told() {
     let client = home();
+    let stale = "args = [\"--prompts\", \"my prompts\", \"--page-size=7\"]";
+    codex(&client, "/nowhere/prompt-expander", stale);
+    let stale =
+        found(&client, &["codex"], "broken", "the command of `prompts`, `/nowhere/prompt-expander`, does not exist");
+    let anew =
+        "run `prompt-expander install codex --prompts 'my prompts' -- '--page-size=7'`, which writes the whole path";
+    assert!(stale["remedy"].as_str().unwrap().starts_with(anew), "{stale}");
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
     let stale =
         found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");

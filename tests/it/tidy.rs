@@ -37,7 +37,7 @@ const NAMED_IN: [(&str, &[&str]); 17] = [
     ("strsim", &["suggestion.rs"]),
     ("jsonc_parser", &["client/syntax", "client/edit"]),
     ("toml_edit", &["client/syntax", "client/edit"]),
-    ("shlex", &["client/install.rs", "doctor/hook.rs"]),
+    ("shlex", &["client/install.rs", "doctor"]),
     ("similar", &["cli/install.rs"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
