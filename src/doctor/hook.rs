@@ -1,9 +1,9 @@
 //! A client's prompt-submit hooks that run us: whether the client would run them, and what they answer.
 
 use super::process::{self, how};
-use super::server::{Settled, same_file, written_folders};
+use super::server::{Settled, written_folders};
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, unreadable};
+use super::{Doctor, Finding, Severity, milliseconds, same_file, unreadable};
 use crate::client::{Client, Config, ConfigError, Position, Scope};
 use crate::library::Library;
 use crate::wording::{named, quoted};
@@ -171,13 +171,12 @@ impl Doctor {
                 findings.push(finding(client, hook, Severity::Broken, message, install));
             }
             Ok((_, took, _)) => {
-                let milliseconds = took.as_secs_f64() * 1000.0;
                 if let Some(timeout) = timeout.filter(|timeout| *timeout < took) {
-                    let message = format!("the hook took {milliseconds:.0} ms, and has {} ms", timeout.as_millis());
+                    let message = format!("the hook took {}, and has {}", milliseconds(took), milliseconds(timeout));
                     findings.push(finding(client, hook, Severity::Broken, message, "raise its `timeout`".to_owned()));
                 } else {
                     let message =
-                        format!("the hook expands {} in {milliseconds:.0} ms", named(&format!(":{prompt} x")));
+                        format!("the hook expands {} in {}", named(&format!(":{prompt} x")), milliseconds(took));
                     findings.push(Finding::new(Some(client), Severity::Fine, message));
                 }
             }

@@ -343,7 +343,9 @@ impl Conversation {
             End::CloseInput => drop(self.stdin.take()),
         }
         #[cfg(not(unix))]
-        drop(self.stdin.take());
+        match start.end {
+            End::Terminate | End::Interrupt | End::CloseInput => drop(self.stdin.take()),
+        }
         process::wait(&mut self.child, start.patience).is_some()
     }
 

@@ -32,6 +32,7 @@ fn codex(client: &Client, command: &str, more: &str) -> PathBuf {
 }
 
 /// A server that is a script for `sh`.
+#[cfg(unix)]
 fn script(client: &Client, text: &str) -> PathBuf {
     let path = write(client, "server.sh", text);
     codex(client, "sh", &format!("args = [{}]", json!(path)))
