@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// How it calls the event that a prompt was submitted. `None`: it runs no hook that could add to the prompt.
+    /// How it calls the event that a prompt was submitted. `None`: it has no hook that is known to add to the prompt.
     pub fn event(self) -> Option<&'static str> {
         match self {
             Client::Codex | Client::ClaudeCode => Some("UserPromptSubmit"),

@@ -38,8 +38,10 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` reads files; `library/scan.rs` walks over folders, and `library/places.rs` and `library/watch.rs` know
+//!   `library/dir.rs` reads files of prompts; `library/scan.rs` walks over folders, and `library/places.rs` and `library/watch.rs` know
 //!   where to wait for news of them.
+//! - The program writes nothing but what its user named, and clients' configs, after it asked: `client/config.rs` reads them,
+//!   `client/file.rs` writes them, and what is in between is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
 //! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
 //!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.

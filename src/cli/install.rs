@@ -86,7 +86,7 @@ impl Install {
             let with_hook: Vec<&str> =
                 Client::ALL.iter().filter(|client| client.event().is_some()).map(|client| client.name()).collect();
             bail!(
-                "{} has no hook that could add to what you type; {} have one. Leave --hook out",
+                "{} has no hook that is known to add to what you type; {} have one. Leave --hook out",
                 client.title(),
                 all_of(&with_hook)
             );

@@ -2,6 +2,7 @@
 //!
 //! The text must be one that [`Syntax::parse`] takes. A key that is there twice on the way to a change is an error: nobody can
 //! say which of the two a client reads.
+#![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use super::syntax::{Fault, Position, Syntax};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -128,7 +129,11 @@ pub(super) fn remove(syntax: Syntax, text: &str, keys: &[String]) -> Result<Stri
             let rest = document.trailing().as_str().unwrap_or_default().to_owned();
             document.set_trailing(format!("{comment}{rest}"));
         }
-        return Ok(with_line_ends_of(text, document.to_string()));
+        let mut changed = document.to_string();
+        if !text.starts_with(['\n', '\r']) {
+            changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // what stood between it and our table
+        }
+        return Ok(with_line_ends_of(text, changed));
     }
     let root = json(syntax, text)?;
     let mut objects = vec![root.object_value_or_set()];
@@ -423,11 +428,13 @@ mod tests {
     fn an_entry_goes_into_json_and_out_again_and_all_else_stays() {
         let new = "\"prompts\": {\n      \"command\": \"/p\",\n      \"args\": [\n        \"a b\"\n      ],\n      \"env\": {}\n    }";
         there_and_back(JSON, "", &format!("{{\n  \"s\": {{\n    {new}\n  }}\n}}\n"), "{}\n");
+        // With a comma behind the last entry, as those around it.
+        let in_style = new.replace("\"env\": {}", "\"env\": {},");
         there_and_back(
             JSON,
             "// c\n{\n  \"a\": 1, // d\n  \"s\": {\n    // e\n    \"x\": {\"command\": \"y\"}, // f\n  },\n  \"b\": [1,2],\n}\n",
             &format!(
-                "// c\n{{\n  \"a\": 1, // d\n  \"s\": {{\n    // e\n    \"x\": {{\"command\": \"y\"}}, // f\n    {new},\n  }},\n  \
+                "// c\n{{\n  \"a\": 1, // d\n  \"s\": {{\n    // e\n    \"x\": {{\"command\": \"y\"}}, // f\n    {in_style},\n  }},\n  \
                  \"b\": [1,2],\n}}\n"
             ),
             "// c\n{\n  \"a\": 1, // d\n  \"s\": {\n    // e\n    \"x\": {\"command\": \"y\"}, // f\n  },\n  \"b\": [1,2],\n}\n",
@@ -474,6 +481,12 @@ mod tests {
             let replaced = set(syntax, before, &keys, &entry(&[]), true).unwrap();
             assert!(!replaced.contains("/old") && !replaced.contains('E') && !replaced.contains("tools"), "{replaced}");
         }
+    }
+
+    #[test]
+    fn no_blank_line_is_left_where_an_entry_was_first() {
+        let text = "[mcp_servers.prompts]\ncommand = 'x'\n\n[a]\nb = 1\n";
+        assert_eq!(remove(Syntax::Toml, text, &keys("mcp_servers.prompts")).unwrap(), "[a]\nb = 1\n");
     }
 
     #[test]

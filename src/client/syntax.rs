@@ -1,4 +1,5 @@
 //! The texts of configs: JSON, with comments where the client allows them, and TOML. Only here are they parsed.
+#![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast};
