@@ -128,6 +128,17 @@ impl Client {
         }
     }
 
+    /// How many characters of a tool's result it shows its model, unless its user sets another limit. `None`: nobody has
+    /// measured it.
+    pub fn result_limit(self) -> Option<usize> {
+        match self {
+            Client::Codex => Some(48_000), // 10,000 tokens
+            Client::ClaudeCode => Some(50_000),
+            Client::GeminiCli => Some(40_000),
+            Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => None,
+        }
+    }
+
     /// The names of its program. (Zed is `zeditor` where another Zed was first.)
     fn programs(self) -> &'static [&'static str] {
         match self {

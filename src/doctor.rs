@@ -4,18 +4,22 @@
 //! Nothing is written. What a project says, which may be a stranger's word, is started only if it is this very program with
 //! nothing but folders of prompts named to it.
 
+mod allowed;
+mod answers;
 mod hook;
 mod probe;
 mod process;
+mod remedy;
 mod server;
 mod start;
 
 pub use start::Environment;
 
-use crate::client::{Client, ConfigError, Position, SERVER, Scope, Surroundings};
+use crate::client::{Client, ConfigError, Position, Registration, Scope, Surroundings};
 use crate::library::Library;
 use crate::prompt;
 use crate::wording::{alternatives, count};
+use remedy::install;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -150,25 +154,29 @@ impl Doctor {
     }
 }
 
-/// The command that registers us, in backticks.
-fn install(client: Client, scope: Scope) -> String {
-    format!("`prompt-expander install {}{}`", client.name(), option(scope))
-}
-
-/// The command that takes us out again, in backticks.
-fn uninstall(client: Client, scope: Scope, name: &str) -> String {
-    match scope {
-        Scope::Local => format!("`claude mcp remove --scope local {name}`"),
-        _ if name != SERVER => format!("take `{name}` out of the file"),
-        _ => format!("`prompt-expander uninstall {}{}`", client.name(), option(scope)),
-    }
-}
-
-fn option(scope: Scope) -> &'static str {
-    if scope == Scope::Project { " --project" } else { "" }
-}
-
 fn unreadable(client: Client, error: ConfigError) -> Finding {
     let remedy = format!("correct it; until then {} may read nothing of it", client.title());
     Finding::new(Some(client), Severity::Broken, error.message).remedy(remedy).at(&error.path, error.position)
+}
+
+/// A finding at the place of a registration.
+fn broken(client: Client, server: &Registration, message: impl Into<String>) -> Finding {
+    Finding::new(Some(client), Severity::Broken, message).at(&server.path, server.position)
+}
+
+/// The same of what works, but perhaps not always.
+fn warning(client: Client, server: &Registration, message: impl Into<String>) -> Finding {
+    Finding { severity: Severity::Warning, ..broken(client, server, message) }
+}
+
+/// Whether two paths lead to one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    a == b || canonical(a).is_some_and(|a| Some(a) == canonical(b))
+}
+
+/// A time as one reads it: `0.8 ms`, `12 ms`.
+fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1000.0;
+    if milliseconds < 9.95 { format!("{milliseconds:.1} ms") } else { format!("{milliseconds:.0} ms") }
 }

@@ -8,6 +8,7 @@
 mod context;
 mod invocations;
 
+pub use context::needs;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::client::Client;

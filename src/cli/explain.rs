@@ -4,7 +4,8 @@
 
 use super::call::{Call, Texts};
 use super::output::{self, ERROR, FAINT, JsonProblem, NAME, WARNING};
-use crate::hook::Client;
+use crate::client::Client;
+use crate::hook;
 use crate::library::{Layer, Library, Problem, Source};
 use crate::prompt::{INPUT, LONG, Left, Origin, Prompt, Reason};
 use crate::wording::{count, printable, thousands};
@@ -347,30 +348,26 @@ impl JsonExpansion {
             Limit { client, way, length, limit, unit, is_whole, beyond }
         };
         let mut limits = Vec::new();
-        for (name, client) in Client::NAMES {
-            const RESULT: &str = "characters of the result";
-            limits.push(match client {
-                Client::Codex => limit(name, "tool", result, 48_000, RESULT, "its middle is cut out"),
-                Client::ClaudeCode => {
-                    limit(name, "tool", result, 50_000, RESULT, "the model gets 2 KB of it and a file")
-                }
-                Client::GeminiCli => limit(
-                    name,
-                    "tool",
-                    result,
-                    40_000,
-                    RESULT,
-                    "the model gets its first 8,000, its last 32,000 and a file",
-                ),
-            });
+        for client in Client::ALL {
+            let name = client.name();
+            if let Some(of_result) = client.result_limit() {
+                let beyond = match client {
+                    Client::ClaudeCode => "the model gets 2 KB of it and a file",
+                    Client::GeminiCli => "the model gets its first 8,000, its last 32,000 and a file",
+                    _ => "its middle is cut out",
+                };
+                limits.push(limit(name, "tool", result, of_result, "characters of the result", beyond));
+            }
             if client == Client::Codex {
                 let beyond = "the model may print all of the result, and its middle is cut out then";
                 let in_code = limit(name, "code mode", characters, LONG, "characters", beyond);
                 limits.push(Limit { is_whole: characters < LONG, ..in_code }); // from there on
             }
-            let needed = client.needs(&prompt.name, &texts.input, text, layer == Layer::Project);
-            let beyond = "the hook tells the model to call the tool";
-            limits.push(limit(name, "hook", needed, client.limit(), client.unit(), beyond));
+            if client.event().is_some() {
+                let needed = hook::needs(client, &prompt.name, &texts.input, text, layer == Layer::Project);
+                let beyond = "the hook tells the model to call the tool";
+                limits.push(limit(name, "hook", needed, client.hook_limit(), client.hook_unit(), beyond));
+            }
         }
         let tokens = text.len().div_ceil(BYTES_OF_TOKEN);
         JsonExpansion { bytes: text.len(), characters, tokens, limits }

@@ -1,9 +1,9 @@
 //! A client's prompt-submit hooks that run us: whether the client would run them, and what they answer.
 
 use super::process::{self, how};
-use super::server::{Settled, same_file, written_folders};
+use super::server::{Settled, written_folders};
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, unreadable};
+use super::{Doctor, Finding, Severity, milliseconds, same_file, unreadable};
 use crate::client::{Client, Config, ConfigError, Position, Scope};
 use crate::library::Library;
 use crate::wording::{named, quoted};
@@ -53,6 +53,12 @@ impl Registered {
 }
 
 impl Doctor {
+    /// Whether a client runs us as a hook, or would.
+    pub(super) fn has_hook(&self, client: Client) -> bool {
+        let configs = self.hook_files(client).into_iter().flatten();
+        client.event().is_some_and(|event| configs.into_iter().any(|config| !registered(&config, event).is_empty()))
+    }
+
     /// What there is to say of the hooks of a client that run us; nothing, if there are none.
     pub(super) fn hooks(&self, client: Client, servers: &[Settled], library: &Library) -> Vec<Finding> {
         let Some(event) = client.event() else { return Vec::new() };
@@ -94,7 +100,8 @@ impl Doctor {
     ) -> Vec<Finding> {
         let title = client.title();
         let mut findings = Vec::new();
-        let install = format!("run `prompt-expander install {} --hook`", client.name());
+        let plain = format!("prompt-expander install {} --hook", client.name());
+        let install = format!("run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
         let told = hook.told().unwrap_or_default();
         if Client::named(told) != Some(client) {
             let message = format!("the hook is told that the client is {}, and says nothing to {title}", quoted(told));
@@ -164,13 +171,12 @@ impl Doctor {
                 findings.push(finding(client, hook, Severity::Broken, message, install));
             }
             Ok((_, took, _)) => {
-                let milliseconds = took.as_secs_f64() * 1000.0;
                 if let Some(timeout) = timeout.filter(|timeout| *timeout < took) {
-                    let message = format!("the hook took {milliseconds:.0} ms, and has {} ms", timeout.as_millis());
+                    let message = format!("the hook took {}, and has {}", milliseconds(took), milliseconds(timeout));
                     findings.push(finding(client, hook, Severity::Broken, message, "raise its `timeout`".to_owned()));
                 } else {
                     let message =
-                        format!("the hook expands {} in {milliseconds:.0} ms", named(&format!(":{prompt} x")));
+                        format!("the hook expands {} in {}", named(&format!(":{prompt} x")), milliseconds(took));
                     findings.push(Finding::new(Some(client), Severity::Fine, message));
                 }
             }

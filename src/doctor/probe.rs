@@ -72,13 +72,15 @@ pub(super) struct Visit {
     pub(super) prompts: usize,
     /// Its files that should be prompts and are none, each as `file: message`.
     pub(super) problems: Vec<String>,
+    /// The name of its first prompt that can be typed.
+    pub(super) first: Option<String>,
     /// The prompt that gives a model the longest text, each of its arguments being a single letter.
     pub(super) longest: Option<Longest>,
     /// A prompt that it lists and does not expand, and why.
     pub(super) refused: Option<(String, String)>,
     /// The first line on standard output that was no message.
     pub(super) stray: Option<String>,
-    /// What it said on standard error: the last line.
+    /// What it said on standard error, in a line.
     pub(super) said: Option<String>,
     /// Whether it ended when it was told to.
     pub(super) ended: bool,
@@ -95,7 +97,7 @@ pub(super) struct Longest {
 #[derive(Debug)]
 pub(super) struct Failure {
     why: Why,
-    /// The last line that it said on standard error.
+    /// What it said on standard error, in a line.
     said: Option<String>,
 }
 
@@ -207,6 +209,9 @@ impl Conversation {
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
                 Ok(text) => {
+                    if visit.first.is_none() && !name.contains(char::is_whitespace) {
+                        visit.first = Some(name.clone());
+                    }
                     let longest = Longest { name, characters: text.chars().count() };
                     if visit.longest.as_ref().is_none_or(|so_far| so_far.characters < longest.characters) {
                         visit.longest = Some(longest);
@@ -338,16 +343,18 @@ impl Conversation {
             End::CloseInput => drop(self.stdin.take()),
         }
         #[cfg(not(unix))]
-        drop(self.stdin.take());
+        match start.end {
+            End::Terminate | End::Interrupt | End::CloseInput => drop(self.stdin.take()),
+        }
         process::wait(&mut self.child, start.patience).is_some()
     }
 
-    /// Makes sure that it is gone, and tells the last line that it said on standard error.
+    /// Makes sure that it is gone, and tells in a line what it said on standard error.
     fn kill(&mut self) -> Option<String> {
         drop(self.stdin.take());
         self.lines = None;
         process::kill(&mut self.child);
-        self.said.last_line()
+        self.said.line()
     }
 }
 

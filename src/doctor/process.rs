@@ -97,10 +97,13 @@ impl Said {
         String::from_utf8_lossy(&self.text.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Its last line that holds something, fit to be printed; what is longer than 200 characters ends in `…`.
-    pub(super) fn last_line(&self) -> Option<String> {
+    /// The line that says most: the first that begins with `error`, else the last that holds something; fit to be printed. What is
+    /// longer than 200 characters ends in `…`.
+    pub(super) fn line(&self) -> Option<String> {
         let text = self.text();
-        let line = printable(text.lines().rev().map(str::trim).find(|line| !line.is_empty())?);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let is_error = |line: &&str| line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+        let line = printable(lines.clone().find(is_error).or_else(|| lines.next_back())?);
         let cut = line.char_indices().nth(SHOWN).map(|(at, _)| format!("{}…", &line[..at]));
         Some(cut.unwrap_or(line))
     }
@@ -110,7 +113,7 @@ impl Said {
 pub(super) struct Ran {
     pub(super) status: ExitStatus,
     pub(super) stdout: String,
-    /// The last line on standard error.
+    /// What it said on standard error, in a line.
     pub(super) said: Option<String>,
     pub(super) took: Duration,
 }
@@ -127,5 +130,5 @@ pub(super) fn run(command: &mut Command, stdin: &str, patience: Duration) -> io:
     let status = wait(&mut child, patience);
     let took = began.elapsed();
     kill(&mut child);
-    Ok(status.map(|status| Ran { status, stdout: stdout.text(), said: stderr.last_line(), took }))
+    Ok(status.map(|status| Ran { status, stdout: stdout.text(), said: stderr.line(), took }))
 }

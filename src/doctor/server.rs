@@ -1,16 +1,14 @@
 //! A client's registrations of us: what is written there, and what comes of it when it is started.
 
-use super::probe::{self, End, Opening, Start, Visit};
+use super::answers::Answered;
+use super::probe::{self, End, Opening, Start};
+use super::remedy::{again, install, reinstall, uninstall};
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, install, uninstall, unreadable};
+use super::{Doctor, Finding, broken, same_file, unreadable, warning};
 use crate::client::{Client, Config, ConfigError, Registration, SERVER, Scope};
-use crate::wording::{count, named, quoted};
+use crate::wording::named;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// Codex leaves a server out of the first turn that is not ready so soon.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// Variables that say which prompts there are.
 const LIBRARY_VARIABLES: [&str; 2] = ["PROMPT_EXPANDER_PROMPTS", "XDG_CONFIG_HOME"];
@@ -22,14 +20,16 @@ pub(super) struct Settled {
     pub(super) folders: Vec<PathBuf>,
     /// The name of a prompt that the server listed.
     pub(super) prompt: Option<String>,
+    /// The command that registers it anew, and the hook.
+    pub(super) with_hook: String,
 }
 
 /// The configs of a client that could be read.
-struct Configs(Vec<Config>);
+pub(super) struct Configs(Vec<Config>);
 
 impl Configs {
     /// What the first of them has that has anything there.
-    fn get(&self, pointer: &str) -> Option<&Value> {
+    pub(super) fn get(&self, pointer: &str) -> Option<&Value> {
         self.0.iter().find_map(|config| config.value.pointer(pointer))
     }
 }
@@ -124,7 +124,8 @@ impl Doctor {
                 broken(client, server, format!("{name}: {fault}")).remedy(remedy)
             })
             .collect();
-        let mut settled = Settled { folders: Vec::new(), prompt: None };
+        let with_hook = reinstall(client, server, " --hook");
+        let mut settled = Settled { folders: Vec::new(), prompt: None, with_hook };
         if !findings.is_empty() {
             return (findings, Some(settled));
         }
@@ -164,6 +165,8 @@ impl Doctor {
         findings.extend(self.command(client, server, &command));
         let (folders, found) = self.prompts(client, server, &arguments, &folder);
         findings.extend(found);
+        let missing: Vec<String> =
+            folders.iter().filter(|folder| !folder.is_dir()).map(|folder| folder.display().to_string()).collect();
         if folders.is_empty() {
             findings.extend(self.lost_variables(client, server, &environment));
         }
@@ -188,12 +191,12 @@ impl Doctor {
             end,
             patience: self.patience,
         });
-        let visit = match visit {
+        let mut visit = match visit {
             Ok(visit) => visit,
             Err(failure) => {
                 let message = format!("{name} ({}) {failure}", start::shown(&command, &arguments));
                 let remedy = if same_file(&program, &self.program) {
-                    format!("correct its arguments, or run {}", again(client, server))
+                    format!("correct its arguments, or run {}", install(client, server.scope))
                 } else {
                     format!("run {}, which puts this program in its place", again(client, server))
                 };
@@ -201,9 +204,13 @@ impl Doctor {
                 return (findings, Some(settled));
             }
         };
-        let judged = Judged { client, server, program: &program, own: &self.program, configs };
-        findings.extend(judged.visit(&visit));
-        settled.prompt = visit.longest.map(|longest| longest.name);
+        // What is said of a folder already, is not said again.
+        let is_said = |text: &String| missing.iter().any(|folder| text.contains(folder));
+        visit.problems.retain(|problem| !is_said(problem));
+        visit.said = visit.said.filter(|said| !is_said(said));
+        let answered = Answered { client, server, program: &program, own: &self.program, configs };
+        findings.extend(answered.findings(&visit));
+        settled.prompt = visit.first;
         (findings, Some(settled))
     }
 
@@ -299,331 +306,11 @@ impl Doctor {
                 "{name} is set here, and {} does not pass it on: it has other prompts than you see in the terminal",
                 client.title()
             );
-            let command = again(client, server);
-            let command = command.trim_matches('`');
-            let remedy = format!("name the folder in the registration: `{command} --prompts DIR`");
+            let command = reinstall(client, server, " --prompts DIR");
+            let remedy = format!("name the folder in the registration: `{command}`");
             warning(client, server, message).remedy(remedy)
         })
         .collect()
-    }
-
-    /// Whether the client starts it at all.
-    fn switched_off(&self, client: Client, server: &Registration, configs: &Configs) -> Option<Finding> {
-        let name = &server.name;
-        let shown = named(name);
-        let holds = |list: Option<&Value>| {
-            list.and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
-        };
-        if !server.enabled {
-            let key = if server.entry.contains_key("disabled") { "disabled" } else { "enabled" };
-            let value = key == "enabled";
-            let message = format!("{shown} is switched off: `{key}` is {}", !value);
-            return Some(broken(client, server, message).remedy(format!("set `{key}` to {value}")));
-        }
-        match client {
-            Client::ClaudeCode => {
-                let project = self.surroundings.project.to_string_lossy().replace('~', "~0").replace('/', "~1");
-                let disabled = configs.get(&format!("/projects/{project}/disabledMcpServers"));
-                if holds(disabled) {
-                    let message = format!("{shown} is switched off in this project");
-                    return Some(broken(client, server, message).remedy("switch it on with `/mcp` in Claude Code"));
-                }
-                (server.scope == Scope::Project).then(|| self.approved(client, server, configs, &project)).flatten()
-            }
-            Client::GeminiCli => {
-                let state = self.surroundings_of_gemini("mcp-server-enablement.json");
-                let is_off = state.pointer(&format!("/{name}/enabled")) == Some(&Value::Bool(false));
-                let remedy = format!("run `gemini mcp enable {name}`");
-                if is_off {
-                    return Some(broken(client, server, format!("{shown} is switched off")).remedy(remedy));
-                }
-                if holds(configs.get("/mcp/excluded")) {
-                    let message = format!("{shown} is among the servers that `mcp.excluded` keeps out");
-                    return Some(broken(client, server, message).remedy("take it out of that list"));
-                }
-                let allowed = configs.get("/mcp/allowed");
-                let is_narrow = allowed.and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-                if is_narrow && !holds(allowed) {
-                    let message = format!("{shown} is not among the servers that `mcp.allowed` lets in");
-                    return Some(broken(client, server, message).remedy("add it to that list"));
-                }
-                None
-            }
-            Client::Codex if server.scope == Scope::Project => {
-                let trusted = configs.get("/projects").and_then(Value::as_object);
-                let is_trusted = self.surroundings.project.ancestors().any(|folder| {
-                    let folder = trusted.and_then(|projects| projects.get(folder.to_string_lossy().as_ref()));
-                    folder.is_some_and(|folder| folder["trust_level"] == "trusted")
-                });
-                let message = "Codex does not trust this project yet, and reads nothing of its .codex";
-                (!is_trusted)
-                    .then(|| warning(client, server, message).remedy("start `codex` here once, and trust the project"))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether Claude Code was told to start a server that came with the project.
-    fn approved(&self, client: Client, server: &Registration, configs: &Configs, project: &str) -> Option<Finding> {
-        let name = named(&server.name);
-        let settings: Vec<Config> = self.settings_of_claude().into_iter().flatten().collect();
-        let listed = |key: &str| {
-            let in_settings = settings.iter().filter_map(|settings| settings.value.get(key));
-            let of_project = configs.get(&format!("/projects/{project}/{key}"));
-            let lists = in_settings.chain(of_project).filter_map(Value::as_array);
-            lists.flatten().any(|item| item == &server.name)
-        };
-        let all = settings.iter().any(|settings| settings.value["enableAllProjectMcpServers"] == true);
-        if listed("disabledMcpjsonServers") {
-            let message = format!("{name} of this project was refused");
-            let remedy = "run `claude mcp reset-project-choices`, and accept it when Claude Code asks";
-            Some(broken(client, server, message).remedy(remedy))
-        } else if !all && !listed("enabledMcpjsonServers") {
-            let message = format!("{name} comes with the project and has not been accepted yet");
-            Some(warning(client, server, message).remedy("start `claude` here once, and accept it"))
-        } else {
-            None
-        }
-    }
-
-    /// What asks before the tools are called, or keeps them away.
-    fn approval(&self, client: Client, server: &Registration, configs: &Configs) -> Vec<Finding> {
-        let entry = &server.entry;
-        let mut findings = Vec::new();
-        let list = |key: &str| entry.get(key).and_then(Value::as_array);
-        let has = |list: &[Value], tool: &str| {
-            list.iter().filter_map(Value::as_str).any(|item| item.split('(').next() == Some(tool))
-        };
-        let (included, excluded) = match client {
-            Client::Codex => ("enabled_tools", "disabled_tools"),
-            Client::GeminiCli => ("includeTools", "excludeTools"),
-            _ => ("", ""),
-        };
-        for (tool, severity) in [("expand_prompt", Severity::Broken), ("list_prompts", Severity::Warning)] {
-            let finding = if list(included).is_some_and(|list| !has(list, tool)) {
-                (format!("`{included}` leaves `{tool}` out"), format!("add it there, or take `{included}` out"))
-            } else if list(excluded).is_some_and(|list| has(list, tool)) {
-                (format!("`{excluded}` takes `{tool}` away"), "take it out of that list".to_owned())
-            } else {
-                continue;
-            };
-            findings.push(Finding { severity, ..broken(client, server, finding.0) }.remedy(finding.1));
-        }
-        match client {
-            Client::Codex => {
-                let of_tool = entry.get("tools").and_then(|tools| tools["expand_prompt"].get("approval_mode"));
-                let (key, mode) = match of_tool {
-                    Some(mode) => ("tools.expand_prompt.approval_mode", Some(mode)),
-                    None => ("default_tools_approval_mode", entry.get("default_tools_approval_mode")),
-                };
-                if mode.is_some_and(|mode| mode == "prompt") {
-                    let message =
-                        format!("`{key}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
-                    let remedy = format!("set `{key}` to \"auto\"; the tools only read");
-                    findings.push(warning(client, server, message).remedy(remedy));
-                }
-            }
-            Client::GeminiCli => {
-                let is_allowed = configs.get("/mcp/allowed").and_then(Value::as_array);
-                let is_allowed =
-                    is_allowed.is_some_and(|list| list.iter().any(|item| item == &server.name || item == "*"));
-                if entry.get("trust") != Some(&Value::Bool(true)) && !is_allowed {
-                    let message =
-                        "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model";
-                    let remedy = "set `trust` to true; the tools only read";
-                    findings.push(warning(client, server, message).remedy(remedy));
-                }
-            }
-            Client::ClaudeCode => findings.extend(self.permissions(server)),
-            _ => {}
-        }
-        findings
-    }
-
-    /// What the settings of Claude Code say of calls.
-    fn permissions(&self, server: &Registration) -> Option<Finding> {
-        let client = Client::ClaudeCode;
-        let tool = format!("mcp__{}__expand_prompt", server.name);
-        let covers = |rule: &str| {
-            let whole =
-                [tool.as_str(), &format!("mcp__{}", server.name), &format!("mcp__{}__*", server.name), "mcp__*"];
-            whole.contains(&rule)
-        };
-        let settings: Vec<Config> = self.settings_of_claude().into_iter().flatten().collect();
-        let rule = |kind: &str| {
-            settings.iter().find_map(|config| {
-                let rules = config.value.get("permissions")?.get(kind)?.as_array()?;
-                let rule = rules.iter().filter_map(Value::as_str).find(|rule| covers(rule))?;
-                let position = config.position(&["permissions", kind]);
-                Some((rule.to_owned(), config.path.clone(), position))
-            })
-        };
-        if let Some((rule, path, position)) = rule("deny") {
-            let message = format!("{} among `permissions.deny` forbids every call", named(&rule));
-            let finding = Finding::new(Some(client), Severity::Broken, message).remedy("take it out of that list");
-            return Some(finding.at(&path, position));
-        }
-        if let Some((rule, path, position)) = rule("ask") {
-            let message = format!("{} among `permissions.ask` has Claude Code ask before each call", named(&rule));
-            let remedy = "move it to `permissions.allow`; the tools only read";
-            return Some(Finding::new(Some(client), Severity::Warning, message).remedy(remedy).at(&path, position));
-        }
-        if rule("allow").is_some() {
-            return None;
-        }
-        let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
-        let finding = Finding::new(Some(client), Severity::Warning, message);
-        let remedy = format!("add {} to `permissions.allow`", named(&tool));
-        let file = self.claude_home().map(|home| home.join("settings.json"));
-        Some(Finding { file, ..finding.remedy(remedy) })
-    }
-
-    /// The settings of Claude Code that are there, those of the project first.
-    pub(super) fn settings_of_claude(&self) -> Vec<Result<Config, ConfigError>> {
-        let client = Client::ClaudeCode;
-        let project = self.surroundings.project.join(".claude");
-        let of_project = ["settings.local.json", "settings.json"].map(|file| (Scope::Project, project.join(file)));
-        let of_user = self.claude_home().map(|home| (Scope::User, home.join("settings.json")));
-        let users = of_user.clone().map(|(_, path)| path).filter(|path| path.exists());
-        let of_project = of_project.into_iter().filter(|(_, path)| !users.iter().any(|user| same_file(user, path)));
-        let files = of_project.chain(of_user);
-        files.filter_map(|(scope, path)| Config::read_settings(client, scope, path).transpose()).collect()
-    }
-
-    fn claude_home(&self) -> Option<PathBuf> {
-        Client::ClaudeCode.home(&self.surroundings)
-    }
-
-    /// A file beside the settings of Gemini CLI; null, if there is none.
-    fn surroundings_of_gemini(&self, file: &str) -> Value {
-        let client = Client::GeminiCli;
-        let path = client.home(&self.surroundings).map(|home| home.join(file));
-        let read = path.and_then(|path| Config::read_settings(client, Scope::User, path).ok().flatten());
-        read.map_or(Value::Null, |config| config.value)
-    }
-}
-
-/// A server that answered.
-struct Judged<'j> {
-    client: Client,
-    server: &'j Registration,
-    program: &'j Path,
-    /// This program.
-    own: &'j Path,
-    configs: &'j Configs,
-}
-
-impl Judged<'_> {
-    fn visit(&self, visit: &Visit) -> Vec<Finding> {
-        let name = named(&self.server.name);
-        let title = self.client.title();
-        let install = again(self.client, self.server);
-        let milliseconds = visit.answered_in.as_secs_f64() * 1000.0;
-        let prompts = count(visit.prompts, "prompt");
-        let message = format!("{name} answers in {milliseconds:.0} ms and has {prompts}");
-        let mut findings = vec![Finding::new(Some(self.client), Severity::Fine, message)];
-        let mut add = |severity: Severity, message: String, remedy: String| {
-            findings.push(Finding { severity, ..broken(self.client, self.server, message) }.remedy(remedy));
-        };
-        if visit.name != "prompt-expander" {
-            let message = format!("{name} is another program, which calls itself {}", quoted(&visit.name));
-            add(Severity::Warning, message, format!("run {install} to have this one in its place"));
-        } else if visit.version != env!("CARGO_PKG_VERSION") && !same_file(self.program, self.own) {
-            let (theirs, ours) = (quoted(&visit.version), env!("CARGO_PKG_VERSION"));
-            let program = self.program.display();
-            let message = format!("{name} is version {theirs}, in {program}; this program is `{ours}`");
-            add(Severity::Warning, message, format!("run {install} to have this one in its place"));
-        }
-        if self.client == Client::Codex {
-            let seconds = self.server.entry.get("startup_timeout_sec").and_then(Value::as_f64);
-            let milliseconds = self.server.entry.get("startup_timeout_ms").and_then(Value::as_f64);
-            let limit = seconds.or(milliseconds.map(|milliseconds| milliseconds / 1000.0));
-            let took = visit.answered_in.as_secs_f64();
-            if let Some(limit) = limit.filter(|limit| *limit < took) {
-                let message = format!("{name} took {took:.3} s for its first answer, and may take {limit} s");
-                add(Severity::Broken, message, "raise `startup_timeout_sec`".to_owned());
-            } else if visit.answered_in > GRACE {
-                let message =
-                    format!("{name} took {took:.1} s for its first answer; Codex goes on without it after 1 s");
-                add(Severity::Warning, message, "set `required` to true, so that Codex waits for it".to_owned());
-            }
-        }
-        if visit.prompts == 0 {
-            let message = format!("{name} has no prompt");
-            add(Severity::Warning, message, "put a file such as `hello.md` into its folder".to_owned());
-        }
-        if let Some(problem) = visit.problems.first() {
-            let problems = count(visit.problems.len(), "file");
-            let message = format!("{name} cannot read {problems} as prompts, such as {problem}");
-            add(Severity::Broken, message, "run `prompt-expander check` with its `--prompts`".to_owned());
-        }
-        if let Some((prompt, why)) = &visit.refused {
-            let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
-            add(Severity::Broken, message, "run `prompt-expander check` with its `--prompts`".to_owned());
-        }
-        if let Some(stray) = &visit.stray {
-            let message = format!("{name} prints what is no message: {}", quoted(stray));
-            add(Severity::Warning, message, format!("run {install} to have this program in its place"));
-        }
-        if !visit.ended {
-            let message = format!("{name} does not end when {title} ends it");
-            add(Severity::Warning, message, format!("run {install} to have this program in its place"));
-        }
-        if let Some(said) = &visit.said {
-            add(Severity::Warning, format!("{name} says on standard error: {said}"), "do what it says".to_owned());
-        }
-        if let Some((limit, what, remedy)) = self.cut(visit) {
-            let longest =
-                visit.longest.as_ref().map_or((String::new(), 0), |longest| (named(&longest.name), longest.characters));
-            let message = format!("{} gives {} characters, and beyond {limit} {what}", longest.0, longest.1);
-            add(Severity::Warning, message, remedy);
-        }
-        findings
-    }
-
-    /// The limit that the longest prompt is above, if it is: in characters, what happens beyond, and the remedy.
-    fn cut(&self, visit: &Visit) -> Option<(usize, &'static str, String)> {
-        let length = visit.longest.as_ref()?.characters;
-        let number =
-            |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
-        let (limit, what, remedy) = match self.client {
-            Client::Codex => {
-                // Of 10,000 tokens, the default: 48,000 characters of a result; 18,000 where a model prints a result that holds
-                // the prompt twice (`docs/clients/codex.md`).
-                let tokens = number(self.configs.get("/tool_output_token_limit")).unwrap_or(10_000);
-                let tools = self.server.entry.get("tools");
-                let of_tool = number(tools.and_then(|tools| tools["expand_prompt"].get("output_token_limit")));
-                let (plain, in_code) = (of_tool.unwrap_or(tokens) * 24 / 5, tokens * 9 / 5);
-                let raised = (length * 5 / 9 / 1000 + 1) * 1000;
-                let remedy = format!("shorten it, or set `tool_output_token_limit = {raised}` in config.toml");
-                match length > plain {
-                    true => (plain, "Codex cuts the middle out", remedy),
-                    false => (in_code, "Codex can cut the middle out in its code mode", remedy),
-                }
-            }
-            Client::ClaudeCode => {
-                let what = "Claude Code shows the model the beginning and a file";
-                (50_000, what, "shorten it, or name its material by path".to_owned())
-            }
-            Client::GeminiCli => {
-                let limit = number(self.configs.get("/tools/truncateToolOutputThreshold")).unwrap_or(40_000);
-                let remedy = format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}");
-                (limit, "Gemini CLI cuts a part out", remedy)
-            }
-            _ => return None,
-        };
-        (length > limit).then_some((limit, what, remedy))
-    }
-}
-
-/// The command that puts this program into the place of a registration, in backticks.
-fn again(client: Client, server: &Registration) -> String {
-    match install(client, server.scope) {
-        command if server.scope == Scope::Local => {
-            format!("{}, then {command}", uninstall(client, server.scope, SERVER))
-        }
-        command if server.is_ours() || server.name != SERVER => command,
-        command => format!("`{} --replace`", command.trim_matches('`')),
     }
 }
 
@@ -650,18 +337,4 @@ pub(super) fn written_folders(arguments: &[String]) -> Vec<String> {
         }
     }
     folders
-}
-
-/// Whether two paths lead to one file.
-pub(super) fn same_file(a: &Path, b: &Path) -> bool {
-    let canonical = |path: &Path| path.canonicalize().ok();
-    a == b || canonical(a).is_some_and(|a| Some(a) == canonical(b))
-}
-
-fn broken(client: Client, server: &Registration, message: impl Into<String>) -> Finding {
-    Finding::new(Some(client), Severity::Broken, message).at(&server.path, server.position)
-}
-
-fn warning(client: Client, server: &Registration, message: impl Into<String>) -> Finding {
-    Finding { severity: Severity::Warning, ..broken(client, server, message) }
 }

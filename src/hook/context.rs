@@ -96,6 +96,11 @@ fn shown(name: &str, input: &str) -> String {
     quoted(format!(":{name} {input}").trim_end())
 }
 
+/// How much of the limit of a client's hook an expansion takes, if `:name input` is the only command of a message.
+pub fn needs(client: Client, name: &str, input: &str, expansion: &str, is_of_project: bool) -> usize {
+    client.length(&framed(client, &shown(name, input), expansion, is_of_project))
+}
+
 impl Client {
     /// How long the context of a hook may be for the model to see all of it: in UTF-16 units in Claude Code, else in bytes.
     pub fn hook_limit(self) -> usize {
@@ -107,16 +112,11 @@ impl Client {
         }
     }
 
-    /// How much of the limit an expansion takes, if `:name input` is the only command of a message.
-    pub fn needs(self, name: &str, input: &str, expansion: &str, is_of_project: bool) -> usize {
-        self.length(&framed(self, &shown(name, input), expansion, is_of_project))
-    }
-
-    /// What its limit counts.
-    pub fn unit(self) -> &'static str {
+    /// What that limit counts.
+    pub fn hook_unit(self) -> &'static str {
         match self {
             Client::ClaudeCode => "UTF-16 units",
-            Client::Codex | Client::GeminiCli => "bytes",
+            _ => "bytes",
         }
     }
 

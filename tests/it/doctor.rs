@@ -32,6 +32,7 @@ fn codex(client: &Client, command: &str, more: &str) -> PathBuf {
 }
 
 /// A server that is a script for `sh`.
+#[cfg(unix)]
 fn script(client: &Client, text: &str) -> PathBuf {
     let path = write(client, "server.sh", text);
     codex(client, "sh", &format!("args = [{}]", json!(path)))
@@ -213,14 +214,18 @@ fn a_server_that_is_none_is_named_and_ended() {
 #[cfg(unix)]
 #[test]
 fn a_server_that_hangs_is_killed_with_all_that_it_started() {
+    use rustix::fs::OFlags;
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
     let client = home();
     let pipe = client.root().join("pipe");
     crate::client::make_fifo(&pipe);
+    let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
     // The shell and its child hold the pipe open as long as they live.
     script(&client, "exec 3> pipe; sleep 1000; true");
-    let reader = std::thread::spawn(move || fs::read(pipe).unwrap());
     found(&client, &["codex", "--timeout", "0.2"], "broken", "did not answer `initialize` within 0.2 s");
-    assert!(reader.join().unwrap().is_empty());
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
+    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end, when nobody has it open");
 }
 
 #[cfg(unix)]
@@ -258,13 +263,455 @@ fn what_a_server_prints_beside_its_messages_is_shown() {
     // Nothing ends it but the end of its input, which Codex does not close.
     let text = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
     write(&client, ".codex/config.toml", text);
-    found(&client, &["codex", "--timeout", "0.5"], "warning", "`prompts` does not end when Codex ends it");
+    found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not end when Codex ends it");
 }
 
 #[test]
 fn arguments_that_our_program_refuses_are_shown() {
     let client = home();
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
-    let broken = found(&client, &["codex"], "broken", "ended with status 2 before it answered `initialize`");
+    let why =
+        "ended with status 2 before it answered `initialize`; it said: error: unexpected argument '--promts' found";
+    let broken = found(&client, &["codex"], "broken", why);
     assert_eq!(broken["remedy"], "correct its arguments, or run `prompt-expander install codex`");
+}
+
+/// A registration in the JSON of a client, with these keys more; the rest of the file around it.
+fn gemini(client: &Client, more: Value, rest: Value) -> PathBuf {
+    let mut entry = json!({"command": PROGRAM, "trust": true});
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let mut settings = rest;
+    settings["mcpServers"] = json!({ "prompts": entry });
+    write(client, ".gemini/settings.json", format!("{settings:#}"))
+}
+
+/// Claude Code with us, and these settings.
+fn claude(client: &Client, settings: Value) -> PathBuf {
+    let servers = json!({"mcpServers": {"prompts": {"type": "stdio", "command": PROGRAM}}});
+    write(client, ".claude.json", servers.to_string());
+    write(client, ".claude/settings.json", format!("{settings:#}"))
+}
+
+fn allowed() -> Value {
+    json!({"permissions": {"allow": ["mcp__prompts__expand_prompt"]}})
+}
+
+#[test]
+fn another_name_and_a_second_registration_are_told() {
+    let client = home();
+    let server = format!("command = {}\n", json!(PROGRAM));
+    write(&client, ".codex/config.toml", format!("[mcp_servers.mine]\n{server}"));
+    let other = found(&client, &["codex"], "warning", "this program is registered as `mine`, not as `prompts`");
+    assert_eq!(other["remedy"], "run `prompt-expander install codex`, then take `mine` out of the file");
+    found(&client, &["codex"], "fine", "`mine` answers in");
+    write(&client, ".codex/config.toml", format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"));
+    let again = found(&client, &["codex"], "warning", "this program is registered as `mine` as well");
+    assert_eq!(again["line"], 3);
+
+    let in_project = client.variable("GEMINI_CLI_HOME", "elsewhere");
+    let entry = json!({"mcpServers": {"prompts": {"command": PROGRAM, "trust": true}}}).to_string();
+    write(&in_project, "elsewhere/.gemini/settings.json", &entry);
+    let projects = write(&in_project, ".gemini/settings.json", &entry);
+    let twice = found(&in_project, &["gemini"], "warning", "`prompts` is registered twice");
+    assert!(twice["message"].as_str().unwrap().contains(projects.to_str().unwrap()), "{twice}");
+    assert_eq!(twice["remedy"], "keep one of them: `prompt-expander uninstall gemini` ends this one");
+}
+
+#[test]
+fn a_server_that_is_switched_off_is_broken() {
+    let client = home();
+    codex(&client, PROGRAM, "enabled = false");
+    let off = found(&client, &["codex"], "broken", "`prompts` is switched off: `enabled` is false");
+    assert_eq!(off["remedy"], "set `enabled` to true");
+    let excluded = json!({"mcp": {"excluded": ["prompts"]}});
+    gemini(&client, json!({}), excluded);
+    found(&client, &["gemini"], "broken", "`mcp.excluded` keeps out");
+    gemini(&client, json!({}), json!({"mcp": {"allowed": ["other"]}}));
+    found(&client, &["gemini"], "broken", "`mcp.allowed` lets in");
+    gemini(&client, json!({}), json!({"mcp": {"allowed": ["prompts"]}}));
+    is_fine(&client, "gemini");
+    let folder = client.root().canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
+    write(&client, ".gemini/trustedFolders.json", json!({folder: "DO_NOT_TRUST"}).to_string());
+    found(&client, &["gemini"], "broken", "Gemini CLI does not trust this folder, and starts no server in it");
+    gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
+    is_fine(&client, "gemini");
+    write(&client, ".gemini/mcp-server-enablement.json", "{\"prompts\": {\"enabled\": false}}");
+    let off = found(&client, &["gemini"], "broken", "`prompts` is switched off");
+    assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
+    let mut denied = allowed();
+    denied["deniedMcpServers"] = json!([{"serverName": "prompts"}]);
+    claude(&client, denied);
+    found(&client, &["claude-code"], "broken", "`prompts` is among the servers that `deniedMcpServers` keeps out");
+    claude(&client, allowed());
+    is_fine(&client, "claude-code");
+    let text = json!({
+        "mcpServers": {"prompts": {"command": PROGRAM}},
+        "projects": {folder: {"disabledMcpServers": ["prompts"]}},
+    });
+    write(&client, ".claude.json", text.to_string());
+    found(&client, &["claude-code"], "broken", "`prompts` is switched off in this project");
+    let text = json!({"mcp": {"prompts": {"type": "local", "command": [PROGRAM], "enabled": false}}});
+    write(&client, ".config/opencode/opencode.json", text.to_string());
+    #[cfg(target_os = "linux")]
+    found(&client, &["opencode"], "broken", "`prompts` is switched off: `enabled` is false");
+}
+
+#[test]
+fn what_stands_between_the_model_and_the_tools_is_told() {
+    let client = home();
+    codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
+    let asks = found(&client, &["codex"], "warning", "`default_tools_approval_mode` is \"prompt\"");
+    assert_eq!(asks["remedy"], "set `default_tools_approval_mode` to \"auto\"; the tools only read");
+    for mode in ["auto", "approve", "writes"] {
+        codex(&client, PROGRAM, &format!("default_tools_approval_mode = \"{mode}\""));
+        is_fine(&client, "codex");
+    }
+    codex(&client, PROGRAM, "[mcp_servers.prompts.tools.expand_prompt]\napproval_mode = \"prompt\"");
+    found(&client, &["codex"], "warning", "`tools.expand_prompt.approval_mode` is \"prompt\"");
+    codex(&client, PROGRAM, "enabled_tools = [\"list_prompts\"]");
+    found(&client, &["codex"], "broken", "`enabled_tools` leaves `expand_prompt` out");
+    codex(&client, PROGRAM, "disabled_tools = [\"list_prompts\"]");
+    found(&client, &["codex"], "warning", "`disabled_tools` takes `list_prompts` away");
+
+    gemini(&client, json!({"trust": false}), json!({}));
+    let asks = found(&client, &["gemini"], "warning", "Gemini CLI asks before each call");
+    assert_eq!(asks["line"], 3);
+    gemini(&client, json!({"includeTools": ["list_prompts", "expand_prompt(command)"]}), json!({}));
+    is_fine(&client, "gemini");
+    gemini(&client, json!({"excludeTools": ["expand_prompt"]}), json!({}));
+    found(&client, &["gemini"], "broken", "`excludeTools` takes `expand_prompt` away");
+
+    claude(&client, json!({}));
+    let asks = found(&client, &["claude-code"], "warning", "Claude Code asks before it calls `expand_prompt`");
+    assert_eq!(asks["remedy"], "add `mcp__prompts__expand_prompt` to `permissions.allow`");
+    let file = claude(&client, json!({"permissions": {"deny": ["mcp__prompts"]}}));
+    let denied =
+        found(&client, &["claude-code"], "broken", "`mcp__prompts` among `permissions.deny` forbids every call");
+    assert_eq!((&denied["file"], &denied["line"]), (&json!(file), &json!(3)));
+    claude(&client, json!({"permissions": {"ask": ["mcp__prompts__*"], "allow": ["mcp__prompts"]}}));
+    found(&client, &["claude-code"], "warning", "`mcp__prompts__*` among `permissions.ask`");
+}
+
+#[test]
+fn a_time_limit_that_is_too_short_is_told() {
+    let client = home();
+    codex(&client, PROGRAM, "startup_timeout_sec = 0.000001");
+    let short = found(&client, &["codex"], "broken", "for its first answer, and may take 0.000001 s");
+    assert_eq!(short["remedy"], "raise `startup_timeout_sec`");
+}
+
+#[test]
+fn a_prompt_that_a_client_would_cut_is_named() {
+    let client = home();
+    let args = format!("args = [\"--no-builtin\", \"--prompts\", {}]", json!(client.prompts()));
+    client.write("long.md", "a".repeat(17_000));
+    let codex = |top: &str, more: &str| {
+        let text = format!("{top}\n[mcp_servers.prompts]\ncommand = {}\n{args}\n{more}\n", json!(PROGRAM));
+        write(&client, ".codex/config.toml", text);
+    };
+    codex("", "");
+    is_fine(&client, "codex");
+    client.write("long.md", "a".repeat(20_000));
+    codex("", "");
+    let code = "`long` gives 20018 characters, and beyond 18000 Codex can cut the middle out in its code mode";
+    let cut = found(&client, &["codex"], "warning", code);
+    assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 12000` in config.toml");
+    codex("tool_output_token_limit = 12000", "");
+    is_fine(&client, "codex");
+    client.write("long.md", "a".repeat(60_000));
+    let cut = "`long` gives 60018 characters, and beyond 48000 Codex cuts the middle out";
+    codex("", "");
+    found(&client, &["codex"], "warning", cut);
+    codex("", "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 20000");
+    found(&client, &["codex"], "warning", "beyond 18000 Codex can cut the middle out in its code mode");
+
+    let args = json!(["--no-builtin", "--prompts", client.prompts()]);
+    gemini(&client, json!({ "args": args }), json!({}));
+    found(
+        &client,
+        &["gemini"],
+        "warning",
+        "`long` gives 60018 characters, and beyond 40000 Gemini CLI cuts a part out",
+    );
+    gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 100_000}}));
+    is_fine(&client, "gemini");
+    claude(&client, allowed());
+    let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM, "args": args}}});
+    write(&client, ".claude.json", servers.to_string());
+    found(&client, &["claude-code"], "warning", "beyond 50000 Claude Code shows the model the beginning and a file");
+}
+
+#[test]
+fn every_prompt_is_expanded_whatever_arguments_it_has() {
+    let client = home();
+    let two = "---\narguments: [{name: a, required: true}, {name: b, required: true}]\n---\n{{a}}{{b}} ".to_owned();
+    client.write("two.md", two + &"b".repeat(30_000));
+    codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
+    found(&client, &["codex"], "warning", "`two` gives 30016 characters");
+    client.write("broken.md", "---\n");
+    let unread = found(&client, &["codex"], "broken", "`prompts` cannot read 1 file as prompts, such as broken.md: ");
+    assert_eq!(unread["remedy"], "run `prompt-expander check` with its `--prompts`");
+}
+
+#[test]
+fn a_folder_of_prompts_that_is_not_there_is_told() {
+    let client = home();
+    for (folder, why) in [
+        ("/nowhere/prompts", "--prompts `/nowhere/prompts` does not exist"),
+        ("$HOME/prompts", "--prompts `$HOME/prompts` does not exist; no shell is there to know `$`"),
+        ("prompts/hello.md", "--prompts `prompts/hello.md` is no folder"),
+    ] {
+        codex(&client, PROGRAM, &format!("args = [\"--prompts={folder}\"]"));
+        found(&client, &["codex"], "broken", why);
+        let all = findings(&client, &["codex"]);
+        assert_eq!(all.iter().filter(|finding| finding["severity"] != "fine").count(), 1, "said once: {all:#?}");
+    }
+    codex(&client, PROGRAM, "args = [\"--prompts\", \"prompts\"]");
+    let relative =
+        found(&client, &["codex"], "warning", "--prompts `prompts` is another folder wherever Codex is started");
+    assert!(relative["remedy"].as_str().unwrap().contains(client.prompts().to_str().unwrap()), "{relative}");
+    codex(&client, PROGRAM, "args = [\"--prompts\", \"~/prompts\"]");
+    is_fine(&client, "codex");
+    gemini(&client, json!({"args": ["--prompts", "${HOME}/prompts"]}), json!({}));
+    is_fine(&client, "gemini");
+}
+
+#[test]
+fn a_variable_that_the_client_keeps_back_is_told() {
+    let client = home().variable("PROMPT_EXPANDER_PROMPTS", "/nowhere");
+    codex(&client, PROGRAM, "");
+    let lost =
+        found(&client, &["codex"], "warning", "PROMPT_EXPANDER_PROMPTS is set here, and Codex does not pass it on");
+    let remedy = "name the folder in the registration: `prompt-expander install codex --prompts DIR`";
+    assert_eq!(lost["remedy"], remedy);
+    let client = home().variable("PROMPT_EXPANDER_PROMPTS", client.prompts().to_str().unwrap());
+    codex(&client, PROGRAM, "env_vars = [\"PROMPT_EXPANDER_PROMPTS\"]");
+    is_fine(&client, "codex");
+    codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
+    is_fine(&client, "codex");
+    gemini(&client, json!({}), json!({}));
+    is_fine(&client, "gemini");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_is_started_and_ended_as_its_client_does() {
+    let client = home().variable("XDG_DATA_HOME", "/x").variable("MY_TOKEN", "t");
+    let script = "trap 'echo term >> seen; exit 0' TERM; trap 'echo int >> seen; exit 0' INT\n\
+                  env | grep -E '^(XDG_DATA_HOME|MY_TOKEN|CLAUDE_PROJECT_DIR|GEMINI_CLI|EXTRA)=' | cut -d = -f 1 | sort > seen\n\
+                  exec 3<&0; \"$0\" \"$@\" <&3 & wait; echo end >> seen\n";
+    let args = json!(["-c", script, PROGRAM]);
+    let seen = |name: &str| {
+        is_fine(&client, name);
+        fs::read_to_string(client.root().join("seen")).unwrap()
+    };
+    codex(&client, "sh", &format!("args = {args}\nenv = {{ EXTRA = \"1\" }}"));
+    assert_eq!(seen("codex"), "EXTRA\nterm\n");
+    gemini(&client, json!({"command": "sh", "args": args}), json!({}));
+    assert_eq!(seen("gemini"), "GEMINI_CLI\nXDG_DATA_HOME\nterm\n");
+    claude(&client, allowed());
+    let servers = json!({"mcpServers": {"prompts": {"command": "sh", "args": args}}});
+    write(&client, ".claude.json", servers.to_string());
+    assert_eq!(seen("claude-code"), "CLAUDE_PROJECT_DIR\nMY_TOKEN\nXDG_DATA_HOME\nint\n");
+    let servers = json!({"mcpServers": {"prompts": {"command": "/bin/sh", "args": args}}});
+    write(&client, ".cursor/mcp.json", servers.to_string());
+    assert_eq!(seen("cursor"), "MY_TOKEN\nXDG_DATA_HOME\nend\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
+    let client = home().variable("GEMINI_CLI_HOME", "elsewhere");
+    let project = |entry: Value| {
+        let text = json!({"mcpServers": {"prompts": entry}}).to_string();
+        write(&client, ".gemini/settings.json", text);
+    };
+    for entry in [
+        json!({"command": "sh", "args": ["-c", "touch started"], "trust": true}),
+        json!({"command": PROGRAM, "args": ["--tap", "started"], "trust": true}),
+        json!({"command": PROGRAM, "env": {"LD_PRELOAD": "./x.so"}, "trust": true}),
+    ] {
+        project(entry);
+        found(&client, &["gemini"], "warning", "comes with the project and is not exactly this program");
+        assert!(!client.root().join("started").exists());
+    }
+    project(json!({"command": PROGRAM, "args": ["--prompts", client.prompts()], "trust": true}));
+    is_fine(&client, "gemini");
+    let hook = |line: &str| {
+        let hooks = json!({"BeforeAgent": [{"hooks": [{"type": "command", "command": line}]}]});
+        write(&client, ".gemini/settings.json", json!({ "hooks": hooks }).to_string());
+    };
+    hook(&format!("{PROGRAM} hook gemini; touch started"));
+    found(&client, &["gemini"], "warning", "the hook comes with the project and is not exactly this program");
+    assert!(!client.root().join("started").exists());
+    hook(&format!("{PROGRAM} hook gemini; exit 0"));
+    found(&client, &["gemini"], "fine", "the hook expands");
+}
+
+#[test]
+fn what_comes_with_a_project_must_be_accepted_in_claude_code() {
+    let client = home();
+    write(&client, ".mcp.json", json!({"mcpServers": {"prompts": {"command": PROGRAM}}}).to_string());
+    claude(&client, allowed());
+    write(&client, ".claude.json", "{}");
+    found(&client, &["claude-code"], "warning", "comes with the project and has not been accepted yet");
+    let mut settings = allowed();
+    settings["enabledMcpjsonServers"] = json!(["prompts"]);
+    write(&client, ".claude/settings.json", settings.to_string());
+    is_fine(&client, "claude-code");
+    settings["disabledMcpjsonServers"] = json!(["prompts"]);
+    write(&client, ".claude/settings.json", settings.to_string());
+    found(&client, &["claude-code"], "broken", "`prompts` of this project was refused");
+}
+
+#[test]
+fn problems_of_the_library_are_counted() {
+    let client = home();
+    codex(&client, PROGRAM, "");
+    client.write("slip.md", "---\ndescription: Review: the code\n---\nReview.");
+    let prompts = client.prompts();
+    let library = ["codex", "--prompts", prompts.to_str().unwrap()];
+    found(&client, &library, "warning", "the prompt files have 1 warning");
+    client.write("broken.md", "---\n");
+    let broken = found(&client, &library, "broken", "the prompt files have 1 error and 1 warning");
+    assert_eq!(broken["remedy"], "run `prompt-expander check`, which names each with its repair");
+    assert!(broken.get("client").is_none());
+}
+
+#[test]
+fn without_a_home_directory_that_is_said() {
+    let client = home().variable("HOME", "");
+    found(&client, &["codex"], "broken", "the environment names no home directory");
+}
+
+/// A hook of Codex that runs this line, trusted or not, beside a server without arguments.
+fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+    let file = write(client, ".codex/hooks.json", format!("{hooks:#}"));
+    let trust =
+        format!("[hooks.state.{}]\ntrusted_hash = \"x\"", json!(format!("{}:user_prompt_submit:0:0", file.display())));
+    codex(client, PROGRAM, if is_trusted { &trust } else { "" });
+    file
+}
+
+fn gemini_hook(client: &Client, more: Value, rest: Value) {
+    let mut hook = json!({"type": "command", "command": format!("{PROGRAM} hook gemini; exit 0"), "timeout": 5000});
+    hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let mut rest = rest;
+    rest["hooks"] = json!({"BeforeAgent": [{"hooks": [hook]}]});
+    gemini(client, json!({}), rest);
+}
+
+#[test]
+fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
+    let client = home();
+    codex_hook(&client, &format!("{PROGRAM} hook codex"), true);
+    is_fine(&client, "codex");
+    let fine = found(&client, &["codex"], "fine", "the hook expands `:");
+    assert!(fine["message"].as_str().unwrap().contains(" x` in "), "{fine}");
+    gemini_hook(&client, json!({}), json!({}));
+    found(&client, &["gemini"], "fine", "the hook expands");
+    let mut settings = allowed();
+    let line = format!("{PROGRAM} hook claude-code");
+    settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
+    claude(&client, settings);
+    found(&client, &["claude-code"], "fine", "the hook expands");
+    is_fine(&client, "claude-code");
+    // Of others' hooks nothing is said, and they are not run.
+    codex_hook(&client, "touch ran", true);
+    is_fine(&client, "codex");
+    assert!(!client.root().join("ran").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hook_that_does_something_else_is_told() {
+    let client = home();
+    // A program of our name that does what it likes.
+    let program = client.root().join("prompt-expander");
+    let line = format!("sh {} hook codex", program.display());
+    for (script, why) in [
+        ("exit 0", "the hook says nothing to `:"),
+        ("echo hello", "the hook answers what Codex does not take: `hello`"),
+        ("echo bad >&2; exit 2", "the hook ended with status 2, which may hold a message back; it said: bad"),
+        ("sleep 1000", "the hook did not end within 2 s"),
+        (
+            "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
+            "the hook answers to `The meeting is at 10:30.`, where it should be silent",
+        ),
+    ] {
+        write(&client, "prompt-expander", script);
+        let file = codex_hook(&client, &line, true);
+        // It is found only where something can be run.
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let patience = if script.starts_with("sleep") { "2" } else { "60" };
+        let broken = found(&client, &["codex", "--timeout", patience], "broken", why);
+        assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(3)));
+    }
+}
+
+#[test]
+fn a_hook_that_the_client_would_not_run_is_told() {
+    let client = home();
+    codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
+    let untrusted = found(&client, &["codex"], "broken", "Codex does not trust the hook yet");
+    assert!(untrusted["remedy"].as_str().unwrap().starts_with("start `codex` once"), "{untrusted}");
+    codex(&client, PROGRAM, "[features]\nhooks = false");
+    let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
+    assert_eq!(off["line"], 5);
+    gemini_hook(&client, json!({}), json!({"hooksConfig": {"enabled": false}}));
+    found(&client, &["gemini"], "broken", "Gemini CLI runs no hooks: `hooksConfig.enabled` is false");
+    gemini_hook(&client, json!({"name": "expand"}), json!({"hooksConfig": {"disabled": ["expand"]}}));
+    found(&client, &["gemini"], "broken", "`hooksConfig.disabled` switches off");
+    let mut settings = allowed();
+    let line = format!("{PROGRAM} hook claude-code");
+    settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
+    settings["disableAllHooks"] = json!(true);
+    claude(&client, settings);
+    found(&client, &["claude-code"], "broken", "Claude Code runs no hooks: `disableAllHooks` is true");
+}
+
+#[test]
+fn a_hook_that_does_not_fit_its_client_or_its_server_is_told() {
+    let client = home();
+    let stale = "args = [\"--prompts\", \"my prompts\", \"--page-size=7\"]";
+    codex(&client, "/nowhere/prompt-expander", stale);
+    let stale =
+        found(&client, &["codex"], "broken", "the command of `prompts`, `/nowhere/prompt-expander`, does not exist");
+    let anew =
+        "run `prompt-expander install codex --prompts 'my prompts' -- '--page-size=7'`, which writes the whole path";
+    assert!(stale["remedy"].as_str().unwrap().starts_with(anew), "{stale}");
+    codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
+    let stale =
+        found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");
+    assert_eq!(stale["remedy"], "run `prompt-expander install codex --hook`");
+    gemini_hook(&client, json!({"command": "/nowhere/prompt-expander hook gemini"}), json!({}));
+    found(&client, &["gemini"], "broken", "does not exist; Gemini CLI holds every message back");
+    gemini_hook(&client, json!({"command": format!("{PROGRAM} hook codex; exit 0")}), json!({}));
+    found(&client, &["gemini"], "broken", "the hook is told that the client is `codex`");
+    gemini_hook(&client, json!({"timeout": 5}), json!({}));
+    found(&client, &["gemini"], "warning", "the hook has 5 ms, since Gemini CLI counts in milliseconds");
+    let other = format!("{PROGRAM} hook codex --prompts '{}'", client.prompts().display());
+    codex_hook(&client, &other, true);
+    found(&client, &["codex"], "warning", "the hook has other `--prompts` than the server");
+    let twice =
+        json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
+    write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string());
+    found(&client, &["codex"], "warning", "the hook is registered twice");
+}
+
+#[test]
+fn what_install_writes_is_fine() {
+    let client = home();
+    for name in ["codex", "claude-code", "gemini", "cursor"] {
+        let hook: &[&str] = if name == "cursor" { &[] } else { &["--hook"] };
+        let ran = client.run([&["install", name, "--yes"], hook].concat(), "");
+        assert!(ran.status.success(), "{ran:?}");
+    }
+    for finding in findings(&client, &[]) {
+        // Only the user can trust it, in Codex itself.
+        let is_left = finding["message"] == "Codex does not trust the hook yet, and skips it without a word";
+        assert!(finding["severity"] == "fine" || is_left, "{finding}");
+    }
 }

@@ -41,7 +41,7 @@ const NAMED_IN: [(&str, &[&str]); 20] = [
     ("similar", &["cli/install.rs"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
-    ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/install.rs", "doctor/hook.rs"]),
+    ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/install.rs", "doctor"]),
     ("signal_hook", &["cli/editor.rs"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),

@@ -1,0 +1,128 @@
+//! What a server's answers say of it: is it this program, and does its client take all that it gives?
+
+use super::probe::Visit;
+use super::remedy::again;
+use super::server::Configs;
+use super::{Finding, Severity, broken, milliseconds, same_file};
+use crate::client::{Client, Registration};
+use crate::wording::{count, named, quoted};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// Codex leaves a server out of the first turn that is not ready so soon.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A server that answered.
+pub(super) struct Answered<'a> {
+    pub(super) client: Client,
+    pub(super) server: &'a Registration,
+    pub(super) program: &'a Path,
+    /// This program.
+    pub(super) own: &'a Path,
+    pub(super) configs: &'a Configs,
+}
+
+impl Answered<'_> {
+    /// What there is to say of what it answered.
+    pub(super) fn findings(&self, visit: &Visit) -> Vec<Finding> {
+        let name = named(&self.server.name);
+        let title = self.client.title();
+        let install = again(self.client, self.server);
+        let prompts = count(visit.prompts, "prompt");
+        let message = format!("{name} answers in {} and has {prompts}", milliseconds(visit.answered_in));
+        let mut findings = vec![Finding::new(Some(self.client), Severity::Fine, message)];
+        let mut add = |severity: Severity, message: String, remedy: String| {
+            findings.push(Finding { severity, ..broken(self.client, self.server, message) }.remedy(remedy));
+        };
+        if visit.name != "prompt-expander" {
+            let message = format!("{name} is another program, which calls itself {}", quoted(&visit.name));
+            add(Severity::Warning, message, format!("run {install} to have this one in its place"));
+        } else if visit.version != env!("CARGO_PKG_VERSION") && !same_file(self.program, self.own) {
+            let (theirs, ours) = (quoted(&visit.version), env!("CARGO_PKG_VERSION"));
+            let program = self.program.display();
+            let message = format!("{name} is version {theirs}, in {program}; this program is `{ours}`");
+            add(Severity::Warning, message, format!("run {install} to have this one in its place"));
+        }
+        if self.client == Client::Codex {
+            let seconds = self.server.entry.get("startup_timeout_sec").and_then(Value::as_f64);
+            let milliseconds = self.server.entry.get("startup_timeout_ms").and_then(Value::as_f64);
+            let limit = seconds.or(milliseconds.map(|milliseconds| milliseconds / 1000.0));
+            let took = visit.answered_in.as_secs_f64();
+            if let Some(limit) = limit.filter(|limit| *limit < took) {
+                let message = format!("{name} took {took:.3} s for its first answer, and may take {limit} s");
+                add(Severity::Broken, message, "raise `startup_timeout_sec`".to_owned());
+            } else if visit.answered_in > GRACE {
+                let message =
+                    format!("{name} took {took:.1} s for its first answer; Codex goes on without it after 1 s");
+                add(Severity::Warning, message, "set `required` to true, so that Codex waits for it".to_owned());
+            }
+        }
+        if visit.prompts == 0 {
+            let message = format!("{name} has no prompt");
+            add(Severity::Warning, message, "put a file such as `hello.md` into its folder".to_owned());
+        }
+        if let Some(problem) = visit.problems.first() {
+            let problems = count(visit.problems.len(), "file");
+            let message = format!("{name} cannot read {problems} as prompts, such as {problem}");
+            add(Severity::Broken, message, "run `prompt-expander check` with its `--prompts`".to_owned());
+        }
+        if let Some((prompt, why)) = &visit.refused {
+            let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
+            add(Severity::Broken, message, "run `prompt-expander check` with its `--prompts`".to_owned());
+        }
+        if let Some(stray) = &visit.stray {
+            let message = format!("{name} prints what is no message: {}", quoted(stray));
+            add(Severity::Warning, message, format!("run {install} to have this program in its place"));
+        }
+        if !visit.ended {
+            let message = format!("{name} does not end when {title} ends it");
+            add(Severity::Warning, message, format!("run {install} to have this program in its place"));
+        }
+        if let Some(said) = &visit.said {
+            add(Severity::Warning, format!("{name} says on standard error: {said}"), "do what it says".to_owned());
+        }
+        if let Some((limit, what, remedy)) = self.cut(visit) {
+            let longest =
+                visit.longest.as_ref().map_or((String::new(), 0), |longest| (named(&longest.name), longest.characters));
+            let message = format!("{} gives {} characters, and beyond {limit} {what}", longest.0, longest.1);
+            add(Severity::Warning, message, remedy);
+        }
+        findings
+    }
+
+    /// The limit that the longest prompt is above, if it is: in characters, what happens beyond, and the remedy.
+    fn cut(&self, visit: &Visit) -> Option<(usize, &'static str, String)> {
+        let length = visit.longest.as_ref()?.characters;
+        let number =
+            |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
+        let (limit, what, remedy) = match self.client {
+            Client::Codex => {
+                // Of 10,000 tokens, the default: 48,000 characters of a result; 18,000 where a model prints a result that holds
+                // the prompt twice (`docs/clients/codex.md`).
+                let tokens = number(self.configs.get("/tool_output_token_limit")).unwrap_or(10_000);
+                let tools = self.server.entry.get("tools");
+                let of_tool = number(tools.and_then(|tools| tools["expand_prompt"].get("output_token_limit")));
+                let (plain, in_code) = (of_tool.unwrap_or(tokens) * 24 / 5, tokens * 9 / 5);
+                let raised = (length * 5 / 9 / 1000 + 1) * 1000;
+                let remedy = format!("shorten it, or set `tool_output_token_limit = {raised}` in config.toml");
+                match length > plain {
+                    true => (plain, "Codex cuts the middle out", remedy),
+                    false => (in_code, "Codex can cut the middle out in its code mode", remedy),
+                }
+            }
+            Client::ClaudeCode => {
+                let what = "Claude Code shows the model the beginning and a file";
+                (self.client.result_limit()?, what, "shorten it, or name its material by path".to_owned())
+            }
+            Client::GeminiCli => {
+                let set = number(self.configs.get("/tools/truncateToolOutputThreshold"));
+                let limit = set.or(self.client.result_limit())?;
+                let remedy = format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}");
+                (limit, "Gemini CLI cuts a part out", remedy)
+            }
+            _ => return None,
+        };
+        (length > limit).then_some((limit, what, remedy))
+    }
+}
