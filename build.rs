@@ -1,4 +1,4 @@
-//! Links the program statically with glibc, where that works.
+//! Links the program statically with glibc, where that works, and with the code that serving does not run behind the rest.
 //!
 //! A client starts the program for every conversation, and half of a start is the dynamic linker's: 285,000 instructions and
 //! 62 system calls for an empty Rust program, 101,000 and 33 for the same linked statically. Rust's own switch for it
@@ -6,6 +6,9 @@
 //! reach the procedural macros, which must be dynamic. What it does is to link other libraries, and that can be asked for
 //! here: rustc looks for `-lc`, `-lgcc_s` and so on in a folder of ours first, which has the static libraries under these
 //! names.
+//!
+//! The system maps a program in pieces of 64 KiB, as they are first run. Code of the command line, of panics and of YAML lies
+//! between that of the server if nobody minds, and every piece is mapped: 0.4 MB of 3 MB (`benches/README.md`).
 //!
 //! A small program is linked so and run first. Where that fails (there is no `libc.a`, the linker is another one), nothing is
 //! asked for, and the program is linked as always.
@@ -40,6 +43,30 @@ const ARGUMENTS: [&str; 7] = [
     "-Wl,-z,pack-relative-relocs",
 ];
 
+/// The linker script, in the folder of the libraries.
+const SCRIPT: &str = "seldom.ld";
+
+/// Code that a server does not run, or once in a long while: sections of functions, as the linker calls them, by the path of
+/// the function in either of the compiler's spellings. What is missing here costs memory and nothing else.
+const SELDOM: [&str; 5] = [
+    // Commands, and what clap says of them.
+    "*prompt_expander3cli4list* *prompt_expander3cli5check* *prompt_expander3cli6expand* *prompt_expander3cli4hook* \
+     *prompt_expander4hook* *prompt_expander*3cli*derive*",
+    "*clap_builder6output* *clap_builder*7builder*Clone* *anstream* *anstyle* *unicode_width*",
+    // A frontmatter that needs a YAML parser, a search, the times of files, completions.
+    "*yaml_rust2* *gray_matter* *nucleo_matcher* *unicase* *jiff* *prompt_expander6server9completion*",
+    // A log, if it is asked for.
+    "*tracing_subscriber* *sharded_slab*",
+    // What a panic prints. Of functions that are the same in other crates, one stands for all, so whole names are asked for.
+    "_R*NtCs*5gimli[0-9]* _R*Cs*9addr2line[0-9]* _R*_14rustc_demangle[0-9]* _R*miniz_oxide[0-9]*",
+];
+
+/// The same of glibc, by its files: numbers and character sets, wide strings, names of hosts and users, messages in other
+/// languages, libraries that are loaded later, functions for other processors.
+const SELDOM_IN_LIBC: &str = "*printf* strtof* strtod_l strtold_l gconv* wcs*-* wmem*-* wfileops wgenops res_* resolv* dns-* \
+                              files-* nss* nscd* ifaddrs get*_r dcigettext loadmsgcat loadlocale localealias plural dl-cache \
+                              dl-close dl-deps dl-profile dl-version *case_l-* str*cpy-* *-rtm *-sse4_2";
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={DYNAMIC}");
@@ -53,7 +80,7 @@ fn main() {
         return;
     }
     let folder = out.join("static");
-    if collect(&folder).is_ok() && works(&folder) {
+    if collect(&folder).is_ok() && fs::write(folder.join(SCRIPT), script()).is_ok() && works(&folder) {
         // Not as a link search, which tests would get too.
         for argument in arguments(&folder) {
             println!("cargo::rustc-link-arg-bins={argument}");
@@ -62,7 +89,18 @@ fn main() {
 }
 
 fn arguments(folder: &Path) -> impl Iterator<Item = String> {
-    std::iter::once(format!("-L{}", folder.display())).chain(ARGUMENTS.map(str::to_owned))
+    let places = [format!("-L{}", folder.display()), format!("-Wl,-T,{}", folder.join(SCRIPT).display())];
+    places.into_iter().chain(ARGUMENTS.map(str::to_owned))
+}
+
+/// A linker script that adds to the linker's own one: what is seldom run, each group together.
+fn script() -> String {
+    let functions =
+        SELDOM.iter().map(|names| names.split(' ').map(|name| format!(".text.{name} ")).collect::<String>());
+    let functions = functions.map(|names| format!("*({names})\n"));
+    let files = SELDOM_IN_LIBC.split(' ').map(|file| format!("*libc.a:{file}.o(.text .text.*)\n"));
+    let groups: String = functions.chain(files).collect();
+    format!("SECTIONS {{ .text.seldom : {{\n{groups}}} }}\nINSERT AFTER .text;\n")
 }
 
 fn linker() -> String {

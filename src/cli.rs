@@ -4,12 +4,20 @@
 
 mod call;
 mod check;
+mod completions;
+mod doctor;
+mod edit;
+mod editor;
 mod expand;
 mod explain;
 mod hook;
+mod install;
 mod list;
+mod man;
+mod new;
 mod output;
 mod serve;
+mod stdin;
 
 use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -62,6 +70,46 @@ Example:
   echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
     prompt-expander hook codex";
 
+const NEW_EXAMPLES: &str = "\
+Examples:
+  prompt-expander new standup --edit         make it, and fill it in
+  pbpaste | prompt-expander new git/commit   the same with a text that you have";
+
+const EDIT_EXAMPLE: &str = "\
+Example:
+  EDITOR='code -w' prompt-expander edit research";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples, each a line of the file that the shell reads when it starts:
+  ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
+  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
+  ~/.config/fish/config.fish  prompt-expander completions fish | source
+  ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
+  $PROFILE of PowerShell      prompt-expander completions powershell |
+                                Out-String | Invoke-Expression";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  prompt-expander man | man -l -
+  prompt-expander man > ~/.local/share/man/man1/prompt-expander.1";
+const DOCTOR_EXAMPLE: &str = "\
+Examples:
+  prompt-expander doctor          look at each client that is on this machine
+  prompt-expander doctor codex    look at Codex only";
+
+const INSTALL_EXAMPLES: &str = "\
+Examples:
+  prompt-expander install                          which clients are here, and their state
+  prompt-expander install codex                    show what would change, and ask
+  prompt-expander install codex --hook --yes       with the hook, for a script
+  prompt-expander install gemini --prompts ~/team/prompts
+  prompt-expander install vscode --project --dry-run
+  prompt-expander install codex -- --log-file ~/prompts.log";
+
+const UNINSTALL_EXAMPLE: &str = "\
+Example:
+  prompt-expander uninstall codex --yes";
+
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command it serves MCP on standard input and output, which is how \
@@ -94,7 +142,7 @@ struct OnlyHook {
     folders: Folders,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 struct PromptSource {
     #[command(flatten)]
     folders: Folders,
@@ -107,13 +155,13 @@ struct PromptSource {
     project: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 struct Folders {
     /// A folder of prompt files; may be repeated, the first that has a name wins
     ///
     /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
     /// that the folder `prompt-expander/prompts` of your configuration directory.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     prompts: Vec<PathBuf>,
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
@@ -127,6 +175,15 @@ struct WithSource<C: Args> {
     command: C,
     #[command(flatten)]
     source: PromptSource,
+}
+
+/// The same for a command that gives `--project` another meaning.
+#[derive(Debug, Args)]
+struct WithFolders<C: Args> {
+    #[command(flatten)]
+    command: C,
+    #[command(flatten)]
+    folders: Folders,
 }
 
 #[derive(Debug, Subcommand)]
@@ -151,6 +208,13 @@ enum Command {
     /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
     /// status is 1 if there are errors.
     Check(WithSource<check::Check>),
+    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
+    ///
+    /// Each registration of this program is started as its client would: the same command, arguments, environment and
+    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
+    /// tells each finding, and what to do. The exit status is 1 if something is broken.
+    #[command(after_help = DOCTOR_EXAMPLE)]
+    Doctor(WithSource<doctor::Doctor>),
     /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
     ///
     /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
@@ -158,6 +222,39 @@ enum Command {
     /// so that no prompt is held back.
     #[command(after_help = HOOK_EXAMPLE)]
     Hook(WithSource<hook::Hook>),
+    /// Make a file to begin a prompt with
+    ///
+    /// Prints its path. What is piped in becomes the text of the prompt. A file that is there stays as it is, and a name
+    /// that one could not type in a chat is refused.
+    #[command(after_help = NEW_EXAMPLES)]
+    New(WithSource<new::New>),
+    /// Open a prompt in your editor, and check it after that
+    ///
+    /// The editor is the one that the environment variable VISUAL or EDITOR names. A built-in prompt is copied into your own
+    /// folder first, and the copy is kept if you change it.
+    #[command(after_help = EDIT_EXAMPLE)]
+    Edit(WithSource<edit::Edit>),
+    /// Print a script that lets your shell complete commands, options and names of prompts
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(completions::Completions),
+    /// Print the manual page
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(man::Man),
+    /// Register with a client, or list the clients that are found here
+    ///
+    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
+    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
+    /// first, and nothing is written before you agree.
+    #[command(after_help = INSTALL_EXAMPLES)]
+    Install(WithFolders<install::Install>),
+    /// Remove what `install` wrote: the server `prompts`, and the hook
+    #[command(after_help = UNINSTALL_EXAMPLE)]
+    Uninstall(install::Uninstall),
+}
+
+/// The whole command line, as clap describes it: what the manual page is made from.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
@@ -176,6 +273,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // start, mistakes included, is read again with all that there is.
     if let Ok(OnlyServe { folders }) = OnlyServe::try_parse_from(&*plain) {
         return finish(Serve::default().run(PromptSource { folders, project }.library()));
+    }
+    if let Some(answered) = completions::answer(&arguments) {
+        return answered;
     }
     let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
         Ok(cli) => cli,
@@ -197,19 +297,34 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
         Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
+        Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
+        Some(Command::Edit(edit)) => edit.command.run(&leading.merged_with(edit.source).library()),
+        Some(Command::Completions(completions)) => completions.run(&arguments[0]),
+        Some(Command::Man(man)) => man.run(),
+        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
+        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
+        Some(Command::Uninstall(uninstall)) => uninstall.run(),
     })
 }
 
 impl Cli {
-    /// Refuses an option of the server before a command, to which it would mean nothing.
+    /// Refuses an option before a command to which it would mean nothing.
     fn without_idle_options(self) -> Result<Cli, clap::Error> {
-        match self.serve.given() {
-            Some(option) if self.command.is_some() => {
-                let message = format!("{option} is an option of the server; leave it out, or the command");
-                Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
+        let has_folders = self.source.folders.is_given();
+        let message = match (&self.command, self.serve.given()) {
+            (Some(_), Some(option)) => format!("{option} is an option of the server; leave it out, or the command"),
+            (Some(Command::Uninstall(_)), _) if has_folders => {
+                "--prompts and --no-builtin mean nothing to uninstall; leave them out".to_owned()
             }
-            _ => Ok(self),
-        }
+            (Some(Command::Install(_) | Command::Uninstall(_)), _) if self.source.project => {
+                format!(
+                    "{PROJECT} goes behind the command, to register for the project; and behind `--`, as in \
+                         `install codex -- {PROJECT}`, for a server that has the prompts of the project"
+                )
+            }
+            _ => return Ok(self),
+        };
+        Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
     }
 }
 
@@ -251,13 +366,7 @@ fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
 impl PromptSource {
     /// Both: the directories of `self` go before those of `later`.
     fn merged_with(self, later: PromptSource) -> PromptSource {
-        PromptSource {
-            folders: Folders {
-                prompts: [self.folders.prompts, later.folders.prompts].concat(),
-                no_builtin: self.folders.no_builtin || later.folders.no_builtin,
-            },
-            project: self.project || later.project,
-        }
+        PromptSource { folders: self.folders.merged_with(later.folders), project: self.project || later.project }
     }
 
     /// The library that they name, for a person, who hears that there is no project where one was asked for.
@@ -290,6 +399,16 @@ impl PromptSource {
 }
 
 impl Folders {
+    /// Both: the directories of `self` go before those of `later`.
+    fn merged_with(self, later: Folders) -> Folders {
+        Folders { prompts: [self.prompts, later.prompts].concat(), no_builtin: self.no_builtin || later.no_builtin }
+    }
+
+    /// Whether there is any such option.
+    fn is_given(&self) -> bool {
+        self.no_builtin || !self.prompts.is_empty()
+    }
+
     /// The library that the options, or else the environment, name; without a project.
     fn library(&self) -> Library {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();

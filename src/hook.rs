@@ -10,43 +10,13 @@ mod invocations;
 
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
+use crate::client::Client;
 use crate::json::Value;
 use crate::library::Library;
 use context::Found;
 use serde_json::json;
 use std::borrow::Cow;
 use std::path::Path;
-
-/// A program that runs a command when its user submits a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
-    /// OpenAI's Codex
-    Codex,
-    /// Anthropic's Claude Code
-    ClaudeCode,
-    /// Google's Gemini CLI
-    GeminiCli,
-}
-
-impl Client {
-    /// All of them, each under the name that one writes.
-    pub const NAMES: [(&str, Client); 3] =
-        [("codex", Client::Codex), ("claude-code", Client::ClaudeCode), ("gemini", Client::GeminiCli)];
-
-    /// The client of this name; `gemini-cli` is `gemini`.
-    pub fn named(name: &str) -> Option<Client> {
-        let name = if name == "gemini-cli" { "gemini" } else { name };
-        Client::NAMES.into_iter().find_map(|(known, client)| (known == name).then_some(client))
-    }
-
-    /// How it calls the event that a prompt was submitted.
-    pub fn event(self) -> &'static str {
-        match self {
-            Client::Codex | Client::ClaudeCode => "UserPromptSubmit",
-            Client::GeminiCli => "BeforeAgent",
-        }
-    }
-}
 
 /// A prompt that was submitted.
 #[derive(Debug)]
@@ -57,10 +27,10 @@ pub struct Event<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// Reads what `client` passes to its hook. `None`: it is something else.
+    /// Reads what `client` passes to its hook. `None`: it is something else, or the client has no such hook.
     pub fn parse(client: Client, text: &'e str) -> Option<Event<'e>> {
         let Ok(Value::Object(mut event)) = Value::parse(text) else { return None };
-        if event.text("hook_event_name") != Ok(Some(client.event())) {
+        if event.text("hook_event_name") != Ok(Some(client.event()?)) {
             return None;
         }
         let Value::Text(prompt) = event.remove("prompt")? else { return None };
@@ -84,7 +54,7 @@ impl<'e> Event<'e> {
             Some(Found { prompt, is_of_project })
         });
         let context = context::of(self.client, &invocations)?;
-        let output = json!({ "hookEventName": self.client.event(), "additionalContext": context });
+        let output = json!({ "hookEventName": self.client.event()?, "additionalContext": context });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
     }
 }

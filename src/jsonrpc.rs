@@ -159,7 +159,7 @@ impl<'l> Message<'l> {
     /// What it cannot be is already an answer: `-32700` for what is no JSON in UTF-8 (or too much of it, see
     /// [`Value::parse`]), `-32600` for what is no message, `-32602` for `params` that are no object.
     pub fn parse(line: &'l [u8]) -> Result<Message<'l>, Response> {
-        let text = std::str::from_utf8(line).map_err(|error| {
+        let text = simdutf8::compat::from_utf8(line).map_err(|error| {
             let reason = format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1);
             Response::error(None, Error::parse_error(reason))
         })?;

@@ -29,7 +29,8 @@
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
 //! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
 //! library and leaves with the template. So does a client's hook ([`hook`]), which expands what a prompt invokes before the
-//! model sees it.
+//! model sees it. How the program gets into a client's config is in [`client`]; what keeps all that from working there,
+//! [`doctor`] finds out.
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
 //! [`server::Server::library_changed`] says who is to be told what.
@@ -49,10 +50,11 @@
 //! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
 //!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
+//! - Only `doctor` starts other programs: those that a client's configuration names, as that client would.
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
-//!   `library` names `prompt`; `server` names those five; `hook` names `prompt`, `json` and `library`; `transport` names
-//!   `server` and `jsonrpc`; `cli` names all but the protocol's types.
+//!   `library` names `prompt`; `server` names those five; `client` names none of them; `hook` names `prompt`, `json`,
+//!   `library` and `client`; `doctor` names `prompt`, `library` and `client`; `transport` names `server` and `jsonrpc`; `cli` names all but the protocol's types.
 //!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
 //! # Where the next things go
@@ -72,7 +74,11 @@ pub mod server;
 
 pub mod transport;
 
+pub mod client;
+
 pub mod hook;
+
+pub mod doctor;
 
 pub mod cli;
 

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod dir;
+mod edit;
 mod find;
 mod index;
 mod kept;
@@ -18,6 +19,7 @@ mod stamp;
 mod watch;
 
 pub use dir::{MAX_DEPTH, MAX_NAME};
+pub use edit::{CreateError, create, new_name};
 pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Layer, Source};
 pub use project::FOLDER as PROJECT_FOLDER;

@@ -1,18 +1,20 @@
 //! A prompt and what it is given, as the arguments of a command: the same for `expand` and `explain`.
 
-use super::output;
+use super::{completions, output, stdin};
 use crate::library::{Library, Lookup, Unknown};
 use crate::prompt::{ExpandError, Given, INPUT, MAX_EXPANSION, Prompt};
 use crate::wording::{named, quoted};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Call {
     /// The prompt, with or without a colon: `research`, `:git/commit`
+    #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words while standard input is not a
     /// terminal, reads it from standard input. Put `--` before words that begin with `-`
@@ -69,8 +71,8 @@ impl Call {
                 let words = quoted(&words.join(" "));
                 bail!("{words} has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg");
             }
-            [dash] if dash == "-" => (from_stdin()?, None),
-            [] if has_place && !io::stdin().is_terminal() => (from_stdin()?, None),
+            [dash] if dash == "-" => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
+            [] if has_place && !io::stdin().is_terminal() => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
             words => (words.join(" "), Some(self.input).filter(|_| values.is_empty())),
         };
         Ok(Texts { values, input, words })
@@ -122,17 +124,4 @@ fn refusal(unknown: &Unknown) -> anyhow::Error {
         Unknown::Ambiguous { .. } => anyhow!("{unknown}"),
         Unknown::WithText { name, .. } => anyhow!("{unknown}: `prompt-expander expand {name} INPUT…`"),
     }
-}
-
-fn from_stdin() -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let mut stdin = io::stdin().lock().take(MAX_EXPANSION as u64 + 1);
-    stdin.read_to_end(&mut bytes).context("standard input cannot be read")?;
-    if bytes.len() > MAX_EXPANSION {
-        bail!("standard input is longer than {MAX_EXPANSION} bytes, the limit for an expansion");
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        anyhow!("standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`")
-    })
 }

@@ -1,8 +1,8 @@
 //! `prompt-expander check`: everything that is wrong with the prompt files, or looks wrong.
 
-use super::output::{self, ERROR, FAINT, WARNING};
+use super::output;
 use crate::library::Library;
-use crate::prompt::{Diagnostic, Severity};
+use crate::prompt::Severity;
 use crate::wording::count;
 use clap::Args;
 use serde::Serialize;
@@ -34,10 +34,7 @@ impl Check {
         } else {
             let mut text = Vec::new();
             for problem in &report.problems {
-                let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
-                let style = if *severity == Severity::Error { ERROR } else { WARNING };
-                writeln!(text, "{}: {style}{severity}:{style:#} {message}", problem.place())?;
-                writeln!(text, "    {FAINT}repair:{FAINT:#} {repair}")?;
+                output::write_problem(&mut text, problem)?;
             }
             let files = count(report.files, "file");
             writeln!(text, "{files} checked: {}, {}", count(errors, "error"), count(warnings, "warning"))?;

@@ -1,10 +1,11 @@
 //! `prompt-expander explain`: where an expansion comes from, and whether a client shows all of it.
 //!
-//! The limits of the clients are those that were measured; `docs/clients` and `docs/hook.md` say how.
+//! The limits of the clients are those that were measured with their own settings; `docs/clients` and `docs/hook.md` say how,
+//! and `doctor` reads which of them the user has raised.
 
 use super::call::{Call, Texts};
 use super::output::{self, ERROR, FAINT, JsonProblem, NAME, WARNING};
-use crate::hook::Client;
+use crate::client::Client;
 use crate::library::{Layer, Library, Problem, Source};
 use crate::prompt::{INPUT, LONG, Left, Origin, Prompt, Reason};
 use crate::wording::{count, printable, thousands};
@@ -347,30 +348,23 @@ impl JsonExpansion {
             Limit { client, way, length, limit, unit, is_whole, beyond }
         };
         let mut limits = Vec::new();
-        for (name, client) in Client::NAMES {
-            const RESULT: &str = "characters of the result";
-            limits.push(match client {
-                Client::Codex => limit(name, "tool", result, 48_000, RESULT, "its middle is cut out"),
-                Client::ClaudeCode => {
-                    limit(name, "tool", result, 50_000, RESULT, "the model gets 2 KB of it and a file")
-                }
-                Client::GeminiCli => limit(
-                    name,
-                    "tool",
-                    result,
-                    40_000,
-                    RESULT,
-                    "the model gets its first 8,000, its last 32,000 and a file",
-                ),
-            });
+        // The other clients are not known to have a limit, or a hook.
+        let measured = [
+            (Client::Codex, 48_000, "its middle is cut out"),
+            (Client::ClaudeCode, 50_000, "the model gets 2 KB of it and a file"),
+            (Client::GeminiCli, 40_000, "the model gets its first 8,000, its last 32,000 and a file"),
+        ];
+        for (client, most, beyond) in measured {
+            let name = client.name();
+            limits.push(limit(name, "tool", result, most, "characters of the result", beyond));
             if client == Client::Codex {
                 let beyond = "the model may print all of the result, and its middle is cut out then";
                 let in_code = limit(name, "code mode", characters, LONG, "characters", beyond);
                 limits.push(Limit { is_whole: characters < LONG, ..in_code }); // from there on
             }
-            let needed = client.needs(&prompt.name, &texts.input, text, layer == Layer::Project);
+            let needed = client.hook_needs(&prompt.name, &texts.input, text, layer == Layer::Project);
             let beyond = "the hook tells the model to call the tool";
-            limits.push(limit(name, "hook", needed, client.limit(), client.unit(), beyond));
+            limits.push(limit(name, "hook", needed, client.hook_limit(), client.hook_unit(), beyond));
         }
         let tokens = text.len().div_ceil(BYTES_OF_TOKEN);
         JsonExpansion { bytes: text.len(), characters, tokens, limits }

@@ -5,7 +5,8 @@
 //! client is, hears what is wrong.
 
 use super::{PromptSource, output};
-use crate::hook::{Client, Event};
+use crate::client::Client;
+use crate::hook::Event;
 use crate::transport::stdio::MAX_LINE;
 use crate::wording::{alternatives, quoted};
 use anyhow::bail;
@@ -47,13 +48,13 @@ fn read() -> Option<String> {
 
 /// What a person hears who starts it.
 fn refuse(client: Option<Client>, name: &str) -> anyhow::Result<ExitCode> {
-    let Some(client) = client else {
-        let names = Client::NAMES.map(|(name, _)| name);
+    let Some(event) = client.and_then(Client::event) else {
+        let names: Vec<&str> =
+            Client::ALL.into_iter().filter(|client| client.event().is_some()).map(Client::name).collect();
         bail!("{} is no client with a hook; write {}", quoted(name), alternatives(&names));
     };
     bail!(
         "a client's hook reads its event from standard input, which is a terminal here; to see the answer, write\n  \
-         echo '{{\"hook_event_name\": \"{}\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook {name}",
-        client.event()
+         echo '{{\"hook_event_name\": \"{event}\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook {name}"
     );
 }

@@ -4,16 +4,20 @@
 
 use crate::library::{Layer, Problem, Source};
 use crate::prompt::{Diagnostic, Severity};
+use crate::wording::printable;
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
-use unicode_width::UnicodeWidthStr;
+use std::path::Path;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(super) const FAINT: Style = Style::new().dimmed();
 
 /// Writes what was made for people; its colors are dropped where there is no terminal, or `NO_COLOR` is set.
@@ -95,6 +99,28 @@ pub(super) fn source(source: Source) -> String {
     }
 }
 
+/// Adds a problem as `check` says it: the repair in a line of its own.
+pub(super) fn write_problem(text: &mut Vec<u8>, problem: &Problem) -> std::io::Result<()> {
+    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let style = if *severity == Severity::Error { ERROR } else { WARNING };
+    writeln!(text, "{}: {style}{severity}:{style:#} {message}", problem.place())?;
+    writeln!(text, "    {FAINT}repair:{FAINT:#} {repair}")
+}
+
+/// Says on standard error what `check` would say of these.
+pub(super) fn problems(problems: &[Problem]) {
+    let mut text = Vec::new();
+    for problem in problems {
+        let _ = write_problem(&mut text, problem);
+    }
+    let _ = anstream::stderr().write_all(&text);
+}
+
+/// A path in one line, control characters escaped.
+pub(super) fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}
+
 /// The width of the terminal that standard output is, in columns; `None` where it is none.
 pub(super) fn terminal_width() -> Option<usize> {
     let is_terminal = std::io::stdout().is_terminal();
@@ -109,6 +135,11 @@ pub(super) fn error(message: &str) {
 /// Says on standard error what is not as it should be.
 pub(super) fn warning(message: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
+}
+
+/// Says on standard error what was done, or what may be done next.
+pub(super) fn note(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{FAINT}note:{FAINT:#} {message}");
 }
 
 /// A text as one line: every run of whitespace and control characters is one space.
@@ -127,7 +158,7 @@ pub(super) fn wrap(line: &str, columns: usize) -> Vec<String> {
     textwrap::wrap(line, options(columns)).into_iter().map(Cow::into_owned).collect()
 }
 
-fn options(columns: usize) -> textwrap::Options<'static> {
+fn options<'o>(columns: usize) -> textwrap::Options<'o> {
     // A hyphen is part of a name here.
     textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
@@ -136,15 +167,63 @@ fn options(columns: usize) -> textwrap::Options<'static> {
 pub(super) fn problem(problem: &Problem, columns: usize) -> String {
     let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
     let text = format!("{severity}: {}: {message}; {repair}", problem.place());
-    let options = options(columns).subsequent_indent("  ").break_words(false);
     let style = if *severity == Severity::Error { ERROR } else { WARNING };
     let severity = format!("{severity}:");
-    textwrap::fill(&text, options).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+}
+
+/// A text in lines of so many columns, broken at its blanks; the first stands behind `indent` columns, and the others are
+/// indented by four. A word that is longer than a line stays whole, so that it can be copied.
+pub(super) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
+    let before = " ".repeat(indent);
+    textwrap::fill(text, paragraph(columns, "    ").initial_indent(&before)).split_off(indent)
+}
+
+fn paragraph(columns: usize, indent: &str) -> textwrap::Options<'_> {
+    options(columns).subsequent_indent(indent).break_words(false)
+}
+
+/// A line cut to a number of columns, with `…` at the end if something was cut.
+pub(super) fn fit(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = |character: &char| {
+        let width = character.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let cut: String = line.chars().take_while(fits).collect();
+    format!("{}…", cut.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_broken_at_blanks_and_a_long_word_stays_whole() {
+        assert_eq!(wrapped("one two three", 0, 80), "one two three");
+        assert_eq!(wrapped("one two three", 4, 11), "one two\n    three");
+        assert_eq!(wrapped("a /a/very/long/path b", 0, 10), "a\n    /a/very/long/path\n    b");
+        assert_eq!(wrapped("日本 日本", 0, 8), "日本\n    日本");
+    }
+
+    #[test]
+    fn a_line_is_cut_to_columns_not_to_bytes() {
+        for (line, columns, want) in [
+            ("short", 5, "short"),
+            ("longer line", 7, "longer…"),
+            ("要約する", 8, "要約する"),
+            ("要約する", 7, "要約す…"),
+            ("要約する", 6, "要約…"),
+            ("xy", 1, "…"),
+        ] {
+            assert_eq!(fit(line, columns), want, "{line} in {columns}");
+        }
+    }
 
     #[test]
     fn a_line_is_broken_after_words_by_columns_not_by_bytes() {

@@ -3,8 +3,8 @@
 //! It is worded as what the prompt means, not as an order: Gemini CLI tells its model to take the context of a hook as
 //! information. Where a client would cut it, or keep it back, the model is told to call `expand_prompt` instead.
 
-use super::Client;
 use super::invocations::{Invocation, MAX_COMMANDS};
+use crate::client::Client;
 use crate::library::Problem;
 use crate::prompt::Prompt;
 use crate::wording::quoted;
@@ -27,7 +27,7 @@ pub(super) fn of(client: Client, invocations: &[Invocation<'_, Found>]) -> Optio
              expand_prompt before you answer."
         ));
     }
-    let mut room = client.limit().saturating_sub(client.length(&parts.join(SEPARATOR)));
+    let mut room = client.hook_limit().saturating_sub(client.length(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
         let said = said(client, invocation);
         let more = client.length(&said).saturating_sub(client.length(part));
@@ -97,32 +97,33 @@ fn shown(name: &str, input: &str) -> String {
 }
 
 impl Client {
-    /// How long a context may be for the model to see all of it: in UTF-16 units in Claude Code, else in bytes.
-    pub fn limit(self) -> usize {
+    /// How long the context of a hook may be for the model to see all of it: in UTF-16 units in Claude Code, else in bytes.
+    pub fn hook_limit(self) -> usize {
         match self {
             Client::Codex | Client::ClaudeCode => 10_000,
             // It has none that we know of. More than this has not been tried.
             Client::GeminiCli => 1_000_000,
+            Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => 0,
         }
     }
 
     /// How much of the limit an expansion takes, if `:name input` is the only command of a message.
-    pub fn needs(self, name: &str, input: &str, expansion: &str, is_of_project: bool) -> usize {
+    pub fn hook_needs(self, name: &str, input: &str, expansion: &str, is_of_project: bool) -> usize {
         self.length(&framed(self, &shown(name, input), expansion, is_of_project))
     }
 
-    /// What its limit counts.
-    pub fn unit(self) -> &'static str {
+    /// What that limit counts.
+    pub fn hook_unit(self) -> &'static str {
         match self {
             Client::ClaudeCode => "UTF-16 units",
-            Client::Codex | Client::GeminiCli => "bytes",
+            _ => "bytes",
         }
     }
 
     fn length(self, text: &str) -> usize {
         match self {
             Client::ClaudeCode => text.encode_utf16().count(),
-            Client::Codex | Client::GeminiCli => text.len(),
+            _ => text.len(),
         }
     }
 

@@ -156,6 +156,11 @@ impl Dir {
         self.folder(name)?.file().map(|(path, _)| path)
     }
 
+    /// The file that a new prompt with this name would be; `None` where it could not be read.
+    pub(super) fn path_for(&self, name: &str) -> Option<PathBuf> {
+        self.folder(name).map(|place| place.folder.join(format!("{}.md", place.stem)))
+    }
+
     /// Where the file with this name would be: the one place where a name becomes a path.
     fn folder<'n>(&self, name: &'n str) -> Option<InFolder<'n>> {
         if name.len() > MAX_NAME || name.split('/').count() > MAX_DEPTH + 1 || !name.split('/').all(is_segment) {

@@ -142,7 +142,7 @@ impl Library {
 }
 
 /// Without spaces around it and a colon before it.
-fn strip(command: &str) -> &str {
+pub(super) fn strip(command: &str) -> &str {
     let command = command.trim();
     command.strip_prefix(':').unwrap_or(command).trim()
 }
@@ -163,7 +163,7 @@ fn tidied(folded: &str) -> String {
 }
 
 /// What a text with a colon is, if it was never meant as a command.
-fn not_a_command(command: &str) -> Option<&'static str> {
+pub(super) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = command.trim();
     let bare = text.trim_matches(':');
     if !bare.chars().any(char::is_alphanumeric) {

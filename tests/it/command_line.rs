@@ -275,6 +275,13 @@ fn help_is_written_for_a_newcomer() {
         ("help-explain", vec!["explain", "--help"]),
         ("help-check", vec!["check", "--help"]),
         ("help-hook", vec!["hook", "--help"]),
+        ("help-new", vec!["new", "--help"]),
+        ("help-edit", vec!["edit", "--help"]),
+        ("help-completions", vec!["completions", "--help"]),
+        ("help-man", vec!["man", "--help"]),
+        ("help-doctor", vec!["doctor", "--help"]),
+        ("help-install", vec!["install", "--help"]),
+        ("help-uninstall", vec!["uninstall", "--help"]),
     ] {
         let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));

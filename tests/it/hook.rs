@@ -6,7 +6,8 @@ use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table_of};
-use prompt_expander::hook::{Client as Known, MAX_CANDIDATES, MAX_COMMANDS};
+use prompt_expander::client::Client as Known;
+use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::process::Stdio;
@@ -272,6 +273,11 @@ fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
     assert!(unreadable.contains("permission denied; correct its permissions. Tell the user this"), "{unreadable}");
 }
 
+/// The clients that have a hook: name and event.
+fn with_hook() -> impl Iterator<Item = (&'static str, Known, &'static str)> {
+    Known::ALL.into_iter().filter_map(|client| Some((client.name(), client, client.event()?)))
+}
+
 #[test]
 fn the_page_of_the_hook_is_true() {
     let text = page("docs/hook.md");
@@ -281,11 +287,11 @@ fn the_page_of_the_hook_is_true() {
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
     let rows = table_of(&text, "client");
-    assert_eq!(rows.len(), Known::NAMES.len());
-    for (row, (name, client)) in rows.iter().zip(Known::NAMES) {
-        assert_eq!(row[..2], [format!("`{name}`"), format!("`{}`", client.event())]);
+    assert_eq!(rows.len(), with_hook().count());
+    for (row, (name, client, event_name)) in rows.iter().zip(with_hook()) {
+        assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, client.limit().to_string(), "{name}");
+        assert_eq!(limit, client.hook_limit().to_string(), "{name}");
     }
 
     let client = Client::new().arguments([]);
@@ -308,12 +314,12 @@ fn the_page_of_the_hook_is_true() {
 #[cfg(unix)]
 #[test]
 fn what_the_page_of_a_client_registers_answers_its_event() {
-    for (name, client) in Known::NAMES {
+    for (name, _, event_name) in with_hook() {
         let name = if name == "gemini" { "gemini-cli" } else { name };
         let text = page(&format!("docs/clients/{name}.md"));
         let [(_, registration)] = &blocks(&text, "json")[..] else { panic!("one registration in {name}.md") };
         let registration: Value = serde_json::from_str(registration).unwrap();
-        let hook = &registration["hooks"][client.event()][0]["hooks"][0];
+        let hook = &registration["hooks"][event_name][0]["hooks"][0];
         assert_eq!(hook["type"], "command");
         let home = Client::new().prompt("hello.md", "Hello {{input}}!");
         let line = format!(
@@ -322,7 +328,7 @@ fn what_the_page_of_a_client_registers_answers_its_event() {
         );
         let mut child = shell(&home, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        std::io::Write::write_all(&mut stdin, event(client.event(), ":hello world").as_bytes()).unwrap();
+        std::io::Write::write_all(&mut stdin, event(event_name, ":hello world").as_bytes()).unwrap();
         drop(stdin);
         let output = child.wait_with_output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -11,6 +11,8 @@ mod check;
 mod client;
 mod command_line;
 mod completion;
+mod completions;
+mod doctor;
 mod expand_prompt;
 mod explain;
 #[cfg(unix)]
@@ -18,11 +20,15 @@ mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+#[cfg(unix)]
+mod install;
 mod interop;
 mod lifecycle;
 mod limits;
 mod list_prompts;
+mod man;
 mod native_prompts;
+mod new;
 #[cfg(target_os = "linux")]
 mod opened;
 mod project;

@@ -177,8 +177,23 @@ fn every_option_is_in_the_readme_and_none_that_is_not_there() {
         words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect()
     };
     let mut known = BTreeSet::new();
-    for command in [&[][..], &["list"], &["expand"], &["explain"], &["check"], &["hook"]] {
-        known.extend(options(&client.run([command, &["--help"]].concat(), "").stdout));
+    let commands = [
+        "",
+        "list",
+        "expand",
+        "explain",
+        "check",
+        "doctor",
+        "hook",
+        "install",
+        "uninstall",
+        "new",
+        "edit",
+        "completions",
+        "man",
+    ];
+    for command in commands.map(|name| if name.is_empty() { vec![] } else { vec![name] }) {
+        known.extend(options(&client.run([command, vec!["--help"]].concat(), "").stdout));
     }
     let shown = [table("command"), table("option or variable")].concat().into_iter().map(|row| row[0].clone());
     let shown: BTreeSet<String> = shown.flat_map(|cell| options(&cell)).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const COMMON: [&str; 2] = ["suggestion", "wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 11] = [
+const MAY_NAME: [(&str, &[&str]); 13] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
@@ -15,14 +15,16 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
     ("jsonrpc", &["json"]),
     ("mcp", &["json"]),
     ("library", &["prompt"]),
-    ("hook", &["library", "prompt", "json"]),
+    ("client", &[]),
+    ("hook", &["library", "prompt", "json", "client"]),
     ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),
-    ("cli", &["library", "prompt", "hook", "server", "transport"]),
+    ("doctor", &["library", "prompt", "client"]),
+    ("cli", &["library", "prompt", "client", "hook", "doctor", "server", "transport"]),
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 14] = [
+const NAMED_IN: [(&str, &[&str]); 20] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -34,7 +36,13 @@ const NAMED_IN: [(&str, &[&str]); 14] = [
     ("percent_encoding", &["server/resources.rs"]),
     ("strsim", &["suggestion.rs"]),
     ("textwrap", &["cli/output.rs"]),
+    ("jsonc_parser", &["client/syntax", "client/edit"]),
+    ("toml_edit", &["client/syntax", "client/edit"]),
+    ("similar", &["cli/install.rs"]),
     ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/install.rs", "doctor/hook.rs"]),
+    ("signal_hook", &["cli/editor.rs"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
 ];

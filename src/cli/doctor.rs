@@ -1,0 +1,113 @@
+//! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
+
+use super::PromptSource;
+use super::install::surroundings;
+use super::output::{self, ERROR, NAME, WARNING};
+use crate::client::Client;
+use crate::doctor::{Doctor as Examination, Finding, Severity};
+use crate::wording::printable;
+use anyhow::Context;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Look at this client only
+    #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(Client::ALL.map(Client::name)))]
+    client: Option<String>,
+    /// How long a server or a hook may take for an answer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+    /// One JSON object: `findings` with severity, message, and client, remedy, file, line and column where there are such
+    #[arg(long)]
+    json: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "it must be a number above 0, and 3600 at most".to_owned())
+}
+
+#[derive(Serialize)]
+struct Json {
+    findings: Vec<JsonFinding>,
+}
+
+#[derive(Serialize)]
+struct JsonFinding {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'static str>,
+    severity: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+}
+
+impl From<Finding> for JsonFinding {
+    fn from(Finding { client, severity, message, remedy, file, position }: Finding) -> Self {
+        JsonFinding {
+            client: client.map(Client::name),
+            severity: severity.to_string(),
+            message,
+            remedy,
+            file: file.map(|file| file.display().to_string()),
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
+        }
+    }
+}
+
+impl Doctor {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let examination = Examination {
+            surroundings: surroundings()?,
+            environment: std::env::vars_os().collect(),
+            program: std::env::current_exe().context("this program does not find its own file")?,
+            patience: self.timeout,
+        };
+        let client = self.client.as_deref().and_then(Client::named);
+        let findings = examination.examine(client, &source.library());
+        let is_broken = findings.iter().any(|finding| finding.severity == Severity::Broken);
+        if self.json {
+            output::print_json(&Json { findings: findings.into_iter().map(Into::into).collect() })?;
+        } else {
+            let columns = output::terminal_width();
+            let mut text = Vec::new();
+            for finding in &findings {
+                let (label, said) = line(finding);
+                let width = output::width(&format!("{label}{}: ", finding.severity));
+                let style = match finding.severity {
+                    Severity::Broken => ERROR,
+                    Severity::Warning => WARNING,
+                    Severity::Fine => NAME,
+                };
+                write!(text, "{label}{style}{}:{style:#} ", finding.severity)?;
+                writeln!(text, "{}", columns.map_or(said.clone(), |columns| output::wrapped(&said, width, columns)))?;
+            }
+            output::print(&text)?;
+        }
+        Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// What stands before the severity, and what behind it.
+fn line(finding: &Finding) -> (String, String) {
+    let label = finding.client.map(|client| format!("{}: ", client.name())).unwrap_or_default();
+    let place = match (&finding.file, finding.position) {
+        (None, _) => String::new(),
+        (Some(file), None) => format!("{}: ", file.display()),
+        (Some(file), Some(position)) => format!("{}:{position}: ", file.display()),
+    };
+    let remedy = finding.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    (label, printable(&format!("{place}{}{remedy}", finding.message)))
+}

@@ -1,0 +1,160 @@
+//! The user's editor: which it is, and to wait until it is closed.
+
+use super::home_dir;
+use crate::wording::{named, quoted};
+use anyhow::{Context, anyhow, bail};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind, IsTerminal};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Where a user says which editor to start; the first that is set and not empty.
+const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
+
+/// What is started where the user has said nothing: the first that is there. Debian and its like have `editor`, which the
+/// system's owner has chosen.
+const DEFAULTS: &[&str] = if cfg!(windows) { &["notepad"] } else { &["editor", "nano", "vi"] };
+
+/// What a program may be called beside its name, which is all that is looked for: `code` is `code.cmd` on Windows.
+const ENDINGS: &[&str] = if cfg!(windows) { &["", ".cmd", ".bat"] } else { &[""] };
+
+/// An editor that has run.
+pub(super) struct Ended {
+    editor: String,
+    status: ExitStatus,
+}
+
+impl Ended {
+    /// `Err`: how it failed; what became of the file is not known.
+    pub(super) fn well(&self) -> Result<(), String> {
+        let Ended { editor, status } = self;
+        if status.success() { Ok(()) } else { Err(format!("the editor {editor} ended with {status}")) }
+    }
+}
+
+/// Opens a file in the user's editor, and waits until that ends.
+///
+/// # Errors
+/// No editor could be started; the message says what to do.
+pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
+    let chosen = VARIABLES.into_iter().find_map(|variable| {
+        let value = std::env::var_os(variable)?;
+        (!value.to_string_lossy().trim().is_empty()).then_some((variable, value))
+    });
+    match chosen {
+        Some((variable, value)) => {
+            let words = words(&value).ok_or_else(|| {
+                let value = quoted(&value.to_string_lossy());
+                anyhow!("{variable} is {value}, with a quote that is not closed; correct it, or unset it")
+            })?;
+            let program = named(&words[0].to_string_lossy());
+            let status = run(&words, file).with_context(|| {
+                format!("{variable} names the editor {program}, which cannot be started; correct it, or unset it")
+            })?;
+            Ok(Ended { editor: program, status })
+        }
+        None => default(file),
+    }
+}
+
+/// The program and its arguments, of which there is one at least; `None`, if a quote is not closed.
+///
+/// Words are divided as a shell does it, quotes and backslashes included. A value that is the path of a file is one word,
+/// blanks or not.
+fn words(value: &OsStr) -> Option<Vec<OsString>> {
+    let Some(text) = value.to_str().filter(|_| !Path::new(value).is_file()) else {
+        return Some(vec![value.to_owned()]);
+    };
+    // On Windows a backslash is a part of a path, and means nothing more.
+    let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };
+    let mut words: Vec<OsString> = shlex::split(&text)?.into_iter().map(OsString::from).collect();
+    let program = Path::new(words.first()?);
+    if let (Ok(below), Some(home)) = (program.strip_prefix("~"), home_dir()) {
+        words[0] = home.join(below).into_os_string(); // which no shell has done for a variable in quotes
+    }
+    Some(words)
+}
+
+/// Starts one of the [`DEFAULTS`], and says which.
+fn default(file: &Path) -> anyhow::Result<Ended> {
+    let path = named(&file.display().to_string());
+    let how = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
+    if cfg!(not(windows)) && !(io::stdout().is_terminal() && has_terminal()) {
+        bail!("there is no terminal for an editor to be shown in; {how}, or open {path} yourself");
+    }
+    for editor in DEFAULTS {
+        match run(&[editor.into()], file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => bail!("the editor {} cannot be started: {error}; {how}", named(editor)),
+            Ok(status) => return Ok(Ended { editor: named(editor), status }),
+        }
+    }
+    bail!("no editor was found; {how}, or open {path} yourself");
+}
+
+/// Runs an editor until it ends.
+fn run(words: &[OsString], file: &Path) -> io::Result<ExitStatus> {
+    // Ctrl-C in a terminal is told to all that runs there. What it means, the editor says, and not to us.
+    #[cfg(unix)]
+    let interrupts = {
+        use signal_hook::consts::{SIGINT, SIGQUIT};
+        let heard = std::sync::Arc::default();
+        [SIGINT, SIGQUIT].map(|signal| signal_hook::flag::register(signal, std::sync::Arc::clone(&heard)))
+    };
+    let mut status = Err(ErrorKind::NotFound.into());
+    for ending in ENDINGS {
+        let mut program = words[0].clone();
+        program.push(ending);
+        status = Command::new(program).args(&words[1..]).arg(file).stdin(terminal()).status();
+        if !status.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
+            break;
+        }
+    }
+    #[cfg(unix)]
+    for interrupt in interrupts.into_iter().flatten() {
+        signal_hook::low_level::unregister(interrupt);
+    }
+    status
+}
+
+/// The standard input of an editor: the terminal, also where ours is a pipe that was read to its end.
+fn terminal() -> Stdio {
+    match terminal_behind_pipe() {
+        Some(terminal) if !io::stdin().is_terminal() => terminal.into(),
+        _ => Stdio::inherit(),
+    }
+}
+
+fn has_terminal() -> bool {
+    io::stdin().is_terminal() || terminal_behind_pipe().is_some()
+}
+
+/// The terminal that this process was started in, whatever its standard input is.
+fn terminal_behind_pipe() -> Option<std::fs::File> {
+    std::fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_editor_may_have_arguments_and_blanks_in_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("My Editor");
+        std::fs::write(&program, "").unwrap();
+        let program = program.to_str().unwrap();
+        let quoted = format!("'{program}' -n");
+        for (value, want) in [
+            ("vi", Some(vec!["vi"])),
+            (" code  --wait ", Some(vec!["code", "--wait"])),
+            ("emacs -nw --eval '(a b)'", Some(vec!["emacs", "-nw", "--eval", "(a b)"])),
+            (program, Some(vec![program])),
+            (&quoted, Some(vec![program, "-n"])),
+            ("vi 'x", None),
+        ] {
+            let want = want.map(|words| words.into_iter().map(OsString::from).collect());
+            assert_eq!(words(OsStr::new(value)), want, "{value}");
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! `prompt-expander install` and `uninstall`: the registration in a client's config, and in that of its hook.
+//!
+//! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
+
+use super::output::{self, ADDED, FAINT, NAME, REMOVED};
+use super::{Cli, Folders, OnlyHook, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
+use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
+use crate::wording::{all_of, named, printable};
+use anyhow::{Context, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser};
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// How many lines are shown before and after one that changes.
+const CONTEXT: usize = 2;
+
+#[derive(Debug, Args)]
+pub(super) struct Install {
+    /// The client to register with; without it, those that are found here are listed with their state
+    #[arg(value_parser = client_parser())]
+    client: Option<Client>,
+    /// Register for the project in the working directory, in a file that lies in it, instead of for you
+    #[arg(long, requires = "client")]
+    project: bool,
+    /// Also register the prompt-submit hook: the model gets an expansion without calling a tool (codex, claude-code, gemini)
+    #[arg(long, requires = "client")]
+    hook: bool,
+    /// Write without asking
+    #[arg(long, short, requires = "client")]
+    yes: bool,
+    /// Show what would change, and write nothing
+    #[arg(long, requires = "client", conflicts_with = "yes")]
+    dry_run: bool,
+    /// Take the place of another server that is registered as `prompts`
+    #[arg(long, requires = "client")]
+    replace: bool,
+    /// One JSON object with the state of every client; not with CLIENT
+    #[arg(long, conflicts_with = "client")]
+    json: bool,
+    /// What else the server is started with
+    #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "client")]
+    arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Uninstall {
+    /// The client
+    #[arg(value_parser = client_parser())]
+    client: Client,
+    /// Remove what `install --project` wrote in the working directory
+    #[arg(long)]
+    project: bool,
+    /// Write without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would change, and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+/// Which clients can be named.
+fn client_parser() -> impl TypedValueParser<Value = Client> {
+    let value = |client: Client| {
+        let value = PossibleValue::new(client.name()).help(client.title());
+        if client == Client::GeminiCli { value.alias("gemini-cli") } else { value }
+    };
+    PossibleValuesParser::new(Client::ALL.map(value)).try_map(|name| Client::named(&name).ok_or("no such client"))
+}
+
+impl Install {
+    pub(super) fn run(self, folders: &Folders) -> anyhow::Result<ExitCode> {
+        let surroundings = surroundings()?;
+        let Some(client) = self.client else {
+            if folders.is_given() {
+                bail!("--prompts and --no-builtin are for a registration; name the client, as in `install codex`");
+            }
+            return list(&surroundings, self.json);
+        };
+        if self.hook && client.event().is_none() {
+            let with_hook: Vec<&str> =
+                Client::ALL.iter().filter(|client| client.event().is_some()).map(|client| client.name()).collect();
+            bail!(
+                "{} has no hook that could add to what you type; {} have one. Leave --hook out",
+                client.title(),
+                all_of(&with_hook)
+            );
+        }
+        let library = folders.arguments()?;
+        check_server(client, &self.arguments)?;
+        for problem in folders.library().missing() {
+            output::warning(&problem.to_string());
+        }
+        if folders.prompts.is_empty() && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
+            output::warning(&format!(
+                "{PROMPTS_VARIABLE} is not part of the registration, and few clients pass it on; name its folders with --prompts"
+            ));
+        }
+        let installation = Installation {
+            client,
+            scope: scope(self.project),
+            program: program()?,
+            hook: self.hook.then(|| [library.as_slice(), &of_hook(client, &self.arguments)].concat()),
+            arguments: [library, self.arguments].concat(),
+            replace: self.replace,
+        };
+        let plan = installation.plan(&surroundings).map_err(anyhow::Error::msg)?;
+        if !client.is_found(&surroundings) {
+            output::warning(&format!(
+                "{} was not found on this machine; it is registered for the day it is",
+                client.title()
+            ));
+        }
+        if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let next = next(client, self.hook, self.project);
+        output::print(format!("{FAINT}next:{FAINT:#} {next}\n").as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Uninstall {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let plan = remove(self.client, scope(self.project), &surroundings()?).map_err(anyhow::Error::msg)?;
+        carry_out(&plan, self.yes, self.dry_run, "not registered; nothing to remove")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn scope(is_project: bool) -> Scope {
+    if is_project { Scope::Project } else { Scope::User }
+}
+
+/// Shows a plan, asks, and carries it out; says whether it did.
+fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Result<bool> {
+    for note in &plan.notes {
+        output::warning(note);
+    }
+    if plan.changes.is_empty() {
+        output::print(format!("{nothing}\n").as_bytes())?;
+        return Ok(false);
+    }
+    // Before anybody is asked in vain.
+    for change in &plan.changes {
+        change.target()?;
+    }
+    let mut text = Vec::new();
+    for change in &plan.changes {
+        show(&mut text, change)?;
+    }
+    output::print(&text)?;
+    if is_dry {
+        output::print(b"nothing is written, because of --dry-run\n")?;
+        return Ok(false);
+    }
+    if !yes && !is_agreed()? {
+        bail!("nothing is written");
+    }
+    for change in &plan.changes {
+        let backup = change.make()?;
+        let path = change.path.display();
+        let said = match (&change.after, backup) {
+            (None, _) => format!("removed {path}, in which nothing else was\n"),
+            (Some(_), Some(backup)) => format!("wrote {path}; what it was before is in {}\n", backup.display()),
+            (Some(_), None) => format!("wrote {path}\n"),
+        };
+        output::print(said.as_bytes())?;
+    }
+    Ok(true)
+}
+
+/// Asks the person at the terminal.
+fn is_agreed() -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        bail!(
+            "nobody can be asked, since standard input is no terminal; write --yes to change this, or --dry-run to look only"
+        );
+    }
+    let mut stderr = io::stderr();
+    write!(stderr, "Write this? [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
+    let mut answer = String::new();
+    let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
+    if length == 0 {
+        let _ = writeln!(stderr); // the line of the question has no end yet
+    }
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The lines that change, and a few around them.
+fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
+    let columns = output::terminal_width();
+    writeln!(text, "{NAME}{}{NAME:#}", change.path.display())?;
+    let without_bom =
+        |text: &Option<String>| text.clone().unwrap_or_default().trim_start_matches('\u{feff}').to_owned();
+    let (before, after) = (without_bom(&change.before), without_bom(&change.after));
+    let diff = TextDiff::from_lines(before.as_str(), after.as_str());
+    for (at, hunk) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+        if at > 0 {
+            writeln!(text, "{FAINT}  …{FAINT:#}")?;
+        }
+        for line in hunk.iter().flat_map(|operation| diff.iter_changes(operation)) {
+            let shown = printable(&line.value().trim_end_matches(['\r', '\n']).replace('\t', "    "));
+            match line.tag() {
+                ChangeTag::Delete => writeln!(text, "{REMOVED}- {shown}{REMOVED:#}")?,
+                ChangeTag::Insert => writeln!(text, "{ADDED}+ {shown}{ADDED:#}")?,
+                ChangeTag::Equal => {
+                    let shown = columns.map_or(shown.clone(), |columns| output::fit(&shown, columns.saturating_sub(3)));
+                    writeln!(text, "{FAINT}  {shown}{FAINT:#}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What to do now, and what to type.
+fn next(client: Client, has_hook: bool, is_project: bool) -> String {
+    let typed = "`:research solid-state batteries`";
+    match client {
+        Client::Codex if has_hook => format!(
+            "start `codex` once and choose \"Trust all and continue\", or it skips the hook without a word; then type {typed}"
+        ),
+        Client::Codex if is_project => format!("start `codex` here, trust the project, and type {typed}"),
+        Client::Codex => format!("start `codex`, and type {typed}"),
+        Client::ClaudeCode if has_hook => format!("start `claude`, and type {typed}"),
+        Client::ClaudeCode if is_project => {
+            format!("start `claude` here, allow the server of the project, and type {typed}")
+        }
+        Client::ClaudeCode => {
+            format!("start `claude`, and type {typed}; at the first call, choose \"don't ask again\"")
+        }
+        Client::GeminiCli if has_hook => format!("start `gemini` in a folder that it trusts, and type {typed}"),
+        Client::GeminiCli => {
+            "start `gemini` in a folder that it trusts, and type `/research solid-state batteries`".to_owned()
+        }
+        Client::VsCode => {
+            format!("open the chat of VS Code in agent mode, start the server when it asks, and type {typed}")
+        }
+        Client::Cursor => format!("switch `{SERVER}` on in the MCP settings of Cursor, and type {typed} in its chat"),
+        Client::Opencode => format!("start `opencode`, and type {typed}"),
+        Client::Zed if is_project => format!("trust the project in Zed, and type {typed} in the Agent Panel"),
+        Client::Zed => format!("type {typed} in the Agent Panel of Zed"),
+    }
+}
+
+/// Refuses words that the server would not start with.
+fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
+    let before = [env!("CARGO_PKG_NAME").to_owned()];
+    let cli = match Cli::try_parse_from(before.iter().chain(words)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let reason = error.to_string();
+            let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            bail!("the server would not start with what stands behind `--`: {reason}");
+        }
+    };
+    if cli.command.is_some() {
+        bail!(
+            "what stands behind `--` must be options of the server, and is a command; {} starts the server",
+            client.title()
+        );
+    }
+    if cli.source.folders.is_given() {
+        bail!("--prompts and --no-builtin go before `--`, so that the hook has them, too");
+    }
+    Ok(())
+}
+
+/// Those of the server's words that the hook understands as well.
+fn of_hook(client: Client, words: &[String]) -> Vec<String> {
+    let is_known = |word: &&String| *word == PROJECT || OnlyHook::try_parse_from(["hook", client.name(), word]).is_ok();
+    words.iter().filter(|word| word.starts_with("--")).filter(is_known).cloned().collect()
+}
+
+/// Where this program is, from the root, by the name that stays: where a link on `PATH` leads here, the link, since what it
+/// leads to may have another name after an update.
+fn program() -> anyhow::Result<String> {
+    let this = env::current_exe().context("this program cannot tell where it is")?;
+    let real = fs::canonicalize(&this).unwrap_or_else(|_| this.clone());
+    let is_this = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path == real);
+    let name = format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(&name));
+    let as_called = env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
+    let mut ways = on_path.chain(as_called.map(|called| absolute(&called))).chain([this.clone()]);
+    let program = ways.find(is_this).unwrap_or(this);
+    if program.file_name().is_none_or(|known| !known.eq_ignore_ascii_case(&name)) {
+        bail!("this program is called `{}`, and would not be known again; call it {}", program.display(), named(&name));
+    }
+    text(&program)
+}
+
+/// A path as a config can hold it.
+fn text(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("`{}` is not UTF-8, and no config can hold it; give it another name", path.display()))
+}
+
+impl Folders {
+    /// These options, to be written down: with whole paths.
+    fn arguments(&self) -> anyhow::Result<Vec<String>> {
+        let mut arguments = Vec::new();
+        for folder in &self.prompts {
+            arguments.extend(["--prompts".to_owned(), text(&absolute(folder))?]);
+        }
+        if self.no_builtin {
+            arguments.push("--no-builtin".to_owned());
+        }
+        Ok(arguments)
+    }
+}
+
+/// What the environment says of where things are.
+pub(super) fn surroundings() -> anyhow::Result<Surroundings> {
+    let named = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Ok(Surroundings {
+        home: home_dir(),
+        config: config_dir(),
+        xdg_config: named("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute()),
+        codex_home: named("CODEX_HOME"),
+        claude_config: named("CLAUDE_CONFIG_DIR"),
+        gemini_home: named("GEMINI_CLI_HOME"),
+        path: env::var_os("PATH"),
+        project: env::current_dir().context("the working directory cannot be found")?,
+    })
+}
+
+#[derive(Serialize)]
+struct Json {
+    clients: Vec<JsonClient>,
+}
+
+#[derive(Serialize)]
+struct JsonClient {
+    name: &'static str,
+    title: &'static str,
+    found: bool,
+    registrations: Vec<JsonRegistration>,
+    /// The files in which the hook is registered.
+    hooks: Vec<String>,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct JsonRegistration {
+    name: String,
+    scope: &'static str,
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    command: Option<String>,
+    args: Vec<String>,
+    enabled: bool,
+    /// Whether it is this program.
+    ours: bool,
+}
+
+/// Lists the clients with their state.
+fn list(surroundings: &Surroundings, is_json: bool) -> anyhow::Result<ExitCode> {
+    let states: Vec<State> = Client::ALL.into_iter().map(|client| client.state(surroundings)).collect();
+    if is_json {
+        output::print_json(&Json { clients: states.iter().map(json).collect() })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = Vec::new();
+    let is_shown = |state: &&State| state.is_found || !state.registrations.is_empty() || !state.errors.is_empty();
+    let (shown, others): (Vec<&State>, Vec<&State>) = states.iter().partition(is_shown);
+    let is_table = output::terminal_width().is_some();
+    let column = shown.iter().map(|state| state.client.name().len()).max().unwrap_or(0);
+    for state in &shown {
+        let name = state.client.name();
+        for (what, file) in rows(state) {
+            if is_table {
+                let gap = " ".repeat(column - name.len() + 2);
+                let file = file.map_or_else(String::new, |file| format!("  {FAINT}{file}{FAINT:#}"));
+                writeln!(text, "{NAME}{name}{NAME:#}{gap}{what}{file}")?;
+            } else {
+                writeln!(text, "{name}\t{what}\t{}", file.unwrap_or_default())?;
+            }
+        }
+    }
+    output::print(&text)?;
+    for state in &shown {
+        state.errors.iter().for_each(|error| output::warning(&error.to_string()));
+    }
+    if !others.is_empty() && is_table {
+        let names: Vec<&str> = others.iter().map(|state| state.client.name()).collect();
+        output::print(format!("{FAINT}not found here:{FAINT:#} {}\n", names.join(", ")).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What there is to say of a client: each with the file that it stands in.
+fn rows(state: &State) -> Vec<(String, Option<String>)> {
+    let servers = state.registrations.iter().map(|server| {
+        let position = server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
+        (standing(server), Some(format!("{}{position}", server.path.display())))
+    });
+    let hooks = state.hooks.iter().map(|file| ("hook".to_owned(), Some(file.display().to_string())));
+    let rows: Vec<_> = servers.chain(hooks).collect();
+    match (rows.is_empty(), state.errors.is_empty()) {
+        (false, _) => rows,
+        (true, true) => vec![("not registered".to_owned(), None)],
+        (true, false) => vec![("its config cannot be read".to_owned(), None)],
+    }
+}
+
+/// How a server stands.
+fn standing(server: &Registration) -> String {
+    let mut standing = match (server.is_ours(), server.name == SERVER) {
+        (true, true) => "registered".to_owned(),
+        (true, false) => format!("registered as {}", named(&server.name)),
+        (false, _) => format!("another server is registered as `{SERVER}`"),
+    };
+    if server.scope != Scope::User {
+        standing.push_str(" for this project");
+    }
+    if !server.enabled {
+        standing.push_str(", switched off");
+    }
+    let program = server.command.as_deref().map(Path::new).filter(|program| program.is_absolute());
+    if program.is_some_and(|program| !program.exists()) {
+        standing.push_str(", but its program is not there");
+    }
+    standing
+}
+
+fn json(state: &State) -> JsonClient {
+    let registration = |server: &Registration| JsonRegistration {
+        name: server.name.clone(),
+        scope: match server.scope {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Local => "local",
+        },
+        file: server.path.display().to_string(),
+        line: server.position.map(|position| position.line),
+        command: server.command.clone(),
+        args: server.args.clone(),
+        enabled: server.enabled,
+        ours: server.is_ours(),
+    };
+    JsonClient {
+        name: state.client.name(),
+        title: state.client.title(),
+        found: state.is_found,
+        registrations: state.registrations.iter().map(registration).collect(),
+        hooks: state.hooks.iter().map(|file| file.display().to_string()).collect(),
+        problems: state.errors.iter().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,187 @@
+//! `prompt-expander new`: a file to begin a prompt with.
+
+use super::output::shown;
+use super::{absolute, edit, editor, output, stdin};
+use crate::library::{CreateError, Library, Lookup, Source, create, new_name};
+use crate::prompt::{MAX_FILE, Prompt};
+use crate::wording::named;
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What stands in a file that nobody has begun otherwise. A test holds that `check` finds nothing in it.
+const BODY: &str = "\
+Say here what the agent is to do with the text below, step by step, and what it is to answer with.
+
+Text:
+{{text}}
+";
+
+const DESCRIPTION: &str = "One line that says what this prompt is for; agents and lists show it";
+
+const ARGUMENTS: &str = "\
+arguments:
+  - name: text
+    description: What the prompt works on
+    required: true
+";
+
+#[derive(Debug, Args)]
+pub(super) struct New {
+    /// What you will type behind a colon: `standup`, `git/commit`
+    name: String,
+    /// What the prompt is for, in one line
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    description: Option<String>,
+    /// The folder that the file goes into; by default the first one of --prompts, or else your own
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+    /// Open it in your editor ($VISUAL or $EDITOR), and check it after that
+    #[arg(long)]
+    edit: bool,
+}
+
+impl New {
+    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
+        let name = new_name(&self.name).map_err(|why| anyhow!(why))?;
+        let directory = match &self.dir {
+            Some(dir) => absolute(dir),
+            None => edit::directory(&library, "--dir")?.to_owned(),
+        };
+        // Before there is a file that it would find.
+        let neighbor = match library.find(&name) {
+            Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.clone()),
+            _ => None,
+        };
+        let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
+        let description = self.description.as_deref();
+        let text = if piped.trim().is_empty() {
+            starting_text(&name, description)
+        } else {
+            text_around(&name, &piped, description)?
+        };
+        let file = create(&directory, &name, &text).map_err(|error| match &error {
+            CreateError::Exists(file) if is_used(&library, &name, file) => {
+                anyhow!("{error}; `prompt-expander edit {name}` opens it")
+            }
+            _ => anyhow!(error),
+        })?;
+        output::print_verbatim(&[file.as_os_str().as_encoded_bytes(), b"\n"].concat())?;
+        let is_served = say_what_else_has_the_name(&library, &name, &file, &directory);
+        if let Some(neighbor) = neighbor {
+            output::warning(&format!("{} is spelled nearly the same; type each name exactly", named(&neighbor)));
+        }
+        let ended = self.edit.then(|| editor::open(&file)).transpose();
+        let ended = ended.with_context(|| format!("{} is made, but not opened", shown(&file)))?;
+        let library = if is_served { library } else { Library::named([directory]) };
+        let checked = edit::check(&library, &file)?;
+        if let Some(Err(why)) = ended.map(|ended| ended.well()) {
+            bail!("{why}; {} is as it left it", shown(&file));
+        }
+        if is_served && checked == ExitCode::SUCCESS {
+            output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
+        }
+        Ok(checked)
+    }
+}
+
+/// Whether the name stands for this file, and no other goes before it.
+fn is_used(library: &Library, name: &str, file: &Path) -> bool {
+    library.sources(name).first().is_some_and(|(_, source)| *source == Source::File(file.to_owned()))
+}
+
+/// Says what a new file hides, and what hides it. Whether its directory is one of the library's.
+fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
+    let sources: Vec<Source> = library.sources(name).into_iter().map(|(_, source)| source).collect();
+    let Some(place) = sources.iter().position(|source| *source == Source::File(file.to_owned())) else {
+        let directory = shown(directory);
+        output::warning(&format!("{directory} is not served; add `--prompts {directory}` where the server is started"));
+        return false;
+    };
+    let what = |source: &Source| match source {
+        Source::File(path) => shown(path),
+        Source::Builtin => "the built-in prompt".to_owned(),
+    };
+    if place > 0 {
+        let winner = what(&sources[0]);
+        output::warning(&format!("`:{name}` stands for {winner}, which goes before the new file; choose another name"));
+    } else if let Some(hidden) = sources.get(1) {
+        let hidden = what(hidden);
+        output::warning(&format!("`:{name}` no longer stands for {hidden}; delete the new file to have that again"));
+    }
+    true
+}
+
+/// The text of a file that is to be filled in.
+fn starting_text(name: &str, description: Option<&str>) -> String {
+    let title = scalar(&title(name));
+    let description = scalar(description.unwrap_or(DESCRIPTION));
+    format!("---\ntitle: {title}\ndescription: {description}\n{ARGUMENTS}---\n{BODY}")
+}
+
+/// The text of a file with this body: what is no frontmatter yet gets one. A title is left out where the body has a heading,
+/// a description where its first paragraph is one.
+fn text_around(name: &str, body: &str, description: Option<&str>) -> anyhow::Result<String> {
+    let body = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let prompt = Prompt::parse(name, body.as_bytes()).map_err(|diagnostic| {
+        let place =
+            diagnostic.position.map_or_else(String::new, |position| format!(":{}:{}", position.line, position.column));
+        anyhow!("standard input{place}: {diagnostic}")
+    })?;
+    let end = if body.ends_with('\n') { "" } else { "\n" };
+    if prompt.template.body().len() < body.trim_end().len() && body.starts_with("---") {
+        if description.is_some() {
+            bail!("what is piped in has a frontmatter; write the description there, and leave --description out");
+        }
+        return Ok(format!("{body}{end}"));
+    }
+    let mut keys = String::new();
+    if prompt.title().is_none() {
+        keys += &format!("title: {}\n", scalar(&title(name)));
+    }
+    if let Some(description) = description {
+        keys += &format!("description: {}\n", scalar(description));
+    }
+    Ok(if keys.is_empty() { format!("{body}{end}") } else { format!("---\n{keys}---\n{body}{end}") })
+}
+
+/// The last part of a name as a title: `git/commit-message` is "Commit message".
+fn title(name: &str) -> String {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let words: Vec<&str> = last.split(['-', '_']).filter(|word| !word.is_empty()).collect();
+    let mut letters = words.join(" ");
+    if letters.is_empty() {
+        letters = last.to_owned();
+    }
+    let mut letters = letters.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A text as a value in YAML: in quotes, unless it can only be read as a text.
+fn scalar(text: &str) -> String {
+    let is_word = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-,;.'".contains(letter));
+    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && !text.ends_with(' ')
+        && text.contains(' ')
+        && text.split(' ').all(is_word);
+    let is_one_word = text.chars().all(|letter| letter.is_ascii_alphabetic())
+        && !["", "y", "n", "yes", "no", "on", "off", "true", "false", "null"].contains(&text.to_lowercase().as_str());
+    if is_plain || is_one_word {
+        return text.to_owned();
+    }
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted += "\\n",
+            '\t' => quoted += "\\t",
+            '\u{feff}' | '\u{2028}' | '\u{2029}' => quoted += &format!("\\u{:04x}", u32::from(character)),
+            other if other.is_control() => quoted += &format!("\\u{:04x}", u32::from(other)),
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
+}

@@ -1,0 +1,175 @@
+//! `completions`: what real shells make of the script. A shell that is not there is passed over.
+
+use crate::client::Client;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Prompts with folders and with colons in their names, in folders with blanks in theirs.
+fn library() -> Client {
+    let client = Client::new().arguments([]).prompt("git/commit.md", "Commit.").prompt("a:b.md", "A colon.");
+    let client =
+        client.prompt("it $(touch evil).md", "Evil.").prompt("it`touch evil`.md", "Evil.").prompt("zebra.md", "Z.");
+    std::fs::rename(client.prompts(), client.root().join("my prompts")).unwrap();
+    client
+}
+
+/// Runs a program in a terminal of this width, where this is typed; what was to be seen. `None` where there is no `script`.
+#[cfg(target_os = "linux")]
+pub(crate) fn typed(client: &Client, columns: usize, line: &str, keys: &str) -> Option<String> {
+    let program = client.command();
+    let line = format!("stty cols {columns} rows 50; {line}");
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(client.root()).env("TERM", "xterm").env("PATH", path()).env_remove("ZDOTDIR");
+    let mut child = match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
+        Err(_) => return None,
+    };
+    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
+}
+
+/// Where the program under test is found by its name.
+fn path() -> String {
+    let folder = Path::new(env!("CARGO_BIN_EXE_prompt-expander")).parent().unwrap();
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+fn is_there(shell: &str) -> bool {
+    Command::new(shell).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+/// Lines that end where Tab is pressed, and the words that they have then; the last shows that Tab left a space.
+const LINES: [(&str, &[&str]); 10] = [
+    ("prompt-expander comp", &["completions"]),
+    ("prompt-expander completions fi", &["completions", "fish"]),
+    ("prompt-expander expand rese", &["expand", "research"]),
+    ("prompt-expander edit :rese", &["edit", ":research"]),
+    ("prompt-expander expand --prompts my\\ prompts git/", &["expand", "--prompts", "my prompts", "git/commit"]),
+    ("prompt-expander --prompts 'my prompts' expand git:co", &["--prompts", "my prompts", "expand", "git:commit"]),
+    ("prompt-expander --prompts 'my prompts' expand :git:", &["--prompts", "my prompts", "expand", ":git:commit"]),
+    ("prompt-expander --prompts 'my prompts' edit a:", &["--prompts", "my prompts", "edit", "a:b"]),
+    (
+        "prompt-expander --no-builtin --prompts=my\\ prompts edit z",
+        &["--no-builtin", "--prompts=my prompts", "edit", "zebra"],
+    ),
+    // Names that would be a command of the shell are not offered.
+    (
+        "prompt-expander --no-builtin --prompts 'my prompts' edit it",
+        &["--no-builtin", "--prompts", "my prompts", "edit", "it+"],
+    ),
+];
+
+/// What a shell that was started so makes of each line.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn completes(client: &Client, start: &str) {
+    for (line, want) in LINES {
+        // The words go into a file: on the screen, they would be among what the shell draws. `\x01` is the line's beginning.
+        let keys = format!("{line}\t+\x01show \nexit\n");
+        if typed(client, 200, start, &keys).is_none() {
+            return;
+        }
+        let shown = std::fs::read_to_string(client.root().join("shown")).unwrap();
+        let joined = want.join("|");
+        let want = joined
+            .strip_suffix('+')
+            .map_or(format!("prompt-expander|{joined}|+|"), |all| format!("prompt-expander|{all}+|"));
+        assert_eq!(shown, want, "{line}");
+        std::fs::remove_file(client.root().join("shown")).unwrap();
+    }
+    assert!(!client.root().join("evil").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn bash_completes_names_of_prompts_colons_included() {
+    if !is_there("bash") {
+        return;
+    }
+    let client = library();
+    let rc = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
+    std::fs::write(client.root().join("rc"), rc).unwrap();
+    completes(&client, "bash --noprofile --rcfile rc -i");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn zsh_completes_names_of_prompts() {
+    if !is_there("zsh") {
+        return;
+    }
+    let client = library();
+    let rc = "autoload -Uz compinit && compinit -u -D\neval \"$(prompt-expander completions zsh)\"\n\
+              show() { printf '%s|' \"$@\" > shown }\n";
+    std::fs::write(client.root().join(".zshrc"), rc).unwrap();
+    completes(&client, "zsh -i");
+}
+
+#[cfg(unix)]
+#[test]
+fn fish_completes_names_of_prompts_with_their_descriptions() {
+    if !is_there("fish") {
+        return;
+    }
+    let client = library();
+    for (line, want) in [
+        (
+            "prompt-expander comp",
+            "completions\tPrint a script that lets your shell complete commands, options and names of prompts\n",
+        ),
+        (
+            "prompt-expander edit :rese",
+            ":research\tResearch a topic in primary sources and get a cited brief that says what is uncertain.\n",
+        ),
+        ("prompt-expander --prompts 'my prompts' expand git:", "git:commit\tCommit.\n"),
+        ("prompt-expander --prompts 'my prompts' expand a:", "a:b\tA colon.\n"),
+        ("prompt-expander --no-builtin --prompts 'my prompts' edit it", ""),
+    ] {
+        let mut fish = Command::new("fish");
+        let script = "prompt-expander completions fish | source; complete -C $argv[1]";
+        fish.args(["--no-config", "-c", script, line])
+            .envs(client.command().get_envs().filter_map(|(k, v)| Some((k, v?))));
+        let output = fish.current_dir(client.root()).env("PATH", path()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), want, "{line}");
+    }
+}
+
+#[test]
+fn there_is_a_script_for_each_shell_and_an_error_for_others() {
+    let client = library();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = client.run(["completions", shell], "");
+        assert!(ran.status.success() && ran.stderr.is_empty(), "{ran:?}");
+        let program = env!("CARGO_BIN_EXE_prompt-expander");
+        assert!(ran.stdout.contains("PROMPT_EXPANDER_COMPLETE") && ran.stdout.contains(program), "{ran:?}");
+    }
+    let ran = client.run(["completions", "tcsh"], "");
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(ran.stderr.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{ran:?}");
+}
+
+#[test]
+fn a_shell_that_asks_amiss_gets_no_answer_and_nothing_else() {
+    for shell in ["tcsh", "bash"] {
+        let client = Client::new()
+            .arguments([])
+            .variable("PROMPT_EXPANDER_COMPLETE", shell)
+            .variable("_CLAP_COMPLETE_INDEX", "9");
+        let ran = client.run(["--", "prompt-expander", "list"], "");
+        assert_eq!((ran.status.code(), ran.stdout.as_str(), ran.stderr.as_str()), (Some(1), "", ""), "{shell}");
+    }
+    // It is a shell only if it asks as one.
+    let client = Client::new().prompt("a.md", "A").variable("PROMPT_EXPANDER_COMPLETE", "bash");
+    client.run(["list"], "").printed("a\tA\tuser\t\t\n");
+    client.run([], "").printed("");
+}

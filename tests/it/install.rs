@@ -1,0 +1,898 @@
+//! `install` and `uninstall`: what they do to the configs of clients, and how things stand.
+//!
+//! `tests/install` holds what the clients' own commands wrote, as it was (Codex 0.169.0, Claude Code 2.1.330, Gemini CLI 0.61.0,
+//! opencode 1.18.33).
+
+use crate::client::{Client, Ran};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// Each client with its config for the user, and that for a project.
+const CONFIGS: [(&str, &str, &str); 7] = [
+    ("codex", ".codex/config.toml", ".codex/config.toml"),
+    ("claude-code", ".claude.json", ".mcp.json"),
+    ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
+    ("vscode", ".config/Code/User/mcp.json", ".vscode/mcp.json"),
+    ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+    ("opencode", ".config/opencode/opencode.jsonc", "opencode.json"),
+    ("zed", ".config/zed/settings.json", ".zed/settings.json"),
+];
+
+/// Each client that has a hook, with the file of its hooks.
+const HOOKS: [(&str, &str); 3] =
+    [("codex", ".codex/hooks.json"), ("claude-code", ".claude/settings.json"), ("gemini", ".gemini/settings.json")];
+
+/// A user who has the program in a folder with a blank in its name, and works in a project.
+struct User {
+    client: Client,
+    program: PathBuf,
+}
+
+impl User {
+    #[cfg(target_os = "linux")]
+    fn new() -> User {
+        User::of(Client::new().arguments([]).variable("XDG_CONFIG_HOME", ""))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new() -> User {
+        User::of(Client::new().arguments([]))
+    }
+
+    fn of(client: Client) -> User {
+        let program = client.root().join("my tools/prompt-expander");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::create_dir(client.root().join("project")).unwrap();
+        fs::create_dir(client.root().join("bin")).unwrap();
+        symlink(client.command().get_program(), &program).unwrap();
+        User { client, program }
+    }
+
+    fn root(&self) -> &Path {
+        self.client.root()
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.root().join(file)
+    }
+
+    fn write(&self, file: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    /// All files below the home directory that are not there for the test itself.
+    fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.root().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(self.root()).unwrap().to_str().unwrap().to_owned();
+                if ["my tools", "bin", "prompts", "prompt-expander"].contains(&name.as_str()) {
+                } else if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.push(name);
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// Runs a command as it is found by its path, in the project.
+    fn run(&self, line: &[&str]) -> Ran {
+        self.run_in("project", &self.program, line)
+    }
+
+    fn run_in(&self, folder: &str, program: &Path, line: &[&str]) -> Ran {
+        let known = self.client.command();
+        let mut command = std::process::Command::new(program);
+        for (name, value) in known.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env("PATH", self.path("bin")).args(line).current_dir(self.path(folder));
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        Ran {
+            status: output.status,
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The same for what must go well; gives what it printed.
+    #[track_caller]
+    fn done(&self, line: &[&str]) -> String {
+        let ran = self.run(line);
+        assert_eq!(ran.status.code(), Some(0), "{line:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    /// The same for what must fail and change no file; gives what it said.
+    #[track_caller]
+    fn refused(&self, line: &[&str]) -> String {
+        let texts = || self.files().into_iter().map(|file| (fs::read(self.path(&file)).ok(), file)).collect::<Vec<_>>();
+        let before = texts();
+        let ran = self.run(line);
+        assert_eq!(ran.status.code(), Some(1), "{line:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(texts() == before, "{line:?} changed a file");
+        let said = ran.stderr.lines().filter(|line| !line.starts_with("warning: ")).collect::<Vec<_>>().join("\n");
+        said.strip_prefix("error: ").unwrap_or_else(|| panic!("{said}")).to_owned()
+    }
+
+    /// A config with a server of somebody else, comments where the client takes them, and an odd layout.
+    fn config(name: &str) -> String {
+        let servers = match name {
+            "codex" => {
+                return "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = 'x' # c\n\n[tui]\ntheme = \"dark\"\n"
+                    .to_owned();
+            }
+            "vscode" => "servers",
+            "opencode" => "mcp",
+            "zed" => "context_servers",
+            _ => "mcpServers",
+        };
+        let entry = if name == "opencode" {
+            "{\"type\": \"local\", \"command\": [\"x\"]}"
+        } else {
+            "{\"command\": \"x\",   \"args\": [\"y\"]}"
+        };
+        let (comment, comma) = match name {
+            "claude-code" => ("", ""),
+            "gemini" => (" // mine", ""),
+            _ => (" // mine", ","),
+        };
+        format!(
+            "{{{comment}\n    \"z\": 1,\n\n    \"{servers}\": {{\n        \"other\": {entry}{comma}\n    }},\n    \"a\": [1,2]{comma}\n}}\n"
+        )
+    }
+}
+
+/// The lines that `after` has and `before` has not, if it is the same otherwise.
+#[track_caller]
+fn added<'t>(before: &str, after: &'t str) -> Vec<&'t str> {
+    let mut left = before.lines().peekable();
+    let mut added = Vec::new();
+    for line in after.lines() {
+        // What was the last entry may have got a comma.
+        let is_same = |known: &&str| *known == line || format!("{known},") == line;
+        if left.next_if(is_same).is_none() {
+            added.push(line);
+        }
+    }
+    assert_eq!(left.next(), None, "{before}\n{after}");
+    added
+}
+
+#[test]
+fn a_new_entry_is_the_one_that_the_clients_own_command_writes() {
+    for (name, file, project_file, golden) in [
+        ("codex", ".codex/config.toml", None, "codex.toml"),
+        ("claude-code", ".claude.json", Some(".mcp.json"), "claude-code.json"),
+        ("gemini", ".gemini/settings.json", Some(".gemini/settings.json"), "gemini.json"),
+        ("opencode", ".config/opencode/opencode.jsonc", None, "opencode.jsonc"),
+    ] {
+        let user = User::new();
+        let want =
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install").join(golden)).unwrap();
+        let want = want.replace("/opt/my tools/prompt-expander", user.program.to_str().unwrap());
+        user.done(&["install", name, "--yes", "--prompts", "/a b/c\"d"]);
+        assert_eq!(user.read(file), want, "{name}");
+        if let Some(file) = project_file {
+            user.done(&["install", name, "--yes", "--prompts", "/a b/c\"d", "--project"]);
+            assert_eq!(user.read(&format!("project/{file}")), want, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_client_gets_its_entry_in_its_scope_and_says_what_to_type_next() {
+    let user = User::new();
+    for (name, file, project_file) in CONFIGS {
+        for (scope, file) in [(None, file.to_owned()), (Some("--project"), format!("project/{project_file}"))] {
+            let line = ["install", name, "--yes"].into_iter().chain(scope).collect::<Vec<_>>();
+            let printed = user.done(&line);
+            let last = printed.lines().last().unwrap();
+            assert!(last.starts_with("next: ") && last.contains("research solid-state batteries`"), "{last}");
+            assert!(user.read(&file).contains(user.program.to_str().unwrap()), "{file}");
+        }
+    }
+    let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
+    let names: Vec<&str> =
+        list["clients"].as_array().unwrap().iter().map(|client| client["name"].as_str().unwrap()).collect();
+    assert_eq!(names, CONFIGS.map(|(name, ..)| name));
+    for (client, (name, file, project_file)) in list["clients"].as_array().unwrap().iter().zip(CONFIGS) {
+        let of = |scope: &str, file: PathBuf, server: &Value| {
+            assert_eq!(
+                *server,
+                json!({
+                    "name": "prompts", "scope": scope, "file": file, "line": server["line"],
+                    "command": user.program, "args": [], "enabled": true, "ours": true
+                }),
+                "{name}"
+            );
+        };
+        assert_eq!(client["registrations"].as_array().unwrap().len(), 2, "{client}");
+        of("user", user.path(file), &client["registrations"][0]);
+        of("project", user.path("project").join(project_file), &client["registrations"][1]);
+        assert_eq!((&client["problems"], &client["hooks"]), (&json!([]), &json!([])));
+    }
+}
+
+#[test]
+fn twice_is_the_same_as_once() {
+    for (name, ..) in CONFIGS {
+        let user = User::new();
+        let hook = HOOKS.iter().any(|(with_hook, _)| *with_hook == name).then_some("--hook");
+        let line = ["install", name, "--yes", "--prompts", "/a b"].into_iter().chain(hook).collect::<Vec<_>>();
+        user.done(&line);
+        let files = user.files();
+        let stamps = || files.iter().map(|file| fs::metadata(user.path(file)).unwrap().ino()).collect::<Vec<_>>();
+        let before = stamps();
+        assert_eq!(user.done(&line), "registered already; nothing to change\n", "{name}");
+        assert_eq!((user.files(), stamps()), (files.clone(), before), "{name}");
+    }
+}
+
+#[test]
+fn another_installation_changes_the_entry_and_keeps_what_the_user_added_to_it() {
+    let user = User::new();
+    user.done(&["install", "codex", "--hook", "--yes", "--prompts", "/old"]);
+    let added = user.read(".codex/config.toml") + "startup_timeout_sec = 20 # slow disk\n";
+    user.write(".codex/config.toml", &added);
+    user.done(&["install", "codex", "--hook", "--yes", "--prompts", "/new", "--no-builtin"]);
+    assert_eq!(
+        user.read(".codex/config.toml"),
+        added.replace("[\"--prompts\", \"/old\"]", "[\"--prompts\", \"/new\", \"--no-builtin\"]")
+    );
+    let hooks: Value = serde_json::from_str(&user.read(".codex/hooks.json")).unwrap();
+    let line = format!("'{}' hook codex --prompts /new --no-builtin", user.program.display());
+    assert_eq!(
+        hooks,
+        json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line, "timeout": 5}]}]}})
+    );
+}
+
+#[test]
+fn all_else_in_a_config_stays_as_it_is_and_uninstall_brings_back_the_last_byte() {
+    for (name, file, _) in CONFIGS {
+        let unix = User::config(name);
+        for (kind, before) in [
+            ("as it is", unix.clone()),
+            ("CRLF", unix.replace('\n', "\r\n")),
+            ("BOM", format!("\u{feff}{unix}")),
+            ("empty", String::new()),
+            ("one line", if name == "codex" { "a = 1".to_owned() } else { "{\"a\":{}}".to_owned() }),
+        ] {
+            let user = User::new();
+            user.write(file, &before);
+            user.done(&["install", name, "--yes"]);
+            let after = user.read(file);
+            if kind != "empty" && kind != "one line" {
+                let added = added(&before, &after).join("\n");
+                assert!(added.contains("prompts") && added.contains("my tools/prompt-expander"), "{after}");
+                assert_eq!(
+                    after.matches('\n').count(),
+                    after.matches(if kind == "CRLF" { "\r\n" } else { "\n" }).count()
+                );
+                assert_eq!(after.starts_with('\u{feff}'), kind == "BOM");
+            }
+            assert_eq!(user.read(&format!("{file}.before-prompt-expander")), before);
+            user.done(&["uninstall", name, "--yes"]);
+            assert_eq!((user.read(file), user.files()), (before, vec![file.to_owned()]), "{name}, {kind}");
+            assert_eq!(user.done(&["uninstall", name]), "not registered; nothing to remove\n");
+        }
+    }
+}
+
+#[test]
+fn what_install_made_uninstall_removes() {
+    for (name, ..) in CONFIGS {
+        let user = User::new();
+        for scope in [None, Some("--project")] {
+            let hook = HOOKS.iter().any(|(with_hook, _)| *with_hook == name).then_some("--hook");
+            let line = |command| [command, name, "--yes"].into_iter().chain(scope);
+            user.done(&line("install").chain(hook).collect::<Vec<_>>());
+            user.done(&line("uninstall").collect::<Vec<_>>());
+            assert_eq!(user.files(), [""; 0], "{name}");
+        }
+        assert!(!user.path(".cursor").exists() && !user.path(".codex").exists() && user.path("project").exists());
+    }
+}
+
+#[test]
+fn uninstall_takes_out_what_is_ours_from_a_config_that_was_changed_since() {
+    let user = User::new();
+    user.write(".gemini/settings.json", "{\n  \"mcpServers\": {}\n}\n");
+    user.done(&["install", "gemini", "--hook", "--yes"]);
+    let changed = user.read(".gemini/settings.json").replace(
+        "\"mcpServers\": {",
+        "\"ui\": {\"theme\": \"x\"}, // since\n  \"mcpServers\": {\n    \"mine\": {\"command\": \"m\"},",
+    );
+    user.write(".gemini/settings.json", &changed);
+    user.done(&["uninstall", "gemini", "--yes"]);
+    assert_eq!(
+        user.read(".gemini/settings.json"),
+        "{\n  \"ui\": {\"theme\": \"x\"}, // since\n  \"mcpServers\": {\n    \"mine\": {\"command\": \"m\"}\n  }\n}\n"
+    );
+}
+
+#[test]
+fn a_hook_stands_beside_those_that_are_there() {
+    for (name, file) in HOOKS {
+        let user = User::new();
+        let event = if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
+        let before = format!(
+            "{{\n  \"hooks\": {{\n    \"{event}\": [\n      {{ \"hooks\": [{{ \"type\": \"command\", \"command\": \"log\" }}] }}\n    ],\n    \"Stop\": []\n  }}\n}}\n"
+        );
+        user.write(file, &before);
+        user.done(&["install", name, "--hook", "--yes"]);
+        let hooks: Value = serde_json::from_str(&user.read(file)).unwrap();
+        let groups = &hooks["hooks"][event];
+        assert_eq!((groups.as_array().unwrap().len(), &groups[0]["hooks"][0]["command"]), (2, &json!("log")));
+        assert_eq!(groups[1]["hooks"][0]["timeout"], if name == "gemini" { 5000 } else { 5 });
+        let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
+        let client = list["clients"].as_array().unwrap().iter().find(|client| client["name"] == name).unwrap();
+        assert_eq!(client["hooks"], json!([user.path(file)]));
+        user.done(&["uninstall", name, "--yes"]);
+        assert_eq!(user.read(file), before);
+    }
+}
+
+#[test]
+fn a_path_with_blanks_and_quotes_is_one_word_in_a_config_and_for_a_shell() {
+    let user = User::new();
+    let program = user.path("it's \"mine\" $HOME/prompt-expander");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    symlink(user.client.command().get_program(), &program).unwrap();
+    user.write("project/a 'b' \"c\" $d/hello.md", "Hello {{input}}!");
+    for (name, file) in HOOKS {
+        let line = ["install", name, "--hook", "--yes", "--no-builtin", "--prompts", "a 'b' \"c\" $d"];
+        let ran = user.run_in("project", &program, &line);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let event = if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
+        let hooks: Value = serde_json::from_str(&user.read(file)).unwrap();
+        let command = hooks["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", command]).env("HOME", user.root()).current_dir("/");
+        let mut child = shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let submitted = json!({"hook_event_name": event, "prompt": ":hello world"}).to_string();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), submitted.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{command}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("Hello world!"), "{command}");
+    }
+    let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
+    for client in &list["clients"].as_array().unwrap()[..3] {
+        let server = &client["registrations"][0];
+        assert_eq!(server["command"], json!(program));
+        assert_eq!(server["args"], json!(["--prompts", user.path("project/a 'b' \"c\" $d"), "--no-builtin"]));
+    }
+}
+
+#[test]
+fn what_stays_the_same_after_an_update_is_registered() {
+    let user = User::new();
+    // As Homebrew has it: a link on PATH to a folder that is named after the version.
+    symlink(&user.program, user.path("bin/prompt-expander")).unwrap();
+    let ran = user.run_in("project", &user.program, &["install", "codex", "--yes"]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert!(user.read(".codex/config.toml").contains(user.path("bin/prompt-expander").to_str().unwrap()));
+    // Under another name, nobody would know it again.
+    symlink(&user.program, user.path("project/pe")).unwrap();
+    fs::remove_file(user.path("bin/prompt-expander")).unwrap();
+    let other = user.run_in("project", Path::new("./pe"), &["install", "codex", "--yes"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(other.stderr.contains("call it `prompt-expander`"), "{}", other.stderr);
+}
+
+#[test]
+fn an_older_backup_is_never_written_over() {
+    let user = User::new();
+    let [first, second] = ["", ".2"].map(|number| format!(".codex/config.toml.before-prompt-expander{number}"));
+    user.write(&first, "precious");
+    user.write(".codex/config.toml", "a = 1\n");
+    let printed = user.done(&["install", "codex", "--yes"]);
+    assert!(printed.contains(&format!("what it was before is in {}\n", user.path(&second).display())), "{printed}");
+    assert_eq!((user.read(&first), user.read(&second)), ("precious".to_owned(), "a = 1\n".to_owned()));
+    user.done(&["uninstall", "codex", "--yes"]);
+    assert_eq!(user.files(), [".codex/config.toml".to_owned(), first]);
+}
+
+#[test]
+fn a_broken_config_is_named_with_its_place_and_left_alone() {
+    let huge = format!("{{\"x\": \"{}\"}}", "x".repeat(64 * 1024 * 1024));
+    for (name, file, text, want) in [
+        ("codex", ".codex/config.toml", b"a = 1\nb = [".as_slice(), ":2:6: "),
+        ("codex", ".codex/config.toml", b"a = 1\na = 2\n", ":2:1: duplicate key"),
+        ("codex", ".codex/config.toml", b"mcp_servers = []", ":1:1: `mcp_servers` must be a table, and is a list"),
+        ("claude-code", ".claude.json", b"{\n // c\n}", ":2:2: comments are not allowed"),
+        (
+            "claude-code",
+            ".claude.json",
+            b"{\"mcpServers\": [\n]}",
+            ":1:2: `mcpServers` must be an object, and is a list",
+        ),
+        (
+            "claude-code",
+            ".claude.json",
+            b"{\"mcpServers\": \"x\"}",
+            ":1:2: `mcpServers` must be an object, and is a string",
+        ),
+        (
+            "claude-code",
+            ".claude.json",
+            b"{\"mcpServers\": {}, \"mcpServers\": {}}",
+            ":1:20: `mcpServers` is there twice; ",
+        ),
+        ("claude-code", ".claude.json", b"[]", ":1:1: it must be an object, and is a list"),
+        ("gemini", ".gemini/settings.json", b"{\"a\": 1,}", ":1:8: trailing commas are not allowed"),
+        ("cursor", ".cursor/mcp.json", b"{\"mcpServers\": {\"a\xff", ":1:19: it is not UTF-8; "),
+        ("zed", ".config/zed/settings.json", b"{\"a\": 'b'}", ":1:7: "),
+        ("zed", ".config/zed/settings.json", huge.as_bytes(), ": it is longer than 64 MiB"),
+    ] {
+        let user = User::new();
+        user.write(file, text);
+        // Twice an object without us has nothing to remove.
+        let commands = if want.contains("twice") { &["install"][..] } else { &["install", "uninstall"] };
+        for command in commands {
+            let said = user.refused(&[command, name, "--yes"]);
+            let is_named = said.starts_with(&format!("{}{want}", user.path(file).display()));
+            let shown = String::from_utf8_lossy(&text[..text.len().min(99)]).into_owned();
+            assert!(is_named, "{shown}: {said}");
+            assert!(said.ends_with("; the file is left alone: repair it, then run this again"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
+    for (file, text, want) in [
+        (".codex/hooks.json", "{\"hooks\": []}", ":1:2: `hooks` must be an object, and is not"),
+        (
+            ".codex/hooks.json",
+            "{\"hooks\": {\"UserPromptSubmit\": {}}}",
+            ":1:12: `hooks.UserPromptSubmit` must be a list",
+        ),
+        (".codex/hooks.json", "[]", ": it must be an object, and is not"),
+        (".codex/hooks.json", "{\n", ":1:1: "),
+    ] {
+        let user = User::new();
+        user.write(file, text);
+        let said = user.refused(&["install", "codex", "--hook", "--yes"]);
+        assert!(said.starts_with(&format!("{}{want}", user.path(file).display())), "{said}");
+    }
+}
+
+#[test]
+fn what_is_no_file_or_may_not_be_written_is_said() {
+    let user = User::new();
+    fs::create_dir_all(user.path(".codex/config.toml")).unwrap();
+    let said = user.refused(&["install", "codex", "--yes"]);
+    assert!(said.contains("config.toml: it is a directory, and must be a file"), "{said}");
+
+    let user = User::new();
+    user.write(".codex/config.toml", "a = 1\n");
+    fs::set_permissions(user.path(".codex/config.toml"), fs::Permissions::from_mode(0o444)).unwrap();
+    let said = user.refused(&["install", "codex", "--yes"]);
+    assert!(
+        said.ends_with("config.toml: it is read-only; make it writable, or change it where it is made from"),
+        "{said}"
+    );
+
+    let user = User::new();
+    symlink("config.toml", user.path("project/loop")).unwrap();
+    symlink("loop", user.path("project/config.toml")).unwrap();
+    fs::create_dir(user.path(".codex")).unwrap();
+    symlink(user.path("project/loop"), user.path(".codex/config.toml")).unwrap();
+    let said = user.refused(&["install", "codex", "--yes"]);
+    assert!(said.contains("config.toml: ") && said.contains("symbolic links"), "{said}");
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_to_is_said_and_nothing_is_left_behind() {
+    let client = Client::new().arguments([]).unprivileged();
+    let folder = client.root().join(".codex");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "a = 1\n").unwrap();
+    fs::set_permissions(folder.join("config.toml"), fs::Permissions::from_mode(0o666)).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let ran = client.run(["install", "codex", "--yes"], "");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("Permission denied") && ran.stderr.contains("nothing is changed"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(folder.join("config.toml")).unwrap(), "a = 1\n");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_link_stays_a_link_and_the_file_behind_it_keeps_its_mode() {
+    let user = User::new();
+    user.write("dotfiles/codex.toml", "a = 1\n");
+    fs::set_permissions(user.path("dotfiles/codex.toml"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(user.path(".codex")).unwrap();
+    symlink("../dotfiles/codex.toml", user.path(".codex/config.toml")).unwrap();
+    user.done(&["install", "codex", "--yes"]);
+    assert_eq!(fs::read_link(user.path(".codex/config.toml")).unwrap(), Path::new("../dotfiles/codex.toml"));
+    assert!(user.read("dotfiles/codex.toml").contains("[mcp_servers.prompts]"));
+    let mode = |file: &str| fs::metadata(user.path(file)).unwrap().mode() & 0o777;
+    let backup = ".codex/config.toml.before-prompt-expander";
+    assert_eq!((mode("dotfiles/codex.toml"), mode(backup)), (0o640, 0o640));
+    assert_eq!(user.files(), [".codex/config.toml", backup, "dotfiles/codex.toml"]);
+    user.done(&["uninstall", "codex", "--yes"]);
+    assert_eq!(user.files(), [".codex/config.toml", "dotfiles/codex.toml"]);
+    assert!(user.path(".codex/config.toml").is_symlink());
+
+    // A link whose file is not there yet.
+    symlink("dotfiles/new.json", user.path(".claude.json")).unwrap();
+    user.done(&["install", "claude-code", "--yes"]);
+    assert!(user.path(".claude.json").is_symlink() && user.read("dotfiles/new.json").contains("mcpServers"));
+    assert_eq!(mode("dotfiles/new.json"), 0o600); // Claude Code keeps more than this in it
+}
+
+#[test]
+fn another_server_of_the_same_name_is_replaced_only_on_demand() {
+    for (name, file, text, place) in [
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.prompts]\ncommand = 'npx'\nargs = ['-y', 'x y']\ncwd = '/'\n",
+            "1:14",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\"mcpServers\": {\n  \"prompts\": {\"command\": \"npx\", \"args\": [\"-y\", \"x y\"], \"cwd\": \"/\"}}}",
+            "2:3",
+        ),
+    ] {
+        let user = User::new();
+        user.write(file, text);
+        assert_eq!(
+            user.refused(&["install", name, "--yes"]),
+            format!(
+                "{}:{place}: another server has the name `prompts`; it runs `npx -y 'x y'`. Give it another name, or write \
+                 --replace to put prompt-expander in its place",
+                user.path(file).display()
+            )
+        );
+        let ran = user.run(&["uninstall", name, "--yes"]);
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "not registered; nothing to remove\n"));
+        assert!(ran.stderr.contains("`prompts` is another server, which is left alone"), "{}", ran.stderr);
+        assert!(user.done(&["install"]).contains("\tanother server is registered as `prompts`\t"));
+        user.done(&["install", name, "--yes", "--replace"]);
+        assert!(!user.read(file).contains("npx") && !user.read(file).contains("cwd"), "{}", user.read(file));
+        user.done(&["uninstall", name, "--yes"]);
+        assert_eq!(user.read(file), text);
+    }
+}
+
+#[test]
+fn what_is_no_server_under_our_name_is_replaced_only_on_demand() {
+    for (name, file, text, want) in [
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers]\nprompts = 1\n",
+            ":2:1: another server has the name `prompts`; it must be a table, and is a number. ",
+        ),
+        (
+            "vscode",
+            ".config/Code/User/mcp.json",
+            "{\"servers\": {\"prompts\": []}}",
+            ":1:14: another server has the name `prompts`; it must be an object, and is a list. ",
+        ),
+        (
+            "vscode",
+            ".config/Code/User/mcp.json",
+            "{\"servers\": {\"prompts\": {\"url\": \"http://x/y\"}}}",
+            ":1:14: another server has the name `prompts`; it runs `http://x/y`. ",
+        ),
+    ] {
+        let user = User::new();
+        user.write(file, text);
+        let said = user.refused(&["install", name, "--yes"]);
+        assert!(said.starts_with(&format!("{}{want}", user.path(file).display())), "{said}");
+        user.done(&["install", name, "--yes", "--replace"]);
+        assert_eq!(user.done(&["install", name, "--yes"]), "registered already; nothing to change\n");
+        user.done(&["uninstall", name, "--yes"]);
+        assert_eq!(user.read(file), text);
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_registration_is_said() {
+    let user = User::new();
+    user.write(
+        ".cursor/mcp.json",
+        "{\"mcpServers\": {\"prompts\": {\"command\": \"/gone/prompt-expander\", \"disabled\": true}, \"pe\": {\"command\": \"prompt-expander\"}}}",
+    );
+    let rows = user.done(&["install"]);
+    assert!(rows.contains("cursor\tregistered, switched off, but its program is not there\t"), "{rows}");
+    assert!(rows.contains("cursor\tregistered as `pe`\t"), "{rows}");
+    let ran = user.run(&["install", "cursor", "--yes"]);
+    assert!(ran.stderr.contains("`prompts` is switched off there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`pe` is prompt-expander too; remove it"), "{}", ran.stderr);
+}
+
+#[test]
+fn two_clients_in_one_file_are_said() {
+    let user = User::new();
+    user.write(".claude.json", "{}");
+    fs::create_dir(user.path(".cursor")).unwrap();
+    symlink("../.claude.json", user.path(".cursor/mcp.json")).unwrap();
+    let ran = user.run(&["install", "claude-code", "--yes"]);
+    let said = "/.claude.json: this file is the config of Cursor too, and the entry is one for both\n";
+    assert!(ran.status.success() && ran.stderr.contains(said), "{ran:?}");
+    let ran = user.run(&["install", "cursor", "--yes"]);
+    assert!(ran.stdout.contains("registered already") && ran.stderr.contains("config of Claude Code too"), "{ran:?}");
+}
+
+#[test]
+fn a_scope_that_makes_no_sense_is_refused() {
+    let user = User::new();
+    for name in ["codex", "gemini", "cursor"] {
+        let ran = user.run_in(".", &user.program, &["install", name, "--project", "--yes"]);
+        assert_eq!(ran.status.code(), Some(1));
+        assert!(ran.stderr.starts_with("error: the working directory is no project for "), "{}", ran.stderr);
+    }
+    assert_eq!(user.files(), [""; 0]);
+    for name in ["vscode", "cursor", "opencode", "zed"] {
+        let said = user.refused(&["install", name, "--hook", "--yes"]);
+        assert!(said.ends_with("`codex`, `claude-code` and `gemini` have one. Leave --hook out"), "{said}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_home_directory_only_a_project_can_be_registered_for() {
+    let user = User::of(Client::new().arguments([]).variable("HOME", ""));
+    for (name, _, project_file) in CONFIGS {
+        let said = user.refused(&["install", name, "--yes"]);
+        assert!(said.starts_with("nothing says where the config of ") && said.contains("set HOME"), "{said}");
+        user.done(&["install", name, "--yes", "--project"]);
+        assert!(user.read(&format!("project/{project_file}")).contains("my tools/prompt-expander"));
+    }
+    let said = user.refused(&["install", "claude-code", "--yes"]);
+    assert!(said.contains("or use --project"), "{said}");
+    user.done(&["install"]);
+}
+
+#[test]
+fn the_clients_variables_move_their_configs() {
+    let client = Client::new().arguments([]);
+    let moved = client.root().join("moved").to_str().unwrap().to_owned();
+    let client = client.variable("CODEX_HOME", &moved).variable("CLAUDE_CONFIG_DIR", &moved);
+    let user = User::of(client.variable("GEMINI_CLI_HOME", &moved));
+    for name in ["codex", "claude-code", "gemini"] {
+        user.done(&["install", name, "--hook", "--yes"]);
+    }
+    let files = ["config.toml", "hooks.json", ".claude.json", "settings.json", ".gemini/settings.json"];
+    let mut files = files.map(|file| format!("moved/{file}"));
+    files.sort();
+    assert_eq!(user.files(), files);
+}
+
+#[test]
+fn a_config_of_opencode_2_has_its_servers_where_it_wants_them() {
+    let user = User::new();
+    let before = "{\n  \"mcp\": {\n    \"servers\": {\n      \"x\": {\"type\": \"local\", \"command\": [\"x\"]}\n    }\n  }\n}\n";
+    user.write(".config/opencode/opencode.json", before);
+    user.done(&["install", "opencode", "--yes"]);
+    let config: Value = serde_json::from_str(&user.read(".config/opencode/opencode.json")).unwrap();
+    assert_eq!(config["mcp"]["servers"]["prompts"]["command"], json!([user.program]));
+    user.done(&["uninstall", "opencode", "--yes"]);
+    assert_eq!(user.read(".config/opencode/opencode.json"), before);
+}
+
+#[test]
+fn what_stands_behind_two_dashes_is_for_the_server() {
+    let user = User::new();
+    user.done(&["install", "codex", "--hook", "--yes", "--prompts", "/p", "--", "--page-size", "9", "--tap", "/t"]);
+    assert!(
+        user.read(".codex/config.toml")
+            .contains("args = [\"--prompts\", \"/p\", \"--page-size\", \"9\", \"--tap\", \"/t\"]")
+    );
+    assert!(user.read(".codex/hooks.json").contains("hook codex --prompts /p\""), "{}", user.read(".codex/hooks.json"));
+    for (words, want) in [
+        (
+            ["--nope"].as_slice(),
+            "the server would not start with what stands behind `--`: unexpected argument '--nope' found",
+        ),
+        (&["list"], "what stands behind `--` must be options of the server, and is a command; Codex starts the server"),
+        (&["--prompts", "x"], "--prompts and --no-builtin go before `--`, so that the hook has them, too"),
+    ] {
+        assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);
+    }
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let user = User::new();
+    user.write(".codex/config.toml", "a = 1\n");
+    let looked = user.done(&["install", "codex", "--dry-run"]);
+    assert!(looked.contains("\n  a = 1\n") && looked.contains("\n+ [mcp_servers.prompts]\n"), "{looked}");
+    assert!(looked.ends_with("\nnothing is written, because of --dry-run\n"), "{looked}");
+    assert_eq!(
+        (user.files(), user.read(".codex/config.toml")),
+        (vec![".codex/config.toml".to_owned()], "a = 1\n".to_owned())
+    );
+    let said = user.refused(&["install", "codex"]);
+    assert_eq!(
+        said,
+        "nobody can be asked, since standard input is no terminal; write --yes to change this, or --dry-run to look only"
+    );
+    user.done(&["install", "codex", "--yes"]);
+    assert!(user.refused(&["uninstall", "codex"]).starts_with("nobody can be asked"));
+    assert!(user.done(&["uninstall", "codex", "--dry-run"]).contains("\n- [mcp_servers.prompts]\n"));
+}
+
+#[test]
+fn the_list_says_what_is_here_and_how_it_stands() {
+    let user = User::new();
+    assert_eq!(user.done(&["install"]), "");
+    fs::write(user.path("bin/claude"), "").unwrap();
+    assert_eq!(user.done(&["install"]), "", "a file that one cannot run is no program");
+    fs::set_permissions(user.path("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(user.path(".cursor")).unwrap();
+    user.write(".gemini/settings.json", "{,}");
+    user.done(&["install", "codex", "--hook", "--yes"]);
+    let ran = user.run(&["install"]);
+    let [config, hooks, gemini] =
+        [".codex/config.toml", ".codex/hooks.json", ".gemini/settings.json"].map(|file| user.path(file));
+    assert_eq!(
+        ran.stdout,
+        format!(
+            "codex\tregistered\t{}:1\ncodex\thook\t{}\nclaude-code\tnot registered\t\ngemini\tits config cannot be read\t\n\
+             cursor\tnot registered\t\n",
+            config.display(),
+            hooks.display()
+        )
+    );
+    assert_eq!(ran.stderr, format!("warning: {}:1:2: unexpected token in object\n", gemini.display()));
+}
+
+#[test]
+fn a_client_that_is_not_known_or_an_option_without_one_is_refused() {
+    let user = User::new();
+    for (line, want) in [
+        (["install", "codx"].as_slice(), "a similar value exists: 'codex'"),
+        (&["install", "--yes"], "required arguments were not provided"),
+        (&["install", "codex", "--json"], "cannot be used with"),
+        (&["install", "codex", "--yes", "--dry-run"], "cannot be used with"),
+        (&["uninstall"], "required arguments were not provided"),
+        (&["--prompts", "x", "uninstall", "codex"], "--prompts and --no-builtin mean nothing to uninstall"),
+        (&["--tap", "x", "install", "codex"], "--tap is an option of the server"),
+    ] {
+        let ran = user.run(line);
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert!(ran.stderr.contains(want), "{}", ran.stderr);
+    }
+    assert!(
+        user.refused(&["install", "--prompts", "x"]).starts_with("--prompts and --no-builtin are for a registration")
+    );
+    assert_eq!(user.done(&["install", "gemini-cli", "--dry-run"]).lines().count(), 11);
+}
+
+#[test]
+fn a_folder_that_only_the_environment_names_is_not_registered_and_that_is_said() {
+    let user = User::of(Client::new().arguments([]).variable("PROMPT_EXPANDER_PROMPTS", "/"));
+    let ran = user.run(&["install", "codex", "--yes"]);
+    assert!(ran.status.success() && !user.read(".codex/config.toml").contains("args"));
+    assert!(ran.stderr.contains("PROMPT_EXPANDER_PROMPTS is not part of the registration"), "{}", ran.stderr);
+}
+
+/// On a terminal, which `script` of util-linux gives.
+#[cfg(target_os = "linux")]
+mod terminal {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::process::{Child, Command, Stdio};
+
+    /// The program at a terminal of so many columns; `None` where there is no `script`.
+    fn started(user: &User, columns: usize, line: &str) -> Option<Child> {
+        let program = user.client.command();
+        let line = format!("stty cols {columns} rows 20; '{}' {line}", user.program.display());
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(user.path("project")).env("TERM", "xterm").env("NO_COLOR", "1");
+        match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+            Ok(child) => Some(child),
+            Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
+            Err(_) => None,
+        }
+    }
+
+    /// Reads up to the question, does something, answers; gives all that was said, and the status.
+    fn asked(
+        user: &User,
+        columns: usize,
+        line: &str,
+        meanwhile: impl FnOnce(),
+        answer: &str,
+    ) -> Option<(String, Option<i32>)> {
+        let mut child = started(user, columns, line)?;
+        let mut stdout = child.stdout.take().unwrap();
+        let mut said = Vec::new();
+        while !said.ends_with(b"[y/N] ") {
+            let mut byte = [0];
+            assert_eq!(stdout.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&said));
+            said.push(byte[0]);
+        }
+        meanwhile();
+        child.stdin.as_mut().unwrap().write_all(answer.as_bytes()).unwrap();
+        stdout.read_to_end(&mut said).unwrap();
+        let status = child.wait().unwrap().code();
+        Some((String::from_utf8(said).unwrap().replace("\r\n", "\n"), status))
+    }
+
+    #[test]
+    fn the_answer_decides() {
+        for (answer, is_written) in [("y\n", true), ("Yes\n", true), ("n\n", false), ("\n", false), ("\x04", false)] {
+            let user = User::new();
+            user.write(".codex/config.toml", "a = 1\n");
+            let Some((said, status)) = asked(&user, 80, "install codex", || {}, answer) else { return };
+            assert_eq!(user.read(".codex/config.toml") != "a = 1\n", is_written, "{answer:?}: {said}");
+            assert_eq!(
+                (status, said.contains("error: nothing is written")),
+                (Some(i32::from(!is_written)), !is_written)
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_by_somebody_else_before_the_answer_is_kept() {
+        let user = User::new();
+        user.write(".codex/config.toml", "a = 1\n");
+        let meanwhile = || user.write(".codex/config.toml", "a = 2\n");
+        let Some((said, status)) = asked(&user, 80, "install codex", meanwhile, "y\n") else { return };
+        assert!(
+            said.contains("somebody else has changed it meanwhile; nothing in it is changed, run this again"),
+            "{said}"
+        );
+        assert_eq!((status, user.read(".codex/config.toml")), (Some(1), "a = 2\n".to_owned()));
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_what_changes_is_shown_whole() {
+        let user = User::new();
+        user.write(".codex/config.toml", format!("a = \"{}\"\n", "x".repeat(200)));
+        let Some((said, _)) = asked(&user, 20, "install codex", || {}, "n\n") else { return };
+        assert!(said.contains("\n  a = \"xxxxxxxxxxx…\n"), "{said}");
+        assert!(said.contains(&format!("\n+ command = \"{}\"\n", user.program.display())), "{said}");
+    }
+
+    #[test]
+    fn the_list_is_in_columns_and_names_what_is_not_here() {
+        let user = User::new();
+        fs::create_dir(user.path(".cursor")).unwrap();
+        user.done(&["install", "codex", "--yes"]);
+        let Some(mut child) = started(&user, 200, "install") else { return };
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        child.wait().unwrap();
+        let said = said.replace("\r\n", "\n");
+        assert!(
+            said.starts_with(&format!("codex   registered  {}:1\n", user.path(".codex/config.toml").display())),
+            "{said}"
+        );
+        assert!(said.contains("cursor  not registered\n") && said.contains("not found here: "), "{said}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The manual page: clap_mangen makes it from the commands and options, and it is kept in `docs/man`, where packagers look
+//! for it and the program takes it from. It fails here where it is not up to date.
+
+use crate::client::{Client, golden};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+/// What each command has, and the page says once.
+const COMMON: [&str; 3] = ["prompts", "no_builtin", "help"];
+
+const ENVIRONMENT: [(&str, &str); 4] = [
+    ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts goes before it."),
+    ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set. It may have arguments."),
+    ("XDG_CONFIG_HOME", "The configuration directory on Linux, instead of ~/.config."),
+    ("NO_COLOR", "If it is set, nothing is colored."),
+];
+
+const FILES: [(&str, &str); 3] = [
+    ("~/.config/prompt-expander/prompts", "Your prompts, on Linux."),
+    ("~/Library/Application Support/prompt-expander/prompts", "The same on macOS."),
+    ("%APPDATA%\\prompt-expander\\prompts", "The same on Windows."),
+];
+
+const EXIT_STATUS: [(&str, &str); 3] = [
+    ("0", "It went well."),
+    ("1", "It did not, and standard error says why; for check, edit and new, a file is no prompt."),
+    ("2", "The arguments are not understood."),
+];
+
+/// An apostrophe, which alone would be an accent.
+const QUOTE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
+
+/// The parts of a page that clap_mangen makes, without what it repeats at the beginning of each.
+fn rendered(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut page = Vec::new();
+    render(&mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let lines = page.lines().filter(|line| !line.starts_with(".ie ") && !line.starts_with(".el "));
+    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The same without its headings.
+fn below_heading(part: &str) -> String {
+    part.lines().filter(|line| !line.starts_with(".SH ")).map(|line| format!("{line}\n")).collect()
+}
+
+fn list(heading: &str, items: &[(&str, &str)]) -> String {
+    let mut roff = Roff::new();
+    roff.control("SH", [heading]);
+    for (term, text) in items {
+        roff.control("TP", []).text([bold(*term)]).text([roman(*text)]);
+    }
+    rendered(|page| roff.to_writer(page))
+}
+
+/// The examples of a help text, each line as it is.
+fn examples(help: &str, heading: &str) -> String {
+    let mut roff = Roff::new();
+    for part in help.split("\n\n") {
+        let (title, lines) = match part.split_once('\n') {
+            Some((title, lines)) if title.ends_with(':') => (Some(title.trim_end_matches(':')), lines),
+            _ => (None, part),
+        };
+        match title {
+            Some(title) if heading == "SH" => _ = roff.control("SH", [title.to_uppercase().as_str()]),
+            Some(title) => _ = roff.control("PP", []).text([roman(format!("{title}:"))]),
+            None => _ = roff.control("PP", []),
+        }
+        roff.control("EX", []);
+        for line in lines.lines() {
+            roff.text([roman(line)]);
+        }
+        roff.control("EE", []);
+    }
+    rendered(|page| roff.to_writer(page))
+}
+
+fn page() -> String {
+    let mut program = prompt_expander::cli::command();
+    program.build();
+    let man = Man::new(program.clone().subcommand_value_name("COMMAND")).title("PROMPT-EXPANDER");
+    let mut page = QUOTE.to_owned() + &rendered(|page| man.render_title(page));
+    page += &rendered(|page| man.render_name_section(page));
+    page += &rendered(|page| man.render_synopsis_section(page));
+    page += &rendered(|page| man.render_description_section(page));
+    page += &rendered(|page| man.render_options_section(page));
+    page += ".SH COMMANDS\nEach takes \\fB\\-\\-prompts\\fR, \\fB\\-\\-no\\-builtin\\fR and \\fB\\-\\-help\\fR, too.\n";
+    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+        let command = command.clone().mut_args(|option| {
+            let is_common = COMMON.contains(&option.get_id().as_str());
+            option.hide(is_common)
+        });
+        let man = Man::new(command.clone());
+        page += &format!(".SS {}\n", command.get_name());
+        page += &below_heading(&rendered(|page| man.render_synopsis_section(page)));
+        page += ".PP\n";
+        page += &below_heading(&rendered(|page| man.render_description_section(page)));
+        page += &below_heading(&rendered(|page| man.render_options_section(page)));
+        if let Some(help) = command.get_after_help() {
+            page += &examples(&help.to_string(), "PP");
+        }
+    }
+    page += &examples(&program.get_after_help().unwrap().to_string(), "SH");
+    page += &list("ENVIRONMENT", &ENVIRONMENT);
+    page += &list("FILES", &FILES);
+    page + &list("EXIT STATUS", &EXIT_STATUS)
+}
+
+#[test]
+fn the_manual_page_is_up_to_date_and_is_what_the_program_prints() {
+    let page = page();
+    golden("../docs/man/prompt-expander.1", &page);
+    for command in ["list", "expand", "check", "hook", "new", "edit", "completions", "man"] {
+        assert!(page.contains(&format!("\n.SS {command}\n")), "{command}");
+    }
+    if std::env::var_os("UPDATE").is_none() {
+        let ran = Client::new().run(["man"], ""); // which has the page that it was built with
+        assert!(ran.status.success() && ran.stdout == page, "{}", ran.stderr);
+    }
+}
+
+/// As `man` would show it, where there is one.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_manual_page_has_no_fault_that_groff_would_warn_of() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/man/prompt-expander.1");
+    let groff = std::process::Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z", file]).output();
+    let Ok(groff) = groff else { return };
+    assert!(groff.status.success() && groff.stderr.is_empty(), "{}", String::from_utf8_lossy(&groff.stderr));
+}

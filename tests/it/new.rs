@@ -1,0 +1,447 @@
+//! `new` and `edit`: files that a person begins and opens. The editors are small scripts.
+
+use crate::client::{Client, Ran};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const OWN: &str = ".config/prompt-expander/prompts";
+
+/// A home directory where nothing is configured.
+fn home() -> Client {
+    Client::new().arguments([])
+}
+
+/// What a command leaves in the user's directory, and what is not there.
+fn own(client: &Client, file: &str) -> PathBuf {
+    client.root().join(OWN).join(file)
+}
+
+#[track_caller]
+fn says(ran: &Ran, status: i32, parts: &[&str]) {
+    assert_eq!(ran.status.code(), Some(status), "{ran:?}");
+    for part in parts {
+        assert!(ran.stderr.contains(part), "{part:?} is not in {:?}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_new_prompt_is_a_file_of_the_users_that_works_at_once() {
+    let client = home();
+    let ran = client.run(["new", ":git:commit-message"], "");
+    assert_eq!(ran.stdout, format!("{}\n", own(&client, "git/commit-message.md").display()));
+    let next =
+        "note: type `:git/commit-message …` in a chat; `prompt-expander edit git/commit-message` opens the file\n";
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
+    let text = fs::read_to_string(own(&client, "git/commit-message.md")).unwrap();
+    assert!(text.starts_with("---\ntitle: Commit message\ndescription: "), "{text}");
+    let expanded = client.run(["expand", "git/commit-message", "two", "words"], "");
+    assert!(expanded.stdout.ends_with("\nText:\ntwo words\n"), "{expanded:?}");
+}
+
+#[test]
+fn what_new_makes_is_without_a_warning_whatever_the_name() {
+    let client = home();
+    let names = [
+        "standup",
+        "yes",
+        "null",
+        "on",
+        "it's",
+        "a/b/c",
+        "#1a",
+        "[x]",
+        "{x}",
+        "&x",
+        "!x",
+        "%x",
+        "@x",
+        "`x`",
+        "-",
+        "--x",
+        "x:y",
+        "{{inptu}}",
+        "<<x",
+        "$(x)",
+        "5whys",
+        "1e3",
+        "v1.2",
+        "要約",
+        "👩‍💻",
+        "éa",
+        "a_b-c",
+        "__",
+        "list",
+        "help",
+        "new",
+        "=",
+        "~",
+        "x,y;z",
+    ];
+    for name in names {
+        let refused = ["<<x", "👩‍💻", "-", "__", "=", "~"].contains(&name);
+        let ran = client.run(["new", "--", name], "");
+        assert_eq!(ran.status.code(), Some(i32::from(refused)), "{name}: {ran:?}");
+    }
+    let made = names.len() - 6;
+    client.run(["check"], "").printed(&format!("{made} files checked: 0 errors, 0 warnings\n"));
+    let list = client.run(["list", "--json", "--no-builtin"], "").stdout;
+    for title in ["Yes", "Null", "#1a", "{{inptu}}", "1e3", "It's", "要約", "A b c"] {
+        assert!(list.contains(&format!("\"title\":\"{title}\"")), "{title}: {list}");
+    }
+}
+
+#[test]
+fn a_prompt_may_be_named_as_a_subcommand() {
+    let client = home();
+    for name in ["list", "help", "new"] {
+        let ran = client.run(["new", name], "");
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        assert!(client.run(["expand", name, "x"], "").stdout.ends_with("x\n"));
+    }
+}
+
+#[test]
+fn a_text_that_is_piped_in_becomes_the_prompt() {
+    let client = home();
+    let new = |arguments: &[&str], stdin: &str| {
+        let ran = client.run([&["new"], arguments].concat(), stdin);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        fs::read_to_string(ran.stdout.trim_end()).unwrap()
+    };
+    assert_eq!(new(&["a"], "Sum it up."), "---\ntitle: A\n---\nSum it up.\n");
+    assert_eq!(new(&["b"], "\u{feff}# Heading\r\n\r\nText.\r\n"), "# Heading\r\n\r\nText.\r\n");
+    let described = new(&["c", "--description", "Say: \"why\" \\ \u{7f}\nor not"], "# H\n\nT {{input}}\n");
+    assert_eq!(described, "---\ndescription: \"Say: \\\"why\\\" \\\\ \\u007f\\nor not\"\n---\n# H\n\nT {{input}}\n");
+    assert!(client.run(["list", "--json"], "").stdout.contains(r#""description":"Say: \"why\" \\ \u007f\nor not""#));
+    let whole = "---\ndescription: D\n---\nBody {{input}}\n";
+    assert_eq!(new(&["d"], whole), whole);
+    assert_eq!(
+        new(&["e", "--description", "For speed: a, b"], " \n").lines().nth(2),
+        Some("description: \"For speed: a, b\"")
+    );
+    client.run(["check"], "").printed("5 files checked: 0 errors, 0 warnings\n");
+}
+
+#[test]
+fn a_text_that_is_no_prompt_is_refused_before_there_is_a_file() {
+    let client = home();
+    let ran = client.run(["new", "a"], "---\ndescription: D\n");
+    says(&ran, 1, &["error: standard input:1:1: the frontmatter that line 1 opens with `---` is never closed"]);
+    says(&client.run(["new", "a"], b"a\xff"), 1, &["error: standard input is not UTF-8 at byte 1"]);
+    says(&client.run(["new", "a"], vec![b'x'; 4 * 1024 * 1024 + 1]), 1, &["the limit for a prompt file"]);
+    says(&client.run(["new", "a", "--description", "D"], "---\ntitle: T\n---\nB"), 1, &["leave --description out"]);
+    assert_eq!(client.run(["new", "a", "--description", ""], "").status.code(), Some(2));
+    assert!(!client.root().join(".config").exists());
+    let slip = client.run(["new", "a"], "Do {{inptu}}.");
+    says(&slip, 0, &["a.md:4:4: warning: `{{inptu}}` is not a placeholder", "repair: write `{{input}}`"]);
+}
+
+#[test]
+fn new_never_overwrites() {
+    let client = home();
+    for (name, file) in [("lower", "lower.md"), ("upper", "upper.MD"), ("folder", "folder.md/x")] {
+        let path = own(&client, file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "mine").unwrap();
+        let ran = client.run(["new", name], "other");
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.stderr.contains("` is already there, and stays as it is"), "{ran:?}");
+        assert_eq!(fs::read_to_string(path).unwrap(), "mine");
+    }
+    says(&client.run(["new", "lower"], ""), 1, &["`prompt-expander edit lower` opens it"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn new_leaves_a_broken_link_as_it_is() {
+    let client = home();
+    fs::create_dir_all(own(&client, "")).unwrap();
+    std::os::unix::fs::symlink("nowhere", own(&client, "a.md")).unwrap();
+    says(&client.run(["new", "a"], ""), 1, &["a.md` is already there"]);
+    std::os::unix::fs::symlink("nowhere", own(&client, "dir")).unwrap();
+    says(&client.run(["new", "dir/a"], ""), 1, &["dir` is no folder, and the new file needs one there"]);
+    assert!(!own(&client, "nowhere").exists());
+}
+
+#[test]
+fn new_says_where_a_file_stands_in_the_way_of_a_folder() {
+    let client = home();
+    fs::create_dir_all(own(&client, "")).unwrap();
+    fs::write(own(&client, "git"), "a file").unwrap();
+    says(&client.run(["new", "git/commit"], ""), 1, &["prompts/git` is no folder, and the new file needs one there"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn new_says_what_it_may_not_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let client = home().unprivileged();
+    fs::create_dir_all(own(&client, "")).unwrap();
+    fs::set_permissions(own(&client, ""), fs::Permissions::from_mode(0o555)).unwrap();
+    let said = ["cannot be written: Permission denied (os error 13); correct that, or choose another place"];
+    says(&client.run(["new", "a"], ""), 1, &said);
+    says(&client.run(["new", "git/a"], ""), 1, &said);
+    let edited = client.variable("EDITOR", "true");
+    says(&edited.run(["edit", "research"], ""), 1, &said);
+    fs::set_permissions(own(&edited, ""), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_home_directory_new_and_edit_ask_for_a_folder() {
+    let client = home().variable("HOME", "").variable("EDITOR", "true");
+    let said = "error: the folder of your own prompts is not known, because no home directory is; name one with";
+    client.run(["new", "a"], "").failed(1, &format!("{said} --dir DIR\n"));
+    client.run(["edit", "research"], "").failed(1, &format!("{said} --prompts DIR\n"));
+    assert_eq!(client.run(["new", "a", "--dir", "here"], "").status.code(), Some(0));
+    assert_eq!(client.run(["new", "a", "--prompts", "there"], "").status.code(), Some(0));
+}
+
+#[test]
+fn a_name_that_cannot_be_typed_is_refused_with_the_reason() {
+    let client = home();
+    for (name, why) in [
+        ("my prompt", "a blank ends it where it is typed; write `my-prompt`"),
+        ("10:30", "behind a colon it looks like a time or a number"),
+        ("../x", "a file or folder that begins with a dot, `..`, is hidden and left out"),
+        ("x.md", "the ending is the file's alone; write `x`"),
+        ("git/nul", "Windows keeps `nul` for a device"),
+    ] {
+        let error = format!("error: `{name}` cannot be the name of a prompt: {why}\n");
+        client.run(["new", name], "").failed(1, &error);
+    }
+    assert!(!client.root().join(".config").exists());
+}
+
+#[test]
+fn new_writes_into_the_first_folder_that_is_named() {
+    let client = Client::new().arguments(["--prompts", "first", "--prompts", "second dir"]);
+    let ran = client.run(["new", "a"], "");
+    assert_eq!(ran.stdout, format!("{}\n", client.root().join("first/a.md").display()));
+    let ran = client.run(["new", "b", "--dir", "second dir"], "");
+    assert_eq!(ran.stdout, format!("{}\n", client.root().join("second dir/b.md").display()));
+    let list = home().variable("PROMPT_EXPANDER_PROMPTS", "listed");
+    let ran = list.run(["new", "a"], "");
+    assert_eq!(ran.stdout, format!("{}\n", list.root().join("listed/a.md").display()));
+}
+
+#[test]
+fn new_says_what_the_file_hides_and_what_hides_it() {
+    let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
+    let path = |file: &str| client.root().join(file).display().to_string();
+    says(
+        &client.run(["new", "research"], ""),
+        0,
+        &["warning: `:research` no longer stands for the built-in prompt; delete the new file to have that again\n"],
+    );
+    assert_eq!(client.run(["new", "x", "--dir", "two"], "").status.code(), Some(0));
+    let hides = format!("`:x` no longer stands for {};", path("two/x.md"));
+    says(&client.run(["new", "x"], ""), 0, &[&hides]);
+    let hidden = format!("`:research` stands for {}, which goes before the new file", path("one/research.md"));
+    says(&client.run(["new", "research", "--dir", "two"], ""), 0, &[&hidden]);
+    let ran = client.run(["new", "y", "--dir", "three"], "");
+    let unserved =
+        format!("warning: {0} is not served; add `--prompts {0}` where the server is started\n", path("three"));
+    assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
+    if cfg!(target_os = "linux") {
+        says(&client.run(["new", "X"], ""), 0, &["warning: `x` is spelled nearly the same"]);
+    }
+}
+
+/// Editors that are scripts.
+#[cfg(unix)]
+mod editors {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// An editor that does this; `$1` is the file, or its first argument.
+    fn editor(client: Client, name: &str, script: &str) -> Client {
+        let path = client.root().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // By another process: a child that is started meanwhile would hold the script open, which cannot be run then.
+        let mut write = std::process::Command::new("sh");
+        write.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\""]).arg(&path).arg(script);
+        assert!(write.status().unwrap().success());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        client
+    }
+
+    fn built_in(name: &str) -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("prompts/{name}.md"))).unwrap()
+    }
+
+    #[test]
+    fn edit_opens_the_file_and_is_silent_when_all_is_well() {
+        let client = editor(Client::new(), "ed", "echo more >> \"$1\"").variable("EDITOR", "./ed");
+        let client = client.prompt("git/a.md", "Text.\n");
+        client.run(["edit", ":git:a"], "").printed("");
+        assert_eq!(fs::read_to_string(client.prompts().join("git/a.md")).unwrap(), "Text.\nmore\n");
+    }
+
+    #[test]
+    fn edit_says_what_check_says() {
+        let client = editor(Client::new(), "ed", "cp draft \"$1\"").variable("EDITOR", "./ed").prompt("a.md", "Text.");
+        let client = client.prompt("other.md", "{{inptu}}");
+        fs::write(client.root().join("draft"), "{{inptu}}").unwrap();
+        let ran = client.run(["edit", "a"], "");
+        says(
+            &ran,
+            0,
+            &["a.md:1:1: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    repair: write"],
+        );
+        assert!(!ran.stderr.contains("other.md"), "{ran:?}");
+        fs::write(client.root().join("draft"), "---\nbroken").unwrap();
+        says(&client.run(["edit", "a"], ""), 1, &["a.md:1:1: error: the frontmatter"]);
+        // What is broken is what needs an editor most.
+        fs::write(client.root().join("draft"), "Mended.").unwrap();
+        client.run(["edit", "a"], "").printed("");
+        client.run(["expand", "a"], "").printed("Mended.\n");
+    }
+
+    #[test]
+    fn edit_copies_a_built_in_prompt_and_keeps_the_copy_only_if_it_is_changed() {
+        let client = editor(home(), "ed", "cat \"$1\" > seen; eval \"$DO\"").variable("EDITOR", "./ed");
+        let ran = client.run(["edit", "research"], "");
+        says(
+            &ran,
+            0,
+            &["note: nothing was changed, and the built-in `research` is used as before; an editor in a window"],
+        );
+        assert_eq!(fs::read_to_string(client.root().join("seen")).unwrap(), built_in("research"));
+        assert!(!own(&client, "research.md").exists());
+
+        let client = client.variable("DO", "rm \"$1\"");
+        says(
+            &client.run(["edit", "research"], ""),
+            0,
+            &["note: the copy is gone, and the built-in `research` is used"],
+        );
+
+        let client = client.variable("DO", "echo '{{input}}' > \"$1.new\" && mv \"$1.new\" \"$1\""); // as most editors save
+        says(&client.run(["edit", "research"], ""), 0, &["research.md goes before the built-in `research`; delete it"]);
+        client.run(["expand", "research", "x"], "").printed("x\n");
+        client.run(["edit", "research"], "").printed("");
+    }
+
+    #[test]
+    fn an_editor_that_fails_is_said_and_what_it_wrote_stays() {
+        let client = editor(home(), "ed", "eval \"$DO\"; exit 3").variable("EDITOR", "./ed");
+        client.run(["edit", "research"], "").failed(1, "error: the editor `./ed` ended with exit status: 3\n");
+        assert!(!own(&client, "research.md").exists());
+        let client = client.variable("DO", "echo x > \"$1\"");
+        says(
+            &client.run(["edit", "research"], ""),
+            1,
+            &["note: ", "error: the editor `./ed` ended with exit status: 3\n"],
+        );
+        assert_eq!(fs::read_to_string(own(&client, "research.md")).unwrap(), "x\n");
+        let ran = client.run(["edit", "research"], "");
+        let path = own(&client, "research.md");
+        let error =
+            format!("error: the editor `./ed` ended with exit status: 3; {} is as it left it\n", path.display());
+        ran.failed(1, &error);
+        let ran = client.run(["new", "a", "--edit"], "");
+        says(&ran, 1, &["ended with exit status: 3;", "a.md is as it left it"]);
+        assert!(own(&client, "a.md").exists());
+    }
+
+    #[test]
+    fn an_editor_may_have_arguments_and_blanks_and_quotes_in_its_path() {
+        let client = editor(home(), "my 'own' editor/ed", "printf '%s\\n' \"$@\" > \"$HOME/seen\"");
+        let program = client.root().join("my 'own' editor/ed");
+        let program = program.to_str().unwrap();
+        let file = own(&client, "a b.md");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "x").unwrap();
+        let quoted = format!("\"{program}\" --wait 'two words'");
+        for (variable, value, before) in [
+            ("EDITOR", program, ""),
+            ("VISUAL", &quoted, "--wait\ntwo words\n"),
+            ("VISUAL", "\"$HOME", "not run"),
+            ("VISUAL", "~/\"my 'own' editor/ed\" -x", "-x\n"),
+        ] {
+            _ = fs::remove_file(client.root().join("seen"));
+            let mut command = client.command();
+            let command = command.env("EDITOR", "false").env(variable, value).args(["edit", "a b"]);
+            let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            if before == "not run" {
+                let error = "error: VISUAL is `\"$HOME`, with a quote that is not closed; correct it, or unset it\n";
+                assert_eq!((output.status.code(), stderr.as_str()), (Some(1), error));
+                continue;
+            }
+            let seen = fs::read_to_string(client.root().join("seen")).unwrap_or_else(|_| panic!("{value}: {stderr}"));
+            assert_eq!(seen, format!("{before}{}\n", file.display()), "{value}");
+        }
+    }
+
+    #[test]
+    fn an_editor_that_is_not_there_is_named_with_its_variable() {
+        let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
+        let ran = client.run(["edit", "research"], "");
+        says(
+            &ran,
+            1,
+            &["error: EDITOR names the editor `nope`, which cannot be started; correct it, or unset it: No such file"],
+        );
+        assert!(!own(&client, "research.md").exists());
+        let ran = client.run(["new", "a", "--edit"], "");
+        says(&ran, 1, &["a.md is made, but not opened: EDITOR names the editor `nope`"]);
+        assert_eq!(ran.stdout, format!("{}\n", own(&client, "a.md").display()));
+    }
+
+    #[test]
+    fn without_an_editor_and_a_terminal_one_is_asked_for() {
+        let client = Client::new().prompt("a.md", "A").variable("EDITOR", "").variable("VISUAL", "");
+        let path = std::path::absolute(client.prompts()).unwrap().join("a.md");
+        let error = format!(
+            "error: there is no terminal for an editor to be shown in; set EDITOR to your editor, for example \
+             `EDITOR='code --wait'`, or open `{}` yourself\n",
+            path.display()
+        );
+        client.run(["edit", "a"], "").failed(1, &error);
+    }
+
+    #[test]
+    fn edit_of_an_unknown_name_offers_the_closest_and_new() {
+        let client = home().variable("EDITOR", "true");
+        client.run(["edit", "reserch"], "").failed(
+            1,
+            "error: no prompt named `reserch`; did you mean `research`? (`prompt-expander new reserch` makes a new one)\n",
+        );
+        client
+            .run(["edit", "no?"], "")
+            .failed(1, "error: no prompt named `no?` (`prompt-expander list` shows all prompts)\n");
+        client.run(["edit", ""], "").failed(
+            1,
+            "error: the command is empty; it must be the name of a prompt (`prompt-expander list` shows all prompts)\n",
+        );
+    }
+
+    #[test]
+    fn edit_opens_nothing_but_files() {
+        let client = Client::new().variable("EDITOR", "true");
+        crate::client::make_fifo(&client.prompts().join("fifo.md"));
+        std::os::unix::fs::symlink("nowhere", client.prompts().join("broken.md")).unwrap();
+        says(&client.run(["edit", "fifo"], ""), 1, &["fifo.md` is not a regular file"]);
+        says(&client.run(["edit", "broken"], ""), 1, &["the link is broken; point it at a file that exists"]);
+    }
+
+    #[test]
+    fn new_with_edit_checks_what_was_written() {
+        let client = editor(home(), "ed", "cp draft \"$1\"").variable("EDITOR", "./ed");
+        fs::write(client.root().join("draft"), "---\nnever closed").unwrap();
+        says(&client.run(["new", "a", "--edit"], ""), 1, &["a.md:1:1: error: the frontmatter"]);
+        fs::write(client.root().join("draft"), "Good.").unwrap();
+        let ran = client.run(["new", "b", "--edit"], "");
+        let next = "note: type `:b …` in a chat; `prompt-expander edit b` opens the file\n";
+        assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
+    }
+
+    #[test]
+    fn nothing_depends_on_a_standard_input() {
+        let client = home().variable("EDITOR", "true").after("exec <&-");
+        assert_eq!(client.run(["new", "a"], "").status.code(), Some(0));
+        assert_eq!(client.run(["edit", "a"], "").status.code(), Some(0));
+    }
+}
