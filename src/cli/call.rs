@@ -71,8 +71,8 @@ impl Call {
                 let words = quoted(&words.join(" "));
                 bail!("{words} has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg");
             }
-            [dash] if dash == "-" => (from_stdin()?, None),
-            [] if has_place && !io::stdin().is_terminal() => (from_stdin()?, None),
+            [dash] if dash == "-" => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
+            [] if has_place && !io::stdin().is_terminal() => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
             words => (words.join(" "), Some(self.input).filter(|_| values.is_empty())),
         };
         Ok(Texts { values, input, words })
@@ -124,8 +124,4 @@ fn refusal(unknown: &Unknown) -> anyhow::Error {
         Unknown::Ambiguous { .. } => anyhow!("{unknown}"),
         Unknown::WithText { name, .. } => anyhow!("{unknown}: `prompt-expander expand {name} INPUT…`"),
     }
-}
-
-fn from_stdin() -> anyhow::Result<String> {
-    stdin::text(MAX_EXPANSION, "an expansion")
 }
