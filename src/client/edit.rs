@@ -772,5 +772,39 @@ mod tests {
             prop_assert_eq!(JSON.parse(&removed).unwrap(), JSON.parse(&text).unwrap(), "{}", removed);
             prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);
         }
+
+        #[test]
+        fn of_any_toml_only_the_entry_changes(
+            pieces in prop::sample::subsequence(
+                vec![
+                    "# c\n", "a = 1 # c\n", "\n", "mcp_servers = {o = {command='y'}}\n", "mcp_servers.o.command = 'y' # c\n",
+                    "mcp_servers.o = {command='y'} # c\n", "[b]\nb = 2\n", "# c\n[mcp_servers] # c\n",
+                    "[mcp_servers.o]\ncommand='y' # c\n", "\n  # c\n", "[mcp_servers.o.env]\nE='e'\n", "[[z]]\nk=1\n\n",
+                    "[[z]]\n", "# c",
+                ],
+                0..14,
+            ).prop_shuffle(),
+        ) {
+            let text = pieces.concat();
+            let Ok(old) = Syntax::Toml.parse(&text) else { return Ok(()) };
+            let keys = keys("mcp_servers.prompts");
+            let mut entry = entry(&["x"]);
+            entry.of_new.clear();
+            let changed = set(Syntax::Toml, &text, &keys, &entry, false).unwrap();
+            let mut new = Syntax::Toml.parse(&changed).unwrap();
+            prop_assert_eq!(new["mcp_servers"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
+            prop_assert_eq!(set(Syntax::Toml, &changed, &keys, &entry, false).unwrap(), changed.as_str());
+            let removed = remove(Syntax::Toml, &changed, &keys).unwrap();
+            let left = Syntax::Toml.parse(&removed).unwrap();
+            new["mcp_servers"].as_object_mut().unwrap().remove("prompts");
+            if old.get("mcp_servers").is_none() {
+                new.as_object_mut().unwrap().remove("mcp_servers");
+            }
+            prop_assert_eq!(&new, &old, "{}", changed);
+            prop_assert_eq!(&left, &old, "{}", removed);
+            for text in [&changed, &removed].map(|changed| (changed, changed.matches("# c").count())) {
+                prop_assert_eq!(text.1, pieces.concat().matches("# c").count(), "{}", text.0);
+            }
+        }
     }
 }
