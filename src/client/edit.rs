@@ -5,7 +5,11 @@
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use super::syntax::{Fault, Position, Syntax};
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use std::cell::Cell;
+use std::ops::Range;
 use toml_edit::{DocumentMut, Item, RawString, Table, TableLike};
 
 /// A value that we write.
@@ -73,21 +77,23 @@ pub(super) fn set(syntax: Syntax, text: &str, keys: &[String], entry: &Entry, re
         }
         return Ok(with_line_ends_of(text, document.to_string()));
     }
+    let tree = syntax.json(text)?;
+    let once = |keys: &[String]| tree.as_ref().map_or(Ok(()), |root| only_once(syntax, text, root, keys));
     let root = json(syntax, text)?;
     let mut object = root.object_value_or_set();
     for (depth, key) in parents.iter().enumerate() {
-        only_once(syntax, text, &object, &keys[..=depth])?;
+        once(&keys[..=depth])?;
         object = match object.get(key) {
             None => object.append(key, CstInputValue::Object(Vec::new())).object_value_or_set(),
             Some(property) => property.object_value().ok_or_else(|| of_another_kind(syntax, text, &keys[..=depth]))?,
         };
     }
-    only_once(syntax, text, &object, keys)?;
+    once(keys)?;
     match object.get(name) {
         Some(property) if !replaced => {
             let known = property.object_value().ok_or_else(|| of_another_kind(syntax, text, keys))?;
             for (key, node) in &entry.own {
-                only_once(syntax, text, &known, &[keys, &[(*key).to_owned()]].concat())?;
+                once(&[keys, &[(*key).to_owned()]].concat())?;
                 match (node, known.get(key)) {
                     (None, None) => {}
                     (None, Some(property)) => property.remove(),
@@ -135,20 +141,17 @@ pub(super) fn remove(syntax: Syntax, text: &str, keys: &[String]) -> Result<Stri
         }
         return Ok(with_line_ends_of(text, changed));
     }
-    let root = json(syntax, text)?;
-    let mut objects = vec![root.object_value_or_set()];
+    let Some(root) = syntax.json(text)? else { return Ok(text.to_owned()) };
+    let mut way: Vec<Step<'_>> = Vec::new();
+    let mut value = &root;
     for (depth, key) in keys.iter().enumerate() {
-        let object = &objects[depth];
-        only_once(syntax, text, object, &keys[..=depth])?;
-        let Some(property) = object.get(key) else { return Ok(text.to_owned()) };
-        match property.object_value() {
-            Some(below) if depth + 1 < keys.len() => objects.push(below),
-            _ if depth + 1 < keys.len() => return Ok(text.to_owned()),
-            _ => property.remove(),
-        }
+        only_once(syntax, text, &root, &keys[..=depth])?;
+        let Some(object) = value.as_object() else { return Ok(text.to_owned()) };
+        let Some(at) = position_of(object, key) else { return Ok(text.to_owned()) };
+        way.push(Step::Property(object, at));
+        value = &object.properties[at].value;
     }
-    remove_empty(&objects, keys);
-    Ok(root.to_string())
+    Ok(without(text, &way))
 }
 
 /// The text with a handler of an event's hook; a handler whose command is ours takes the new command, and is the only one.
@@ -162,21 +165,22 @@ pub(super) fn set_hook(
 ) -> Result<String, Fault> {
     let root = json(syntax, text)?;
     let keys = ["hooks".to_owned(), event.to_owned()];
+    let tree = syntax.json(text)?;
+    let once = |keys: &[String]| tree.as_ref().map_or(Ok(()), |root| only_once(syntax, text, root, keys));
     let object = root.object_value_or_set();
-    only_once(syntax, text, &object, &keys[..1])?;
+    once(&keys[..1])?;
     let hooks = match object.get(&keys[0]) {
         None => object.append(&keys[0], CstInputValue::Object(Vec::new())).object_value_or_set(),
         Some(property) => property.object_value().ok_or_else(|| of_another_kind(syntax, text, &keys[..1]))?,
     };
-    only_once(syntax, text, &hooks, &keys)?;
+    once(&keys)?;
     let groups = match hooks.get(event) {
         None => hooks.append(event, CstInputValue::Array(Vec::new())).array_value_or_set(),
         Some(property) => property
             .array_value()
             .ok_or_else(|| fault(syntax, text, &keys, format!("`hooks.{event}` must be a list, and is not")))?,
     };
-    let mut ours = handlers(&groups, is_ours).into_iter();
-    match ours.next() {
+    match handler(&groups, is_ours) {
         None => {
             let handler = Node::Object(vec![
                 ("type", Node::Text("command".to_owned())),
@@ -185,16 +189,25 @@ pub(super) fn set_hook(
             ]);
             groups.append((&Node::Object(vec![("hooks", Node::List(vec![handler]))])).into());
         }
-        Some((_, handler)) => {
+        Some(handler) => {
             if let Some(property) = handler.get("command")
                 && !property.value().is_some_and(|value| Node::Text(command.to_owned()).is(&value))
             {
                 property.set_value(command.into());
             }
-            ours.for_each(|(group, handler)| remove_handler(&group, handler));
         }
     }
-    Ok(root.to_string())
+    // All of ours but the first. (The first is passed over as often as it is asked about.)
+    let mut text = root.to_string();
+    while handlers_in(syntax, &text, event, is_ours)? > 1 {
+        let seen = Cell::new(0);
+        let is_second = |line: &str| {
+            seen.set(seen.get() + usize::from(is_ours(line)));
+            is_ours(line) && seen.get() > 1
+        };
+        text = without_handler(syntax, &text, event, &is_second)?.unwrap_or(text);
+    }
+    Ok(text)
 }
 
 /// The text without the handlers of an event's hook whose command is ours, and without what is empty then.
@@ -204,22 +217,146 @@ pub(super) fn remove_hook(
     event: &str,
     is_ours: &dyn Fn(&str) -> bool,
 ) -> Result<String, Fault> {
-    let root = json(syntax, text)?;
-    let Some(object) = root.object_value() else { return Ok(text.to_owned()) };
-    let Some(hooks) = object.object_value("hooks") else { return Ok(text.to_owned()) };
-    let Some(groups) = hooks.array_value(event) else { return Ok(text.to_owned()) };
-    let ours = handlers(&groups, is_ours);
-    if ours.is_empty() {
-        return Ok(text.to_owned());
+    let mut text = text.to_owned();
+    while let Some(removed) = without_handler(syntax, &text, event, is_ours)? {
+        text = removed;
     }
-    ours.into_iter().for_each(|(group, handler)| remove_handler(&group, handler));
-    if groups.elements().is_empty() && !has_comment(&groups.children()) {
-        if let Some(property) = hooks.get(event) {
-            property.remove();
+    Ok(text)
+}
+
+/// The text without the first handler that is ours; `None`: there is none.
+fn without_handler(
+    syntax: Syntax,
+    text: &str,
+    event: &str,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Result<Option<String>, Fault> {
+    let root = syntax.json(text)?;
+    let property = |object: &'_ ast::Object<'_>, key: &str| position_of(object, key);
+    let Some(object) = root.as_ref().and_then(ast::Value::as_object) else { return Ok(None) };
+    let Some(at_hooks) = property(object, "hooks") else { return Ok(None) };
+    let Some(hooks) = object.properties[at_hooks].value.as_object() else { return Ok(None) };
+    let Some(at_event) = property(hooks, event) else { return Ok(None) };
+    let Some(groups) = hooks.properties[at_event].value.as_array() else { return Ok(None) };
+    for (at_group, group) in groups.elements.iter().enumerate() {
+        let Some(group) = group.as_object() else { continue };
+        let Some(at_handlers) = property(group, "hooks") else { continue };
+        let Some(handlers) = group.properties[at_handlers].value.as_array() else { continue };
+        for (at_handler, handler) in handlers.elements.iter().enumerate() {
+            let command = handler.as_object().and_then(|handler| handler.get_string("command"));
+            if command.is_some_and(|command| is_ours(&command.value)) {
+                let way = [
+                    Step::Property(object, at_hooks),
+                    Step::Property(hooks, at_event),
+                    Step::Element(groups, at_group),
+                    Step::Property(group, at_handlers),
+                    Step::Element(handlers, at_handler),
+                ];
+                // A group that would have no handler goes as a whole, with what it says of when to run them.
+                let steps = if handlers.elements.len() == 1 { 3 } else { 5 };
+                return Ok(Some(without(text, &way[..steps])));
+            }
         }
-        remove_empty(&[object, hooks], &["hooks".to_owned(), event.to_owned()]);
     }
-    Ok(root.to_string())
+    Ok(None)
+}
+
+/// A step on the way to a value of JSON.
+#[derive(Clone, Copy)]
+enum Step<'t> {
+    /// Into this property of an object.
+    Property(&'t ast::Object<'t>, usize),
+    /// Into this element of a list.
+    Element(&'t ast::Array<'t>, usize),
+}
+
+impl Step<'_> {
+    /// Where the object or list lies.
+    fn whole(self) -> Range<usize> {
+        match self {
+            Step::Property(object, _) => object.start()..object.end(),
+            Step::Element(list, _) => list.start()..list.end(),
+        }
+    }
+
+    /// Where its entries lie.
+    fn entries(self) -> Vec<Range<usize>> {
+        match self {
+            Step::Property(object, _) => object.properties.iter().map(|entry| entry.start()..entry.end()).collect(),
+            Step::Element(list, _) => list.elements.iter().map(|entry| entry.start()..entry.end()).collect(),
+        }
+    }
+
+    fn at(self) -> usize {
+        match self {
+            Step::Property(_, at) | Step::Element(_, at) => at,
+        }
+    }
+}
+
+/// The text without what the way leads to. An object or list that has nothing else, not even a comment, goes with it, but for
+/// the outermost.
+fn without(text: &str, way: &[Step<'_>]) -> String {
+    let is_alone = |step: &Step<'_>| {
+        let (whole, entries) = (step.whole(), step.entries());
+        let rest = [&text[whole.start + 1..entries[0].start], &text[entries[0].end..whole.end - 1]].concat();
+        entries.len() == 1 && rest.chars().all(|letter| letter.is_whitespace() || letter == ',')
+    };
+    let depth = way.iter().skip(1).rev().take_while(|step| is_alone(step)).count();
+    let step = way[way.len() - 1 - depth];
+    let (whole, entries, at) = (step.whole(), step.entries(), step.at());
+    if is_alone(&step) {
+        return format!("{}{}", &text[..=whole.start], &text[whole.end - 1..]);
+    }
+    let comma = |range: Range<usize>| Some(range.start + comma_in(&text[range])?);
+    let mut cut = entries[at].clone();
+    let next = entries.get(at + 1).map_or(whole.end - 1, |next| next.start);
+    let mut before = text[..cut.start].to_owned();
+    match comma(cut.end..next) {
+        // What is between is blank, or a comment that stays.
+        Some(comma) if text[cut.end..comma].trim().is_empty() => cut.end = comma + 1,
+        Some(comma) => {
+            let rest = format!("{}{}", &text[cut.end..comma], &text[comma + 1..]);
+            return format!("{before}{}", rest.trim_start_matches([' ', '\t']));
+        }
+        None if at > 0 => {
+            if let Some(comma) = comma(entries[at - 1].end..cut.start) {
+                before.remove(comma);
+            }
+        }
+        None => {}
+    }
+    let after = &text[cut.end..];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line_end = after.find('\n').map_or(after.len(), |newline| newline + 1);
+    match (before[line_start..].trim().is_empty(), after[..line_end].trim().is_empty()) {
+        (true, true) if line_start > 0 => format!("{}{}", &before[..line_start], &after[line_end..]),
+        (_, true) => format!("{}{after}", before.trim_end_matches([' ', '\t'])),
+        _ if next == whole.end - 1 => {
+            format!("{}{}", before.trim_end_matches([' ', '\t']), after)
+        }
+        _ => format!("{before}{}", after.trim_start_matches([' ', '\t'])),
+    }
+}
+
+/// Where a comma is among blanks and comments.
+fn comma_in(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(letter) = text[at..].chars().next() {
+        let rest = &text[at..];
+        at += match letter {
+            ',' => return Some(at),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' => rest[2..].find("*/").map_or(rest.len(), |end| end + 4),
+            other => other.len_utf8(),
+        };
+    }
+    None
+}
+
+/// Which property of an object has this key.
+fn position_of(object: &ast::Object<'_>, key: &str) -> Option<usize> {
+    object.properties.iter().position(|property| property.name.as_str() == key)
 }
 
 impl Node {
@@ -269,11 +406,17 @@ fn of_another_kind(syntax: Syntax, text: &str, keys: &[String]) -> Fault {
     fault(syntax, text, keys, format!("`{}` must be {wanted}, and is not", keys.join(".")))
 }
 
-/// Refuses an object that has the last of these keys twice.
-fn only_once(syntax: Syntax, text: &str, object: &CstObject, keys: &[String]) -> Result<(), Fault> {
-    let key = keys.last().map(String::as_str);
-    let properties = object.properties();
-    match properties.iter().filter(|property| property.decoded_name().as_deref() == key).count() {
+/// Refuses a text whose object before the last of these keys has it twice.
+fn only_once(syntax: Syntax, text: &str, root: &ast::Value<'_>, keys: &[String]) -> Result<(), Fault> {
+    let Some((key, parents)) = keys.split_last() else { return Ok(()) };
+    let mut value = root;
+    for parent in parents {
+        let property = value.as_object().and_then(|object| Some((object, position_of(object, parent)?)));
+        let Some((object, at)) = property else { return Ok(()) };
+        value = &object.properties[at].value;
+    }
+    let properties = value.as_object().map(|object| object.properties.as_slice()).unwrap_or_default();
+    match properties.iter().filter(|property| property.name.as_str() == key).count() {
         0 | 1 => Ok(()),
         _ => {
             let message = format!("`{}` is there twice; join the two, or remove one", keys.join("."));
@@ -289,39 +432,21 @@ fn in_lines(list: &CstArray) {
     }
 }
 
-/// The handlers whose command is ours, each with its group.
-fn handlers(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> Vec<(CstObject, CstObject)> {
+/// The first handler whose command is ours.
+fn handler(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> Option<CstObject> {
     let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
-    let of_group = |group: CstObject| {
-        let handlers = group.array_value("hooks").map(|handlers| handlers.elements()).unwrap_or_default();
-        handlers.into_iter().filter_map(move |handler| Some((group.clone(), handler.as_object()?)))
-    };
+    let handlers = groups.filter_map(|group| group.array_value("hooks")).flat_map(|handlers| handlers.elements());
     let command = |handler: &CstObject| handler.get("command")?.value()?.as_string_lit()?.decoded_value().ok();
-    groups.flat_map(of_group).filter(|(_, handler)| command(handler).is_some_and(|line| is_ours(&line))).collect()
+    let mut handlers = handlers.filter_map(|handler| handler.as_object());
+    handlers.find(|handler| command(handler).is_some_and(|line| is_ours(&line)))
 }
 
-/// Removes a handler, and its group if it was all that it had.
-fn remove_handler(group: &CstObject, handler: CstObject) {
-    handler.remove();
-    let is_empty = |list: CstArray| list.elements().is_empty() && !has_comment(&list.children());
-    if group.array_value("hooks").is_some_and(is_empty) && group.properties().len() == 1 {
-        group.clone().remove();
-    }
-}
-
-/// Removes the objects that are empty: each is at the end of one key more.
-fn remove_empty(objects: &[CstObject], keys: &[String]) {
-    for depth in (1..objects.len()).rev() {
-        let is_empty = objects[depth].properties().is_empty() && !has_comment(&objects[depth].children());
-        match objects[depth - 1].get(&keys[depth - 1]) {
-            Some(property) if is_empty => property.remove(),
-            _ => return,
-        }
-    }
-}
-
-fn has_comment(nodes: &[CstNode]) -> bool {
-    nodes.iter().any(CstNode::is_comment)
+/// How many handlers are ours.
+fn handlers_in(syntax: Syntax, text: &str, event: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<usize, Fault> {
+    let value = syntax.parse(text)?;
+    let groups = value["hooks"][event].as_array().into_iter().flatten();
+    let handlers = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
+    Ok(handlers.filter(|handler| handler["command"].as_str().is_some_and(is_ours)).count())
 }
 
 fn toml(text: &str) -> Result<DocumentMut, Fault> {
@@ -395,6 +520,8 @@ fn with_line_ends_of(text: &str, changed: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
 
     const JSON: Syntax = Syntax::Json { comments: true, trailing_commas: true };
 
@@ -530,10 +657,154 @@ mod tests {
             "{\"hooks\": {\"Submit\": [{\"hooks\": [{\"command\": \"/p hook a\"}, {\"command\": \"/p hook b\"}]}]}}";
         let once = "{\"hooks\": {\"Submit\": [{\"hooks\": [{\"command\": \"/p hook x\"}]}]}}";
         assert_eq!(set(twice, "/p hook x"), once);
+        let with_matcher = "{\"hooks\": {\"Submit\": [\n  {\"matcher\": \"\", \"hooks\": [{\"command\": \"/p hook a\"}]},\n  {\"hooks\": []} // c\n]}}";
+        assert_eq!(remove(with_matcher), "{\"hooks\": {\"Submit\": [\n  {\"hooks\": []} // c\n]}}");
         let fault = set_hook(JSON, "{\"hooks\": {\n\"Submit\": {}}}", "Submit", "x", 5, &is_ours).unwrap_err();
         assert_eq!(
             (fault.position.to_string().as_str(), fault.message.as_str()),
             ("2:1", "`hooks.Submit` must be a list, and is not")
         );
+    }
+
+    /// A value of JSON with comments, in any layout.
+    fn value() -> impl Strategy<Value = String> {
+        let leaf =
+            prop::sample::select(vec!["1", "-2.5e3", "true", "null", "\"x // y\"", "\"\\u00e9\\\"\"", "[]", "{}"]);
+        let leaf = leaf.prop_map(str::to_owned);
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                object(prop::collection::vec(
+                    (prop::sample::select(vec!["a", "b c", "é", "s", "prompts"]), inner.clone()),
+                    0..4
+                )),
+                (prop::collection::vec((blank(), inner), 0..4), blank(), any::<bool>()).prop_map(
+                    |(items, end, comma)| {
+                        let list =
+                            items.iter().map(|(blank, item)| format!("{blank}{item}")).collect::<Vec<_>>().join(",");
+                        format!("[{list}{}{end}]", if comma && !items.is_empty() { "," } else { "" })
+                    }
+                ),
+            ]
+        })
+    }
+
+    fn blank() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec!["", " ", "\n", "\n\n    ", "\t", " /* c */ ", " // c\n", "\n  // c\n  "])
+    }
+
+    /// An object with these entries, each key once.
+    fn object(entries: impl Strategy<Value = Vec<(&'static str, String)>>) -> impl Strategy<Value = String> {
+        (entries, prop::collection::vec(blank(), 16), any::<bool>()).prop_map(|(mut entries, blanks, comma)| {
+            let mut seen = Vec::new();
+            entries.retain(|(key, _)| {
+                !seen.contains(key) && {
+                    seen.push(*key);
+                    true
+                }
+            });
+            let entry = |(at, (key, value)): (usize, &(&str, String))| {
+                format!("{}\"{key}\"{}:{}{value}", blanks[3 * at], blanks[3 * at + 1], blanks[3 * at + 2])
+            };
+            let text = entries.iter().enumerate().map(entry).collect::<Vec<_>>().join(",");
+            format!("{{{text}{}{}}}", if comma && !entries.is_empty() { "," } else { "" }, blanks[15])
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn of_any_json_only_the_entry_changes(
+            text in object(prop::collection::vec((prop::sample::select(vec!["a", "s", "t"]), value()), 0..4)),
+            before in blank(),
+            after in blank(),
+        ) {
+            let text = format!("{before}{text}{after}");
+            let old = JSON.parse(&text).unwrap();
+            let keys = keys("s.prompts");
+            let changed = set(JSON, &text, &keys, &entry(&["x"]), true);
+            if old.get("s").is_some_and(|servers| !servers.is_object()) {
+                prop_assert!(changed.is_err());
+                return Ok(());
+            }
+            let changed = changed.unwrap();
+            let mut new = JSON.parse(&changed).unwrap();
+            prop_assert_eq!(new["s"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
+            prop_assert_eq!(set(JSON, &changed, &keys, &entry(&["x"]), false).unwrap(), changed.as_str());
+            let removed = remove(JSON, &changed, &keys).unwrap();
+            let comments = |text: &str| text.matches("// c").count() + text.matches("/* c */").count();
+            if old.get("s").is_none_or(|servers| servers.get("prompts").is_none()) {
+                prop_assert_eq!(comments(&changed), comments(&text), "{}", changed);
+                if old.get("s").is_none() || JSON.parse(&removed).unwrap().get("s").is_some() {
+                    prop_assert_eq!(comments(&removed), comments(&text), "{}", removed);
+                }
+            }
+            let mut left = JSON.parse(&removed).unwrap();
+            // What was there otherwise, and nothing else; an empty object may stay or go.
+            for value in [&mut new, &mut left] {
+                if let Some(servers) = value["s"].as_object_mut() {
+                    servers.remove("prompts");
+                }
+            }
+            let mut old = old;
+            if let Some(servers) = old.get_mut("s").and_then(Value::as_object_mut) {
+                servers.remove("prompts");
+            }
+            for value in [&mut old, &mut new, &mut left] {
+                if value["s"].is_null() || value["s"] == serde_json::json!({}) {
+                    value.as_object_mut().unwrap().remove("s");
+                }
+            }
+            prop_assert_eq!(&new, &old, "{}", changed);
+            prop_assert_eq!(&left, &old, "{}", removed);
+        }
+
+        #[test]
+        fn of_any_json_only_the_hook_changes(
+            text in object(prop::collection::vec((prop::sample::select(vec!["a", "s", "t"]), value()), 0..4)),
+            before in blank(),
+            after in blank(),
+        ) {
+            let text = format!("{before}{text}{after}");
+            let is_ours = |line: &str| line == "/p hook";
+            let changed = set_hook(JSON, &text, "Submit", "/p hook", 5, &is_ours).unwrap();
+            prop_assert_eq!(handlers_in(JSON, &changed, "Submit", &is_ours), Ok(1));
+            prop_assert_eq!(set_hook(JSON, &changed, "Submit", "/p hook", 5, &is_ours).unwrap(), changed.as_str());
+            let removed = remove_hook(JSON, &changed, "Submit", &is_ours).unwrap();
+            prop_assert_eq!(JSON.parse(&removed).unwrap(), JSON.parse(&text).unwrap(), "{}", removed);
+            prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);
+        }
+
+        #[test]
+        fn of_any_toml_only_the_entry_changes(
+            pieces in prop::sample::subsequence(
+                vec![
+                    "# c\n", "a = 1 # c\n", "\n", "mcp_servers = {o = {command='y'}}\n", "mcp_servers.o.command = 'y' # c\n",
+                    "mcp_servers.o = {command='y'} # c\n", "[b]\nb = 2\n", "# c\n[mcp_servers] # c\n",
+                    "[mcp_servers.o]\ncommand='y' # c\n", "\n  # c\n", "[mcp_servers.o.env]\nE='e'\n", "[[z]]\nk=1\n\n",
+                    "[[z]]\n", "# c",
+                ],
+                0..14,
+            ).prop_shuffle(),
+        ) {
+            let text = pieces.concat();
+            let Ok(old) = Syntax::Toml.parse(&text) else { return Ok(()) };
+            let keys = keys("mcp_servers.prompts");
+            let mut entry = entry(&["x"]);
+            entry.of_new.clear();
+            let changed = set(Syntax::Toml, &text, &keys, &entry, false).unwrap();
+            let mut new = Syntax::Toml.parse(&changed).unwrap();
+            prop_assert_eq!(new["mcp_servers"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
+            prop_assert_eq!(set(Syntax::Toml, &changed, &keys, &entry, false).unwrap(), changed.as_str());
+            let removed = remove(Syntax::Toml, &changed, &keys).unwrap();
+            let left = Syntax::Toml.parse(&removed).unwrap();
+            new["mcp_servers"].as_object_mut().unwrap().remove("prompts");
+            if old.get("mcp_servers").is_none() {
+                new.as_object_mut().unwrap().remove("mcp_servers");
+            }
+            prop_assert_eq!(&new, &old, "{}", changed);
+            prop_assert_eq!(&left, &old, "{}", removed);
+            for text in [&changed, &removed].map(|changed| (changed, changed.matches("# c").count())) {
+                prop_assert_eq!(text.1, pieces.concat().matches("# c").count(), "{}", text.0);
+            }
+        }
     }
 }

@@ -131,10 +131,9 @@ impl Client {
         let posix = shlex::split(line);
         let windows = shlex::split(&line.replace('\\', "/"));
         [posix, windows].into_iter().flatten().any(|words| {
-            let mut words = words.iter().map(|word| word.trim_end_matches(';'));
-            words.next().is_some_and(is_our_program)
-                && words.next() == Some("hook")
-                && words.next().and_then(Client::named) == Some(self)
+            let words: Vec<&str> = words.iter().map(|word| word.trim_end_matches(';')).collect();
+            let is_hook = |pair: &[&str]| pair[0] == "hook" && Client::named(pair[1]) == Some(self);
+            words.first().is_some_and(|program| is_our_program(program)) && words.windows(2).any(is_hook)
         })
     }
 
@@ -277,7 +276,8 @@ impl Installation {
             }
         }
         let mut draft = Draft::of(path, client.syntax(), client.new_config())?;
-        draft.is_private = client == Client::ClaudeCode && scope == Scope::User || client == Client::Codex;
+        // As they make them.
+        draft.is_private = scope == Scope::User && matches!(client, Client::Codex | Client::ClaudeCode);
         let keys = draft.server_keys(client, scope, surroundings);
         let entry = client.entry(&self.program, &self.arguments);
         draft.edit(|text, syntax| edit::set(syntax, text, &keys, &entry, is_replaced))?;
@@ -316,7 +316,7 @@ pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Resu
         drafts.push(draft);
     }
     if let Some(event) = client.event()
-        && client.hook_file(scope, surroundings).is_some_and(|file| file.exists())
+        && own_hook_file(client, scope, surroundings).is_ok_and(|file| file.exists())
     {
         let is_ours = |line: &str| client.is_our_hook(line);
         let draft = hook_draft(client, scope, surroundings, &mut drafts)?;
@@ -460,12 +460,7 @@ fn config_of(
     let path = client.config_to_write(scope, surroundings)?;
     let of = |client: Client, scope: Scope| client.configs(scope, surroundings);
     if scope == Scope::Project && of(client, Scope::User).iter().any(|of_user| is_same_file(of_user, &path)) {
-        return Err(format!(
-            "the working directory is no project for {}: `{}` is its config for all projects here; leave --project out, or \
-             go to a project",
-            client.title(),
-            path.display()
-        ));
+        return Err(no_project(client, &path));
     }
     for other in Client::ALL.into_iter().filter(|other| *other != client) {
         let mut files = [Scope::User, Scope::Project].into_iter().flat_map(|scope| of(other, scope));
@@ -478,6 +473,26 @@ fn config_of(
     Ok(path)
 }
 
+/// The file of the hooks of a scope. An error where the scope makes no sense.
+fn own_hook_file(client: Client, scope: Scope, surroundings: &Surroundings) -> Result<PathBuf, String> {
+    let file = client.hook_file(scope, surroundings);
+    let file = file.ok_or_else(|| format!("nothing says where the hooks of {} are; set HOME", client.title()))?;
+    let of_user = client.hook_file(Scope::User, surroundings);
+    if scope == Scope::Project && of_user.is_some_and(|of_user| is_same_file(&of_user, &file)) {
+        return Err(no_project(client, &file));
+    }
+    Ok(file)
+}
+
+fn no_project(client: Client, file: &Path) -> String {
+    format!(
+        "the working directory is no project for {}: `{}` is its config for all projects here; leave --project out, or go to a \
+         project",
+        client.title(),
+        file.display()
+    )
+}
+
 /// The draft of the file of the hook, which may be there for the server already.
 fn hook_draft<'d>(
     client: Client,
@@ -485,8 +500,7 @@ fn hook_draft<'d>(
     surroundings: &Surroundings,
     drafts: &'d mut Vec<Draft>,
 ) -> Result<&'d mut Draft, String> {
-    let file = client.hook_file(scope, surroundings);
-    let file = file.ok_or_else(|| format!("nothing says where the hooks of {} are; set HOME", client.title()))?;
+    let file = own_hook_file(client, scope, surroundings)?;
     let known = drafts.iter().position(|draft| draft.path == file);
     let at = match known {
         Some(at) => at,
@@ -531,4 +545,30 @@ fn what_it_runs(server: &Registration) -> String {
 
 fn left_alone(error: ConfigError) -> String {
     format!("{error}; the file is left alone: repair it, then run this again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_hook_is_known_by_its_program_and_its_client() {
+        for (line, is_ours) in [
+            ("prompt-expander hook codex", true),
+            ("/usr/bin/prompt-expander hook codex --prompts /p", true),
+            ("'/a b/prompt-expander' --no-builtin hook codex; exit 0", true),
+            ("prompt-expander hook codex; exit 0", true),
+            ("C:\\Users\\me\\prompt-expander.exe hook codex", true),
+            ("& 'C:\\a b\\prompt-expander.exe' 'hook' 'codex'; exit 0", true),
+            ("\"C:\\a b\\prompt-expander.exe\" hook codex", true),
+            ("prompt-expander hook gemini", false),
+            ("prompt-expander list", false),
+            ("log prompt-expander hook codex", false),
+            ("/opt/not-prompt-expander hook codex", false),
+            ("prompt-expander 'hook codex", false),
+            ("", false),
+        ] {
+            assert_eq!(Client::Codex.is_our_hook(line), is_ours, "{line}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A conversation with a server as a client has it: start it, shake hands, list, expand every prompt, end it.
 //!
 //! A server may be anything that somebody registered. It may hang, flood us, say what is no message or never end, and costs
-//! [`Start::patience`] for each answer at most; then it is killed with all that it started.
+//! [`Start::patience`] for each answer at most, and [`WHOLE`] times that in all; then it is killed with all that it started.
 
 use super::process::{self, Said, how};
 use crate::wording::{printable, quoted};
@@ -16,6 +16,12 @@ use std::time::{Duration, Instant};
 
 /// The longest line that is read: above that of the longest expansion that a prompt file gives, in both copies.
 const MAX_LINE: u64 = 160 * 1024 * 1024;
+
+/// A whole conversation may take so many times as long as an answer.
+const WHOLE: u32 = 6;
+
+/// So many bytes are kept of a line that is no message.
+const SHOWN_STRAY: usize = 1_000;
 
 /// So many lines that are no messages are borne with.
 const MAX_STRAY: usize = 1_000;
@@ -106,6 +112,8 @@ enum Why {
     NotStarted(io::Error),
     /// No answer to this request for so long.
     Silent(&'static str, Duration),
+    /// It was not through after so long.
+    Slow(Duration),
     /// It ended, or closed its output, before it answered.
     Ended(&'static str, Option<ExitStatus>),
     /// It printed this, and did not answer.
@@ -125,6 +133,7 @@ impl fmt::Display for Failure {
             Why::Silent(request, patience) => {
                 write!(f, "did not answer `{request}` within {} s", patience.as_secs_f32())
             }
+            Why::Slow(limit) => write!(f, "was not through with all its prompts within {} s", limit.as_secs_f32()),
             Why::Ended(request, None) => write!(f, "closed its output before it answered `{request}`"),
             Why::Ended(request, Some(status)) => write!(f, "ended {} before it answered `{request}`", how(*status)),
             Why::NoMessages(line) => write!(f, "is no MCP server: it prints {}", quoted(line)),
@@ -146,11 +155,10 @@ impl std::error::Error for Failure {}
 /// # Errors
 /// It cannot be started, does not speak MCP, or is not one that has prompts.
 pub(super) fn visit(start: &Start<'_>) -> Result<Visit, Failure> {
-    let began = Instant::now();
     let mut conversation =
         Conversation::start(start).map_err(|error| Failure { why: Why::NotStarted(error), said: None })?;
     let mut visit = Visit::default();
-    let asked = conversation.everything(start, began, &mut visit);
+    let asked = conversation.everything(start, &mut visit);
     visit.ended = asked.is_ok() && conversation.end(start);
     let said = conversation.kill();
     match asked {
@@ -166,6 +174,7 @@ struct Conversation {
     lines: Option<Receiver<Vec<u8>>>,
     said: Said,
     patience: Duration,
+    began: Instant,
     next_id: u64,
     /// What each modern request holds.
     envelope: Option<Value>,
@@ -175,22 +184,23 @@ struct Conversation {
 
 impl Conversation {
     fn start(start: &Start<'_>) -> io::Result<Conversation> {
+        let began = Instant::now();
         let mut command = Command::new(start.program);
         command.args(start.arguments).current_dir(start.folder).env_clear();
         command.envs(start.environment.iter().map(|(name, value)| (name, value)));
         let mut child = process::spawn(&mut command)?;
-        let (sender, lines) = sync_channel(16);
+        let (sender, lines) = sync_channel(1);
         let (stdin, stdout, said) = (child.stdin.take(), child.stdout.take(), Said::by(child.stderr.take()));
         std::thread::spawn(move || stdout.map(|stdout| pass_lines(stdout, &sender)));
         let patience = start.patience;
         let (lines, envelope, stray) = (Some(lines), None, None);
-        Ok(Conversation { child, stdin, lines, said, patience, next_id: 1, envelope, strays: 0, stray })
+        Ok(Conversation { child, stdin, lines, said, patience, began, next_id: 1, envelope, strays: 0, stray })
     }
 
     /// The whole conversation, as far as the server has it.
-    fn everything(&mut self, start: &Start<'_>, began: Instant, visit: &mut Visit) -> Result<(), Why> {
+    fn everything(&mut self, start: &Start<'_>, visit: &mut Visit) -> Result<(), Why> {
         let server = self.shake_hands(start.opening)?;
-        visit.answered_in = began.elapsed();
+        visit.answered_in = self.began.elapsed();
         visit.name = text(&server["name"]);
         visit.version = text(&server["version"]);
         let tools = self.result("tools/list", json!({}))?;
@@ -279,6 +289,10 @@ impl Conversation {
 
     /// Sends a request and waits: its result, or its error as text.
     fn request(&mut self, method: &'static str, mut params: Value) -> Result<Result<Value, String>, Why> {
+        let limit = WHOLE * self.patience;
+        if self.began.elapsed() > limit {
+            return Err(Why::Slow(limit));
+        }
         let id = self.next_id;
         self.next_id += 1;
         if let Some(envelope) = &self.envelope {
@@ -319,8 +333,8 @@ impl Conversation {
                 }
                 _ => {
                     self.strays += 1;
-                    let line = String::from_utf8_lossy(&line);
-                    self.stray.get_or_insert_with(|| line.trim_end().to_owned());
+                    let line = String::from_utf8_lossy(&line[..line.len().min(SHOWN_STRAY)]).trim_end().to_owned();
+                    self.stray.get_or_insert(line);
                 }
             }
         }
@@ -364,11 +378,17 @@ impl Drop for Conversation {
     }
 }
 
+/// Passes on what is printed, line by line, blank ones left out. A line that is too long is cut, and the last.
 fn pass_lines(stdout: impl Read, lines: &SyncSender<Vec<u8>>) {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     while stdout.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).unwrap_or(0) > 0 {
-        if line.iter().any(|byte| !byte.is_ascii_whitespace()) && lines.send(std::mem::take(&mut line)).is_err() {
+        let is_too_long = line.len() as u64 == MAX_LINE;
+        if is_too_long {
+            line.truncate(SHOWN_STRAY);
+        }
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        if (!is_blank && lines.send(std::mem::take(&mut line)).is_err()) || is_too_long {
             return;
         }
         line.clear();

@@ -190,9 +190,10 @@ fn what_is_wrong(path: &Path) -> Option<&'static str> {
     None
 }
 
-/// The program with its arguments, as one writes them.
+/// The program with its arguments, as one types them, in backticks.
 pub(super) fn shown(program: &str, arguments: &[String]) -> String {
-    named(&[&[program.to_owned()], arguments].concat().join(" "))
+    let words = || [program].into_iter().chain(arguments.iter().map(String::as_str));
+    named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
 }
 
 #[cfg(test)]

@@ -252,6 +252,26 @@ fn a_server_that_is_another_is_told_from_ours() {
 
 #[cfg(unix)]
 #[test]
+fn a_server_that_lists_without_end_is_left() {
+    let client = home();
+    let tools = r#"{"tools":[{"name":"list_prompts"},{"name":"expand_prompt"}]}"#;
+    let answer = |result: &str| format!("printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' $i '{result}'");
+    script(
+        &client,
+        &format!(
+            "i=0; while read line; do case $line in *initialized*) continue; esac; i=$((i + 1)); case $i in 1) {};; 2) {};; \
+             3) {};; *) {};; esac; done",
+            answer("{\"serverInfo\":{}}"),
+            answer(tools),
+            answer("{\"content\":[]}"),
+            answer("{\"prompts\":[{\"name\":\"a\"}],\"nextCursor\":\"b\"}"),
+        ),
+    );
+    found(&client, &["codex", "--timeout", "1"], "broken", "was not through with all its prompts within 6 s");
+}
+
+#[cfg(unix)]
+#[test]
 fn what_a_server_prints_beside_its_messages_is_shown() {
     let client = home();
     let program = json!(PROGRAM);

@@ -9,12 +9,19 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+/// The config of VS Code, which is not below `.config` everywhere.
+const VSCODE: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/Code/User/mcp.json"
+} else {
+    ".config/Code/User/mcp.json"
+};
+
 /// Each client with its config for the user, and that for a project.
 const CONFIGS: [(&str, &str, &str); 7] = [
     ("codex", ".codex/config.toml", ".codex/config.toml"),
     ("claude-code", ".claude.json", ".mcp.json"),
     ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
-    ("vscode", ".config/Code/User/mcp.json", ".vscode/mcp.json"),
+    ("vscode", VSCODE, ".vscode/mcp.json"),
     ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
     ("opencode", ".config/opencode/opencode.jsonc", "opencode.json"),
     ("zed", ".config/zed/settings.json", ".zed/settings.json"),
@@ -31,12 +38,6 @@ struct User {
 }
 
 impl User {
-    #[cfg(target_os = "linux")]
-    fn new() -> User {
-        User::of(Client::new().arguments([]).variable("XDG_CONFIG_HOME", ""))
-    }
-
-    #[cfg(not(target_os = "linux"))]
     fn new() -> User {
         User::of(Client::new().arguments([]))
     }
@@ -589,13 +590,13 @@ fn what_is_no_server_under_our_name_is_replaced_only_on_demand() {
         ),
         (
             "vscode",
-            ".config/Code/User/mcp.json",
+            VSCODE,
             "{\"servers\": {\"prompts\": []}}",
             ":1:14: another server has the name `prompts`; it must be an object, and is a list. ",
         ),
         (
             "vscode",
-            ".config/Code/User/mcp.json",
+            VSCODE,
             "{\"servers\": {\"prompts\": {\"url\": \"http://x/y\"}}}",
             ":1:14: another server has the name `prompts`; it runs `http://x/y`. ",
         ),
@@ -648,6 +649,15 @@ fn a_scope_that_makes_no_sense_is_refused() {
         assert!(ran.stderr.starts_with("error: the working directory is no project for "), "{}", ran.stderr);
     }
     assert_eq!(user.files(), [""; 0]);
+    // Its server would be of the home directory as a project, its hook of the user.
+    user.done(&["install", "claude-code", "--hook", "--yes"]);
+    let before = user.read(".claude/settings.json");
+    let ran = user.run_in(".", &user.program, &["install", "claude-code", "--project", "--hook", "--yes"]);
+    assert!(ran.stderr.contains("error: the working directory is no project for Claude Code: "), "{}", ran.stderr);
+    let ran = user.run_in(".", &user.program, &["uninstall", "claude-code", "--project", "--yes"]);
+    assert_eq!(ran.stdout, "not registered; nothing to remove\n");
+    assert_eq!(user.read(".claude/settings.json"), before);
+    user.done(&["uninstall", "claude-code", "--yes"]);
     for name in ["vscode", "cursor", "opencode", "zed"] {
         let said = user.refused(&["install", name, "--hook", "--yes"]);
         assert!(said.ends_with("`codex`, `claude-code` and `gemini` have one. Leave --hook out"), "{said}");
