@@ -48,13 +48,22 @@ const SCRIPT: &str = "seldom.ld";
 
 /// Code that a server does not run, or once in a long while: sections of functions, as the linker calls them, by the path of
 /// the function in either of the compiler's spellings. What is missing here costs memory and nothing else.
-const SELDOM: [&str; 5] = [
-    // Commands, and what clap says of them.
-    "*prompt_expander3cli4list* *prompt_expander3cli5check* *prompt_expander3cli6expand* *prompt_expander3cli4hook* \
-     *prompt_expander4hook* *prompt_expander*3cli*derive*",
-    "*clap_builder6output* *clap_builder*7builder*Clone* *anstream* *anstyle* *unicode_width*",
+const SELDOM: [&str; 7] = [
+    // Commands: `cli`, but for what serves and for `output`, and what is theirs alone.
+    "*prompt_expander3cli4call* *prompt_expander3cli4edit* *prompt_expander3cli4hook* *prompt_expander3cli4list* \
+     *prompt_expander3cli3man* *prompt_expander3cli3new* *prompt_expander3cli5check* *prompt_expander3cli6doctor* \
+     *prompt_expander3cli6editor* *prompt_expander3cli6expand* *prompt_expander3cli7explain* *prompt_expander3cli7install* \
+     *prompt_expander3cli11completions* *prompt_expander..cli..Command* *prompt_expander..cli..With* \
+     *prompt_expander4hook* *prompt_expander..hook* *prompt_expander6client* *prompt_expander..client* \
+     *prompt_expander6doctor* *prompt_expander..doctor* *prompt_expander7library4edit*",
+    // What clap says of them.
+    "*clap_builder6output* *clap_builder..output* *clap_builder*7builder*Clone* *clap_builder5error* *clap_builder..error* \
+     *anstream* *anstyle* *unicode_width* *clap_complete*",
+    "*textwrap* *diffy* *tempfile* *shlex* *signal_hook* *is_executable*",
+    // Clients' configs.
+    "*toml_edit* *toml_parser* *toml_datetime* *winnow* *indexmap* *jsonc_parser*",
     // A frontmatter that needs a YAML parser, a search, the times of files, completions.
-    "*yaml_rust2* *gray_matter* *nucleo_matcher* *unicase* *jiff* *prompt_expander6server9completion*",
+    "*yaml_rust2* *gray_matter* *nucleo_matcher* *unicase* *jiff* *prompt_expander6server10completion*",
     // A log, if it is asked for.
     "*tracing_subscriber* *sharded_slab*",
     // What a panic prints. Of functions that are the same in other crates, one stands for all, so whole names are asked for.

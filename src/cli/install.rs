@@ -9,8 +9,8 @@ use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
+use diffy::{DiffOptions, Line};
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -199,19 +199,20 @@ fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
     let without_bom =
         |text: &Option<String>| text.clone().unwrap_or_default().trim_start_matches('\u{feff}').to_owned();
     let (before, after) = (without_bom(&change.before), without_bom(&change.after));
-    let diff = TextDiff::from_lines(before.as_str(), after.as_str());
-    for (at, hunk) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+    let shown = |line: &str| printable(&line.trim_end_matches(['\r', '\n']).replace('\t', "    "));
+    let diff = DiffOptions::new().set_context_len(CONTEXT).create_patch(&before, &after);
+    for (at, hunk) in diff.hunks().iter().enumerate() {
         if at > 0 {
             writeln!(text, "{FAINT}  …{FAINT:#}")?;
         }
-        for line in hunk.iter().flat_map(|operation| diff.iter_changes(operation)) {
-            let shown = printable(&line.value().trim_end_matches(['\r', '\n']).replace('\t', "    "));
-            match line.tag() {
-                ChangeTag::Delete => writeln!(text, "{REMOVED}- {shown}{REMOVED:#}")?,
-                ChangeTag::Insert => writeln!(text, "{ADDED}+ {shown}{ADDED:#}")?,
-                ChangeTag::Equal => {
-                    let shown = columns.map_or(shown.clone(), |columns| output::fit(&shown, columns.saturating_sub(3)));
-                    writeln!(text, "{FAINT}  {shown}{FAINT:#}")?;
+        for line in hunk.lines() {
+            match line {
+                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", shown(line))?,
+                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", shown(line))?,
+                Line::Context(line) => {
+                    let line = shown(line);
+                    let line = columns.map_or(line.clone(), |columns| output::fit(&line, columns.saturating_sub(3)));
+                    writeln!(text, "{FAINT}  {line}{FAINT:#}")?;
                 }
             }
         }

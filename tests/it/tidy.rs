@@ -38,7 +38,7 @@ const NAMED_IN: [(&str, &[&str]); 20] = [
     ("textwrap", &["cli/output.rs"]),
     ("jsonc_parser", &["client/syntax", "client/edit"]),
     ("toml_edit", &["client/syntax", "client/edit"]),
-    ("similar", &["cli/install.rs"]),
+    ("diffy", &["cli/install.rs"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/install.rs", "doctor"]),
