@@ -677,6 +677,11 @@ fn a_hook_that_the_client_would_not_run_is_told() {
     codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
     let untrusted = found(&client, &["codex"], "broken", "Codex does not trust the hook yet");
     assert!(untrusted["remedy"].as_str().unwrap().starts_with("start `codex` once"), "{untrusted}");
+    let line = format!("{PROGRAM} hook codex");
+    let hook = json!({"type": "command", "command": line, "timeout": 5});
+    codex_hook(&client, &line, true);
+    write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string());
+    found(&client, &["codex"], "warning", "the hook has changed since Codex was told to trust it");
     codex(&client, PROGRAM, "[features]\nhooks = false");
     let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
     assert_eq!(off["line"], 5);

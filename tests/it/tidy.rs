@@ -24,7 +24,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 17] = [
+const NAMED_IN: [(&str, &[&str]); 18] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -38,6 +38,7 @@ const NAMED_IN: [(&str, &[&str]); 17] = [
     ("jsonc_parser", &["client/syntax", "client/edit"]),
     ("toml_edit", &["client/syntax", "client/edit"]),
     ("shlex", &["client/install.rs", "doctor"]),
+    ("hmac_sha256", &["doctor/hook.rs"]),
     ("similar", &["cli/install.rs"]),
     ("clap", &["cli"]),
     ("anstream", &["cli/output.rs"]),
