@@ -740,3 +740,29 @@ fn what_install_writes_is_fine() {
         assert!(finding["severity"] == "fine" || is_left, "{finding}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_config_may_be_a_link_and_one_that_may_not_be_read_is_told() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let client = home().unprivileged();
+    let file = codex(&client, PROGRAM, "");
+    let dotfiles = client.root().join("dotfiles.toml");
+    fs::rename(&file, &dotfiles).unwrap();
+    symlink(&dotfiles, &file).unwrap();
+    found(&client, &["codex"], "fine", "answers in");
+    fs::set_permissions(&dotfiles, fs::Permissions::from_mode(0o000)).unwrap();
+    let unread = found(&client, &["codex"], "broken", "it cannot be read: Permission denied");
+    assert_eq!(unread["file"], json!(file));
+    fs::remove_file(&dotfiles).unwrap();
+    found(&client, &["codex"], "broken", "does not know this program yet");
+}
+
+#[test]
+fn a_finding_is_one_line_whatever_a_path_holds() {
+    let client = home();
+    codex(&client, "/no\u{1b}[31m\nwhere", "");
+    let ran = doctor(&client, &["codex"]);
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
+}
