@@ -110,6 +110,8 @@ fn an_unknown_client_is_told_which_there_are() {
     let ran = doctor(&home(), &["codecs"]);
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""));
     assert!(ran.stderr.contains("[possible values: codex, claude-code, gemini, "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a similar value exists: 'codex'"), "{}", ran.stderr);
+    found(&home(), &["gemini-cli"], "broken", "Gemini CLI is not found on this machine");
 }
 
 #[test]
