@@ -52,7 +52,8 @@
 //! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
 //!   wants to hear of changes; nothing is scanned or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
-//! - Only `doctor` starts other programs: those that a client's configuration names, as that client would.
+//! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
+//!   `cli/editor.rs` the user's editor.
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
 //!   `library` names `prompt`; `server` names those five; `client` names none of them; `hook` names `prompt`, `json`,

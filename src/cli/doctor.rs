@@ -1,14 +1,13 @@
 //! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
 
 use super::PromptSource;
-use super::install::surroundings;
+use super::install::{client_parser, surroundings};
 use super::output::{self, ERROR, NAME, WARNING};
 use crate::client::Client;
 use crate::doctor::{Doctor as Examination, Finding, Severity};
 use crate::wording::printable;
 use anyhow::Context;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -17,8 +16,8 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     /// Look at this client only
-    #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(Client::ALL.map(Client::name)))]
-    client: Option<String>,
+    #[arg(value_parser = client_parser())]
+    client: Option<Client>,
     /// How long a server or a hook may take for an answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
@@ -75,8 +74,7 @@ impl Doctor {
             program: std::env::current_exe().context("this program does not find its own file")?,
             patience: self.timeout,
         };
-        let client = self.client.as_deref().and_then(Client::named);
-        let findings = examination.examine(client, &source.library());
+        let findings = examination.examine(self.client, &source.library());
         let is_broken = findings.iter().any(|finding| finding.severity == Severity::Broken);
         if self.json {
             output::print_json(&Json { findings: findings.into_iter().map(Into::into).collect() })?;

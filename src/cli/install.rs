@@ -65,7 +65,7 @@ pub(super) struct Uninstall {
 }
 
 /// Which clients can be named.
-fn client_parser() -> impl TypedValueParser<Value = Client> {
+pub(super) fn client_parser() -> impl TypedValueParser<Value = Client> {
     let value = |client: Client| {
         let value = PossibleValue::new(client.name()).help(client.title());
         if client == Client::GeminiCli { value.alias("gemini-cli") } else { value }

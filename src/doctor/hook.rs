@@ -33,6 +33,8 @@ struct Registered {
     key: String,
     /// All that the file says of it.
     entry: Value,
+    /// Whether it is for some prompts only.
+    has_matcher: bool,
 }
 
 impl Registered {
@@ -265,6 +267,7 @@ fn registered(config: &Config, event: &str) -> Vec<Registered> {
                 words,
                 key: format!("{}:user_prompt_submit:{group_number}:{number}", config.path.display()),
                 entry: entry.clone(),
+                has_matcher: group.get("matcher").is_some(),
             });
         }
     }
@@ -309,7 +312,14 @@ fn switched_off(client: Client, hook: &Registered, configs: &[Config]) -> Option
                 Some(state) if state["enabled"] == false => {
                     ("the hook is switched off in Codex", "switch it on with `/hooks` in Codex")
                 }
-                Some(state) if state["trusted_hash"].is_string() => return None,
+                Some(state) if state["trusted_hash"].is_string() => {
+                    let changed = hash_of_codex(hook).filter(|hash| state["trusted_hash"] != **hash);
+                    return changed.map(|_| {
+                        let message = "the hook has changed since Codex was told to trust it, so Codex may skip it";
+                        let remedy = "start `codex` once, and choose to trust it when it asks for a review";
+                        finding(client, hook, Severity::Warning, message.to_owned(), remedy.to_owned())
+                    });
+                }
                 _ => (
                     "Codex does not trust the hook yet, and skips it without a word",
                     "start `codex` once, and choose to trust it when it asks for a review",
@@ -319,6 +329,18 @@ fn switched_off(client: Client, hook: &Registered, configs: &[Config]) -> Option
         }
         _ => None,
     }
+}
+
+/// What Codex 0.169 keeps of a hook that it trusts: the hash of the hook as JSON, its keys sorted. `None`: the hook has more
+/// to it than `install` writes.
+fn hash_of_codex(hook: &Registered) -> Option<String> {
+    let entry = hook.entry.as_object()?;
+    let is_plain = entry.keys().all(|key| ["type", "command", "timeout"].contains(&key.as_str())) && !hook.has_matcher;
+    let timeout = entry.get("timeout").filter(|_| is_plain)?;
+    let handler = json!({"async": false, "command": hook.line, "timeout": timeout, "type": "command"});
+    let identity = json!({"event_name": "user_prompt_submit", "hooks": [handler]}).to_string();
+    let hash = hmac_sha256::Hash::hash(identity.as_bytes());
+    Some(format!("sha256:{}", hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
 }
 
 /// How long the client lets a hook run, if its file says so.
@@ -352,4 +374,29 @@ fn is_answer(answer: &str, event: &str) -> bool {
 
 fn finding(client: Client, hook: &Registered, severity: Severity, message: String, remedy: String) -> Finding {
     Finding::new(Some(client), severity, message).remedy(remedy).at(&hook.path, hook.position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_that_of_codex() {
+        let line = "/usr/bin/prompt-expander hook codex";
+        let mut hook = Registered {
+            scope: Scope::User,
+            path: PathBuf::new(),
+            position: None,
+            line: line.to_owned(),
+            words: Vec::new(),
+            key: String::new(),
+            entry: json!({"type": "command", "command": line, "timeout": 5}),
+            has_matcher: false,
+        };
+        // As Codex 0.169.0 wrote it into its config.
+        let want = "sha256:fdb95389964ddb624b98f6558928a0f672f75cf3fcb8710b669697294b46849b";
+        assert_eq!(hash_of_codex(&hook).as_deref(), Some(want));
+        hook.entry["statusMessage"] = json!("x");
+        assert_eq!(hash_of_codex(&hook), None);
+    }
 }

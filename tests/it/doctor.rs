@@ -110,6 +110,8 @@ fn an_unknown_client_is_told_which_there_are() {
     let ran = doctor(&home(), &["codecs"]);
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""));
     assert!(ran.stderr.contains("[possible values: codex, claude-code, gemini, "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a similar value exists: 'codex'"), "{}", ran.stderr);
+    found(&home(), &["gemini-cli"], "broken", "Gemini CLI is not found on this machine");
 }
 
 #[test]
@@ -677,6 +679,11 @@ fn a_hook_that_the_client_would_not_run_is_told() {
     codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
     let untrusted = found(&client, &["codex"], "broken", "Codex does not trust the hook yet");
     assert!(untrusted["remedy"].as_str().unwrap().starts_with("start `codex` once"), "{untrusted}");
+    let line = format!("{PROGRAM} hook codex");
+    let hook = json!({"type": "command", "command": line, "timeout": 5});
+    codex_hook(&client, &line, true);
+    write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string());
+    found(&client, &["codex"], "warning", "the hook has changed since Codex was told to trust it");
     codex(&client, PROGRAM, "[features]\nhooks = false");
     let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
     assert_eq!(off["line"], 5);
@@ -734,4 +741,30 @@ fn what_install_writes_is_fine() {
         let is_left = finding["message"] == "Codex does not trust the hook yet, and skips it without a word";
         assert!(finding["severity"] == "fine" || is_left, "{finding}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_config_may_be_a_link_and_one_that_may_not_be_read_is_told() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let client = home().unprivileged();
+    let file = codex(&client, PROGRAM, "");
+    let dotfiles = client.root().join("dotfiles.toml");
+    fs::rename(&file, &dotfiles).unwrap();
+    symlink(&dotfiles, &file).unwrap();
+    found(&client, &["codex"], "fine", "answers in");
+    fs::set_permissions(&dotfiles, fs::Permissions::from_mode(0o000)).unwrap();
+    let unread = found(&client, &["codex"], "broken", "it cannot be read: Permission denied");
+    assert_eq!(unread["file"], json!(file));
+    fs::remove_file(&dotfiles).unwrap();
+    found(&client, &["codex"], "broken", "does not know this program yet");
+}
+
+#[test]
+fn a_finding_is_one_line_whatever_a_path_holds() {
+    let client = home();
+    codex(&client, "/no\u{1b}[31m\nwhere", "");
+    let ran = doctor(&client, &["codex"]);
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
 }
