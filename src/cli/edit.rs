@@ -102,8 +102,13 @@ pub(super) fn directory<'l>(library: &'l Library, option: &str) -> anyhow::Resul
     })
 }
 
-/// Says what `check` says of a file; the exit status is that of `check`.
+/// Says what `check` says of a file, or that it is gone; the exit status is that of `check`.
 pub(super) fn check(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
+    match fs::symlink_metadata(file) {
+        Err(_) => output::warning(&format!("{} is gone", shown(file))),
+        Ok(now) if now.is_dir() => output::warning(&format!("{} is a folder now", shown(file))),
+        Ok(_) => {}
+    }
     let mut problems = library.check().problems;
     problems.retain(|problem| is_same(&problem.path, file));
     output::problems(&problems);
