@@ -39,76 +39,19 @@ const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat wi
 
 const EXAMPLES: &str = "\
 Examples:
+  prompt-expander install codex                 add it to Codex, and type
+                                                `:research solar cells` there
   prompt-expander list                          which prompts there are
   prompt-expander expand research solar cells   what `:research solar cells` gives
   git diff | prompt-expander expand review      the same with standard input
-  prompt-expander check                         what is wrong with your files
-
-  codex mcp add prompts -- prompt-expander      add it to Codex, and type
-                                                `:research solar cells` there
+  prompt-expander new standup --edit            make a prompt of your own
+  prompt-expander doctor                        find out why something does not work
 
 Your prompts:
   Markdown files in the folder `prompt-expander/prompts` of your configuration
   directory (on Linux ~/.config), or in the folders that --prompts names.
   `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
   A file of yours goes before a built-in prompt of the same name.";
-
-const LIST_EXAMPLE: &str = "\
-Examples:
-  prompt-expander list reserch         prompts that match, the best first
-  prompt-expander list --tag work      prompts with a tag
-  prompt-expander list | cut -f 1      the names alone";
-
-const EXPLAIN_EXAMPLE: &str = "\
-Examples:
-  prompt-expander explain research solar cells
-  prompt-expander explain compare --arg options='Rust or Go'
-  git diff | prompt-expander explain review";
-
-const HOOK_EXAMPLE: &str = "\
-Example:
-  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
-    prompt-expander hook codex";
-
-const NEW_EXAMPLES: &str = "\
-Examples:
-  prompt-expander new standup --edit         make it, and fill it in
-  pbpaste | prompt-expander new git/commit   the same with a text that you have";
-
-const EDIT_EXAMPLE: &str = "\
-Example:
-  EDITOR='code -w' prompt-expander edit research";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples, each a line of the file that the shell reads when it starts:
-  ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
-  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
-  ~/.config/fish/config.fish  prompt-expander completions fish | source
-  ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
-  $PROFILE of PowerShell      prompt-expander completions powershell |
-                                Out-String | Invoke-Expression";
-
-const MAN_EXAMPLES: &str = "\
-Examples:
-  prompt-expander man | man -l -
-  prompt-expander man > ~/.local/share/man/man1/prompt-expander.1";
-const DOCTOR_EXAMPLE: &str = "\
-Examples:
-  prompt-expander doctor          look at each client that is on this machine
-  prompt-expander doctor codex    look at Codex only";
-
-const INSTALL_EXAMPLES: &str = "\
-Examples:
-  prompt-expander install                          which clients are here, and their state
-  prompt-expander install codex                    show what would change, and ask
-  prompt-expander install codex --hook --yes       with the hook, for a script
-  prompt-expander install gemini --prompts ~/team/prompts
-  prompt-expander install vscode --project --dry-run
-  prompt-expander install codex -- --log-file ~/prompts.log";
-
-const UNINSTALL_EXAMPLE: &str = "\
-Example:
-  prompt-expander uninstall codex --yes";
 
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
@@ -188,69 +131,71 @@ struct WithFolders<C: Args> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Register with a client, or list the clients that are found here
+    ///
+    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
+    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
+    /// first, and nothing is written before you agree.
+    #[command(after_help = install::EXAMPLES)]
+    Install(WithFolders<install::Install>),
+    /// Remove what `install` wrote: the server `prompts`, and the hook
+    #[command(after_help = install::UNINSTALL_EXAMPLE)]
+    Uninstall(install::Uninstall),
     /// List all prompts with their descriptions, or those that match
     ///
     /// In columns on a terminal, with what is wrong with files that should be prompts but cannot be read. Otherwise one line
     /// per prompt, with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage; such files
     /// are named on standard error.
-    #[command(after_help = LIST_EXAMPLE)]
+    #[command(after_help = list::EXAMPLES)]
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
+    #[command(after_help = expand::EXAMPLES)]
     Expand(WithSource<expand::Expand>),
     /// Tell where `:NAME INPUT` comes from, what each argument gets, and which clients show all of it
     ///
     /// Which file it is, and what it hides; the arguments with their values, and from where those are; what stands in braces and
     /// is filled or left; how long the expansion is, against the limits of the clients.
-    #[command(after_help = EXPLAIN_EXAMPLE)]
+    #[command(after_help = explain::EXAMPLES)]
     Explain(WithSource<explain::Explain>),
-    /// Tell what is wrong with prompt files: place, reason, repair
-    ///
-    /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
-    /// status is 1 if there are errors.
-    Check(WithSource<check::Check>),
-    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
-    ///
-    /// Each registration of this program is started as its client would: the same command, arguments, environment and
-    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
-    /// tells each finding, and what to do. The exit status is 1 if something is broken.
-    #[command(after_help = DOCTOR_EXAMPLE)]
-    Doctor(WithSource<doctor::Doctor>),
-    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
-    ///
-    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
-    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
-    /// so that no prompt is held back.
-    #[command(after_help = HOOK_EXAMPLE)]
-    Hook(WithSource<hook::Hook>),
     /// Make a file to begin a prompt with
     ///
     /// Prints its path. What is piped in becomes the text of the prompt. A file that is there stays as it is, and a name
     /// that one could not type in a chat is refused.
-    #[command(after_help = NEW_EXAMPLES)]
+    #[command(after_help = new::EXAMPLES)]
     New(WithSource<new::New>),
     /// Open a prompt in your editor, and check it after that
     ///
     /// The editor is the one that the environment variable VISUAL or EDITOR names, with arguments if it needs some; otherwise
     /// `editor`, `nano` or `vi`, and on Windows `notepad`. A built-in prompt is copied into your own folder first, and the copy
     /// is kept if you change it.
-    #[command(after_help = EDIT_EXAMPLE)]
+    #[command(after_help = edit::EXAMPLES)]
     Edit(WithSource<edit::Edit>),
+    /// Tell what is wrong with prompt files: place, reason, repair
+    ///
+    /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
+    /// status is 1 if there are errors.
+    #[command(after_help = check::EXAMPLES)]
+    Check(WithSource<check::Check>),
+    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
+    ///
+    /// Each registration of this program is started as its client would: the same command, arguments, environment and
+    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
+    /// tells each finding, and what to do. The exit status is 1 if something is broken.
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(WithSource<doctor::Doctor>),
+    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
+    ///
+    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
+    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
+    /// so that no prompt is held back.
+    #[command(after_help = hook::EXAMPLES)]
+    Hook(WithSource<hook::Hook>),
     /// Print a script that lets your shell complete commands, options and names of prompts
-    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
     /// Print the manual page
-    #[command(after_help = MAN_EXAMPLES)]
+    #[command(after_help = man::EXAMPLES)]
     Man(man::Man),
-    /// Register with a client, or list the clients that are found here
-    ///
-    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
-    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
-    /// first, and nothing is written before you agree.
-    #[command(after_help = INSTALL_EXAMPLES)]
-    Install(WithFolders<install::Install>),
-    /// Remove what `install` wrote: the server `prompts`, and the hook
-    #[command(after_help = UNINSTALL_EXAMPLE)]
-    Uninstall(install::Uninstall),
 }
 
 /// The whole command line, as clap describes it: what the manual page is made from.
@@ -291,20 +236,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let leading = cli.source;
     finish(match cli.command {
         None => cli.serve.run(leading.library()),
+        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
+        Some(Command::Uninstall(uninstall)) => uninstall.run(),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library_for_people()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
         Some(Command::Explain(explain)) => {
             explain.command.run(&leading.merged_with(explain.source).library_for_people())
         }
-        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
-        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
         Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
         Some(Command::Edit(edit)) => edit.command.run(&leading.merged_with(edit.source).library()),
+        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
+        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
+        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
         Some(Command::Completions(completions)) => completions.run(&arguments[0]),
         Some(Command::Man(man)) => man.run(),
-        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
-        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
-        Some(Command::Uninstall(uninstall)) => uninstall.run(),
     })
 }
 

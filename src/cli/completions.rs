@@ -25,6 +25,15 @@ const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
 const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &Powershell, &Zsh]);
 
+pub(super) const EXAMPLES: &str = "\
+Examples, each a line of the file that the shell reads when it starts:
+  ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
+  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
+  ~/.config/fish/config.fish  prompt-expander completions fish | source
+  ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
+  $PROFILE of PowerShell      prompt-expander completions powershell |
+                                Out-String | Invoke-Expression";
+
 #[derive(Debug, Args)]
 pub(super) struct Completions {
     /// The shell that you use

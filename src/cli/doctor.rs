@@ -13,6 +13,11 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander doctor          look at each client that is on this machine
+  prompt-expander doctor codex    look at Codex only";
+
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     /// Look at this client only

@@ -16,6 +16,11 @@ use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Example:
+  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
+    prompt-expander hook codex";
+
 #[derive(Debug, Args)]
 pub(super) struct Hook {
     /// The client: `codex`, `claude-code` or `gemini`

@@ -20,6 +20,15 @@ use std::process::ExitCode;
 /// How many lines are shown before and after one that changes.
 const CONTEXT: usize = 2;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander install                          which clients are here, and their state
+  prompt-expander install codex                    show what would change, and ask
+  prompt-expander install codex --hook --yes       with the hook, for a script
+  prompt-expander install gemini --prompts ~/team/prompts
+  prompt-expander install vscode --project --dry-run
+  prompt-expander install codex -- --log-file ~/prompts.log";
+
 #[derive(Debug, Args)]
 pub(super) struct Install {
     /// The client to register with; without it, those that are found here are listed with their state
@@ -47,6 +56,10 @@ pub(super) struct Install {
     #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "client")]
     arguments: Vec<String>,
 }
+
+pub(super) const UNINSTALL_EXAMPLE: &str = "\
+Example:
+  prompt-expander uninstall codex --yes";
 
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {

@@ -29,6 +29,11 @@ arguments:
     required: true
 ";
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander new standup --edit         make it, and fill it in
+  pbpaste | prompt-expander new git/commit   the same with a text that you have";
+
 #[derive(Debug, Args)]
 pub(super) struct New {
     /// What you will type behind a colon: `standup`, `git/commit`
