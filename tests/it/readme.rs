@@ -53,11 +53,13 @@ pub(crate) fn blocks(text: &str, language: &str) -> Vec<(String, String)> {
 
 /// Commands that these tests do not run, and what it holds them to instead.
 fn left_alone(command: &str) -> bool {
-    match command {
-        "cargo install --locked --path ." | "cargo test --locked" | "bash .ci/run" => true,
-        "cargo bench --locked --bench counted" => true,
-        _ => false,
-    }
+    matches!(
+        command,
+        "cargo install --locked --path ."
+            | "cargo test --locked"
+            | "bash .ci/run"
+            | "cargo bench --locked --bench counted"
+    )
 }
 
 /// Whether a printed text is what a page shows.
