@@ -53,13 +53,11 @@ const SELDOM: [&str; 8] = [
     "*prompt_expander3cli4call* *prompt_expander3cli4edit* *prompt_expander3cli4hook* *prompt_expander3cli4list* \
      *prompt_expander3cli3man* *prompt_expander3cli3new* *prompt_expander3cli5check* *prompt_expander3cli6doctor* \
      *prompt_expander3cli6editor* *prompt_expander3cli6expand* *prompt_expander3cli7explain* *prompt_expander3cli7install* \
-     *prompt_expander3cli11completions* *prompt_expander..cli..C* *prompt_expander..cli..call* *prompt_expander..cli..With* \
+     *prompt_expander3cli11completions* *prompt_expander..cli..* \
      *prompt_expander4hook* *prompt_expander..hook* *prompt_expander6client* *prompt_expander..client* \
      *prompt_expander6doctor* *prompt_expander..doctor* *prompt_expander7library4edit* \
      *3std3sys7process* *3std7process*",
-    // What clap says of them.
-    "*clap_builder6output* *clap_builder..output* *clap_builder*7builder*Clone* *clap_builder5error* *clap_builder..error* \
-     *match_arg_error* *did_you_mean* *_build_bin_names* *_build_subcommand* *anstream* *anstyle* *unicode_width* *clap_complete*",
+    "*clap_builder* *clap_complete* *clap_lex* *anstream* *anstyle* *unicode_width*",
     "*textwrap* *diffy* *tempfile* *shlex* *signal_hook* *is_executable*",
     // Clients' configs.
     "*toml_edit* *toml_parser* *toml_datetime* *winnow* *indexmap* *jsonc_parser*",

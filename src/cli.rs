@@ -17,12 +17,13 @@ mod man;
 mod new;
 mod output;
 mod serve;
+mod start;
 mod stdin;
 
 use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serve::Serve;
-use std::borrow::Cow;
+use start::Start;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -64,25 +65,6 @@ struct Cli {
     serve: Serve,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-// What an agent starts us with: no command, and no option but those that name prompts. To know one option more costs every
-// start; so `--project` is none of them, and looked for by itself.
-#[derive(Debug, Parser)]
-#[command(disable_help_flag = true)]
-struct OnlyServe {
-    #[command(flatten)]
-    folders: Folders,
-}
-
-// What a client's hook starts us with, from the name of the command on.
-#[derive(Debug, Parser)]
-#[command(disable_help_flag = true)]
-struct OnlyHook {
-    #[command(flatten)]
-    hook: hook::Hook,
-    #[command(flatten)]
-    folders: Folders,
 }
 
 #[derive(Debug, Default, Args)]
@@ -209,16 +191,10 @@ pub fn command() -> clap::Command {
 /// not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let project = has(PROJECT) && !has("--");
-    let plain = without_project(&arguments, project);
-    if let Some(Ok(OnlyHook { hook, folders })) = hook_start(&plain).map(OnlyHook::try_parse_from) {
-        return finish(hook.run(&PromptSource { folders, project }));
-    }
-    // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
-    // start, mistakes included, is read again with all that there is.
-    if let Ok(OnlyServe { folders }) = OnlyServe::try_parse_from(&*plain) {
-        return finish(Serve::default().run(PromptSource { folders, project }.library()));
+    match Start::parse(&arguments) {
+        Some(Start::Serve(source)) => return finish(Serve::default().run(source.library())),
+        Some(Start::Hook(hook, source)) => return finish(hook.run(&source)),
+        None => {}
     }
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
@@ -272,19 +248,6 @@ impl Cli {
         };
         Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
     }
-}
-
-/// The arguments without the option `--project`, if it is among them. No option takes it as its value, so it is one.
-fn without_project(arguments: &[OsString], has_project: bool) -> Cow<'_, [OsString]> {
-    match has_project {
-        true => arguments.iter().filter(|argument| *argument != PROJECT).cloned().collect(),
-        false => Cow::Borrowed(arguments),
-    }
-}
-
-/// The arguments from the name of the command on, if it is `hook` and comes first, as clients have it.
-fn hook_start(arguments: &[OsString]) -> Option<&[OsString]> {
-    arguments.get(1..).filter(|rest| rest.first().is_some_and(|command| command == "hook"))
 }
 
 /// Whether the command among these arguments, which are not understood, is `hook`.

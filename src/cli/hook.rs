@@ -25,7 +25,7 @@ Example:
 pub(super) struct Hook {
     /// The client: `codex`, `claude-code` or `gemini`
     #[arg(add = ArgValueCandidates::new(completions::clients_with_hook))]
-    client: String,
+    pub(super) client: String,
 }
 
 impl Hook {

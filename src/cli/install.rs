@@ -3,7 +3,8 @@
 //! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
 
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::{Cli, Folders, OnlyHook, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
+use super::start::Start;
+use super::{Cli, Folders, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
 use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
@@ -12,6 +13,7 @@ use clap::{Args, Parser};
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -288,7 +290,7 @@ fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
 
 /// Those of the server's words that the hook understands as well.
 fn of_hook(client: Client, words: &[String]) -> Vec<String> {
-    let is_known = |word: &&String| *word == PROJECT || OnlyHook::try_parse_from(["hook", client.name(), word]).is_ok();
+    let is_known = |word: &&String| Start::parse(&["", "hook", client.name(), word].map(OsString::from)).is_some();
     words.iter().filter(|word| word.starts_with("--")).filter(is_known).cloned().collect()
 }
 
