@@ -187,8 +187,8 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
 ///
-/// 0: it went well. 1: it did not, and standard error says why; for `check`, there are errors. 2: the arguments are
-/// not understood.
+/// 0: it went well. 1: it did not, and standard error says why; for `check`, `edit` and `new`, a file is no prompt, and for
+/// `doctor`, something is broken. 2: the arguments are not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     match Start::parse(&arguments) {
@@ -253,8 +253,19 @@ impl Cli {
 /// Whether the command among these arguments, which are not understood, is `hook`.
 fn is_of_hook(arguments: &[OsString]) -> bool {
     let program = Cli::command();
-    let mut commands = arguments.iter().skip(1).filter_map(|argument| program.find_subcommand(argument));
-    commands.next().is_some_and(|command| command.get_name() == "hook")
+    let takes_value = |option: &str| {
+        let mut known = program.get_arguments().filter(|known| known.get_action().takes_values());
+        known.any(|known| known.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long)))
+    };
+    let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        if takes_value(&word) {
+            words.next();
+        } else if !word.starts_with('-') {
+            return word == "hook";
+        }
+    }
+    false
 }
 
 /// The exit status; an error is said.

@@ -3,8 +3,7 @@
 //! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
 
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::start::Start;
-use super::{Cli, Folders, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
+use super::{Cli, Folders, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
 use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
@@ -13,7 +12,6 @@ use clap::{Args, Parser};
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -116,11 +114,13 @@ impl Install {
                 "{PROMPTS_VARIABLE} is not part of the registration, and few clients pass it on; name its folders with --prompts"
             ));
         }
+        // The one option of the server that a hook has, too; --prompts and --no-builtin stand before `--`.
+        let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
         let installation = Installation {
             client,
             scope: scope(self.project),
             program: program()?,
-            hook: self.hook.then(|| [library.as_slice(), &of_hook(client, &self.arguments)].concat()),
+            hook: self.hook.then(|| library.iter().cloned().chain(project).collect()),
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
@@ -286,12 +286,6 @@ fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
         bail!("--prompts and --no-builtin go before `--`, so that the hook has them, too");
     }
     Ok(())
-}
-
-/// Those of the server's words that the hook understands as well.
-fn of_hook(client: Client, words: &[String]) -> Vec<String> {
-    let is_known = |word: &&String| Start::parse(&["", "hook", client.name(), word].map(OsString::from)).is_some();
-    words.iter().filter(|word| word.starts_with("--")).filter(is_known).cloned().collect()
 }
 
 /// Where this program is, from the root, by the name that stays: where a link on `PATH` leads here, the link, since what it
