@@ -17,23 +17,17 @@ mod man;
 mod new;
 mod output;
 mod serve;
+mod source;
 mod start;
 mod stdin;
 
-use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serve::Serve;
+use source::{Folders, PROJECT, PromptSource};
 use start::Start;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// A list of directories, separated as in `PATH`; `--prompts` goes before it.
-const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
-
-/// The option that adds a project's prompts.
-const PROJECT: &str = "--project";
 
 const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
                      kept in a Markdown file";
@@ -65,32 +59,6 @@ struct Cli {
     serve: Serve,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-#[derive(Debug, Default, Args)]
-struct PromptSource {
-    #[command(flatten)]
-    folders: Folders,
-    /// Add the prompts of the project, before all others: the nearest folder `.prompts`, from the working directory up to
-    /// the root of its repository
-    ///
-    /// Only ask for it where you trust the repository: its prompts go before yours of the same name. Without a repository
-    /// the folder is looked for in the working directory alone. Links that lead out of it are not followed.
-    #[arg(long, overrides_with = "project")]
-    project: bool,
-}
-
-#[derive(Debug, Default, Args)]
-struct Folders {
-    /// A folder of prompt files; may be repeated, the first that has a name wins
-    ///
-    /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
-    /// that the folder `prompt-expander/prompts` of your configuration directory.
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    prompts: Vec<PathBuf>,
-    /// Leave out the built-in prompts
-    #[arg(long, overrides_with = "no_builtin")]
-    no_builtin: bool,
 }
 
 /// A command, with the options that may as well stand before its name.
@@ -281,91 +249,4 @@ fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-impl PromptSource {
-    /// Both: the directories of `self` go before those of `later`.
-    fn merged_with(self, later: PromptSource) -> PromptSource {
-        PromptSource { folders: self.folders.merged_with(later.folders), project: self.project || later.project }
-    }
-
-    /// The library that they name, for a person, who hears that there is no project where one was asked for.
-    fn library_for_people(&self) -> Library {
-        let library = self.library();
-        if let Some(absence) = library.absent_project() {
-            output::warning(&absence);
-        } else if self.project && std::env::current_dir().is_err() {
-            output::warning("no prompts of a project: the working directory cannot be found; go to one that is there");
-        }
-        library
-    }
-
-    /// The library that the options, or else the environment, name, for somebody in the working directory.
-    fn library(&self) -> Library {
-        self.library_at(None)
-    }
-
-    /// The same for somebody in this directory, if it is known.
-    fn library_at(&self, folder: Option<&Path>) -> Library {
-        let library = self.folders.library();
-        if !self.project {
-            return library;
-        }
-        match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
-            Some(folder) => library.with_project(&folder, home_dir().as_deref()),
-            None => library, // the folder that we are in is no more
-        }
-    }
-}
-
-impl Folders {
-    /// Both: the directories of `self` go before those of `later`.
-    fn merged_with(self, later: Folders) -> Folders {
-        Folders { prompts: [self.prompts, later.prompts].concat(), no_builtin: self.no_builtin || later.no_builtin }
-    }
-
-    /// Whether there is any such option.
-    fn is_given(&self) -> bool {
-        self.no_builtin || !self.prompts.is_empty()
-    }
-
-    /// The library that the options, or else the environment, name; without a project.
-    fn library(&self) -> Library {
-        let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
-        let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
-        let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
-        let library = if named.is_empty() {
-            Library::own(config_dir().map(|config| config.join("prompt-expander").join("prompts")))
-        } else {
-            Library::named(named.iter().map(|path| absolute(path)))
-        };
-        if self.no_builtin { library } else { library.with_builtin() }
-    }
-}
-
-/// The path from the root. `~/` is the home directory also where no shell has said so, as in a client's settings.
-fn absolute(path: &Path) -> PathBuf {
-    let path = match path.strip_prefix("~").map(|below| (below, home_dir())) {
-        Ok((below, Some(home))) => home.join(below),
-        _ => path.to_owned(),
-    };
-    std::path::absolute(&path).unwrap_or(path)
-}
-
-/// The user's home directory, if the environment names it.
-///
-/// Elsewhere than on Linux the system is asked as well. There, to ask is to load the libraries that know of users (NSS),
-/// which ends a program that is linked statically with a segmentation fault.
-fn home_dir() -> Option<PathBuf> {
-    (!cfg!(target_os = "linux") || is_absolute("HOME")).then(dirs::home_dir).flatten()
-}
-
-/// The user's configuration directory, found in the same way.
-fn config_dir() -> Option<PathBuf> {
-    let is_named = is_absolute("XDG_CONFIG_HOME") || is_absolute("HOME");
-    (!cfg!(target_os = "linux") || is_named).then(dirs::config_dir).flatten()
-}
-
-fn is_absolute(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|path| Path::new(&path).is_absolute())
 }

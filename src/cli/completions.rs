@@ -3,7 +3,8 @@
 //! The script that is printed asks the program itself each time, with the words of the line: which prompts there are, only
 //! the moment knows. clap's engine answers.
 
-use super::{Cli, PromptSource, output};
+use super::source::PromptSource;
+use super::{Cli, output};
 use crate::client::Client;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};

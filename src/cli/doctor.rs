@@ -1,8 +1,8 @@
 //! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
 
-use super::PromptSource;
 use super::install::{client_parser, surroundings};
 use super::output::{self, ERROR, NAME, WARNING};
+use super::source::PromptSource;
 use crate::client::Client;
 use crate::doctor::{Doctor as Examination, Finding, Severity};
 use crate::wording::printable;

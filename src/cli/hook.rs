@@ -4,7 +4,8 @@
 //! nothing fails here, a panic included: where there is nothing to add, nothing is said. Only a person at a terminal, where no
 //! client is, hears what is wrong.
 
-use super::{PromptSource, completions, output};
+use super::source::PromptSource;
+use super::{completions, output};
 use crate::client::Client;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_LINE;

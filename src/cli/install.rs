@@ -2,8 +2,9 @@
 //!
 //! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
 
+use super::Cli;
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::{Cli, Folders, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
+use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
 use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};

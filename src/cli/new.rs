@@ -1,7 +1,8 @@
 //! `prompt-expander new`: a file to begin a prompt with.
 
 use super::output::shown;
-use super::{absolute, edit, editor, output, stdin};
+use super::source::absolute;
+use super::{edit, editor, output, stdin};
 use crate::library::{CreateError, Library, Lookup, PROJECT_FOLDER, Source, create, new_name};
 use crate::prompt::{MAX_FILE, Prompt};
 use crate::wording::named;

@@ -3,8 +3,8 @@
 //! To describe the options to clap, even these few, costs a quarter of a start. Whatever is no plain start, mistakes
 //! included, is for clap.
 
-use super::PromptSource;
 use super::hook::Hook;
+use super::source::PromptSource;
 use lexopt::Arg::{Long, Value};
 use std::ffi::OsString;
 use std::path::PathBuf;
