@@ -16,6 +16,7 @@ mod list;
 mod man;
 mod new;
 mod output;
+mod record;
 mod serve;
 mod source;
 mod start;

@@ -185,6 +185,16 @@ impl Library {
         self.dirs().0.any(|dir| dir.has(name)) || (self.builtin && builtin::get(name).is_some())
     }
 
+    /// Whether the file at this path is a link of the project that leads out of its prompts, and so is not followed.
+    pub fn leads_out(&self, path: &Path) -> bool {
+        self.dirs().0.any(|dir| path.starts_with(&dir.path) && dir.way_out(path).is_some())
+    }
+
+    /// Whether a file at this path would be one of the prompts.
+    pub fn would_hold(&self, path: &Path) -> bool {
+        self.dirs().0.any(|dir| dir.would_hold(path))
+    }
+
     /// The prompt file with exactly this name, as text, and nothing but this one file is looked at.
     pub fn file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
         let own = self.dirs().0.find_map(|dir| dir.get_file(name));

@@ -24,7 +24,7 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 /// hand a line to the shell that is not the name.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
-const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &Powershell, &Zsh]);
+const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &PlainPowershell, &Zsh]);
 
 pub(super) const EXAMPLES: &str = "\
 Examples, each a line of the file that the shell reads when it starts:
@@ -145,14 +145,18 @@ const BASH: &str = r#"_prompt_expander() {
         rest=${next#"$word"}
     done
     local last=${words[${#words[@]} - 1]}
-    local IFS=$'\n'
-    COMPREPLY=($(_CLAP_IFS="$IFS" _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) VAR=bash \
-        command COMPLETER -- "${words[@]}" 2>/dev/null))
-    # Only what follows the last break is replaced.
+    # Only what follows the last break is replaced; and what the shell would read as more than a text is quoted, since a
+    # folder may have any name.
     local written=${last%"${last##*[:=]}"}
     [[ $COMP_WORDBREAKS == *:* ]] || written=
-    COMPREPLY=("${COMPREPLY[@]#"$written"}")
-    COMPREPLY=("${COMPREPLY[@]// /\\ }")
+    COMPREPLY=()
+    while IFS= read -r word; do
+        [[ -n $word ]] || continue
+        word=${word#"$written"}
+        [[ -z $word ]] || printf -v word %q "$word"
+        COMPREPLY+=("$word")
+    done < <(_CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) VAR=bash \
+        command COMPLETER -- "${words[@]}" 2>/dev/null && echo)
     if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} == */ ]]; then
         compopt -o nospace 2>/dev/null
     fi
@@ -190,5 +194,52 @@ impl EnvCompleter for ColonBash {
         answer: &mut dyn Write,
     ) -> io::Result<()> {
         Bash.write_complete(command, words, folder, answer)
+    }
+}
+
+/// PowerShell, which puts what it is offered into the line as it is, names of folders included. What it would read as more
+/// than a text is left out; it then completes paths itself, and quotes them.
+struct PlainPowershell;
+
+/// Quotes, variables, and what ends a word or a command; PowerShell takes typographic quotes for quotes.
+const POWERSHELL_SPECIAL: &str = "'\"`$&|;<>(){}@,#\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
+
+impl EnvCompleter for PlainPowershell {
+    fn name(&self) -> &'static str {
+        Powershell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Powershell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        script: &mut dyn Write,
+    ) -> io::Result<()> {
+        Powershell.write_registration(variable, name, program, completer, script)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        answer: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut offered = Vec::new();
+        Powershell.write_complete(command, words, folder, &mut offered)?;
+        let is_special = |character: char| character.is_whitespace() || POWERSHELL_SPECIAL.contains(character);
+        for line in String::from_utf8_lossy(&offered).lines() {
+            let value = line.split('\t').next().unwrap_or_default();
+            if !value.contains(is_special) {
+                writeln!(answer, "{line}")?;
+            }
+        }
+        Ok(())
     }
 }

@@ -30,7 +30,7 @@ impl Edit {
                 let winner = library.sources(&prompt.name).into_iter().next();
                 (prompt.name.clone(), winner.map(|(_, source)| source))
             }
-            Lookup::Broken(problem) => (String::new(), Some(Source::File(editable(problem)?))),
+            Lookup::Broken(problem) => (String::new(), Some(Source::File(editable(library, problem)?))),
             Lookup::Unknown { why, unseen } => {
                 for problem in unseen {
                     output::warning(&problem.to_string());
@@ -81,9 +81,11 @@ fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
 }
 
 /// The file of a problem, if an editor can do something about it.
-fn editable(problem: Problem) -> anyhow::Result<PathBuf> {
-    // To open a FIFO is to wait for its writer; what is behind a broken link, is said.
-    if fs::metadata(&problem.path).is_ok_and(|file| file.is_file()) { Ok(problem.path) } else { bail!("{problem}") }
+fn editable(library: &Library, problem: Problem) -> anyhow::Result<PathBuf> {
+    // To open a FIFO is to wait for its writer; what is behind a broken link, is said. And what is saved behind a link that
+    // a project has to elsewhere, would change a file that nobody has named.
+    let is_file = fs::metadata(&problem.path).is_ok_and(|file| file.is_file());
+    if is_file && !library.leads_out(&problem.path) { Ok(problem.path) } else { bail!("{problem}") }
 }
 
 fn refusal(why: &Unknown) -> anyhow::Error {
@@ -104,8 +106,13 @@ pub(super) fn directory<'l>(library: &'l Library, option: &str) -> anyhow::Resul
     })
 }
 
-/// Says what `check` says of a file; the exit status is that of `check`.
+/// Says what `check` says of a file, or that it is gone; the exit status is that of `check`.
 pub(super) fn check(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
+    match fs::symlink_metadata(file) {
+        Err(_) => output::warning(&format!("{} is gone", shown(file))),
+        Ok(now) if now.is_dir() => output::warning(&format!("{} is a folder now", shown(file))),
+        Ok(_) => {}
+    }
     let mut problems = library.check().problems;
     problems.retain(|problem| is_same(&problem.path, file));
     output::problems(&problems);

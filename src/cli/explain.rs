@@ -32,7 +32,7 @@ pub(super) struct Explain {
     json: bool,
 }
 
-/// How much of a value is shown, in characters.
+/// How much is shown of a value, or of a text in braces, in characters.
 const SHOWN: usize = 200;
 
 /// How many texts in braces are shown that are left as they are.
@@ -171,7 +171,6 @@ impl Explanation {
                 }),
             }
         }
-        let takes_input = prompt.value_names().contains(&INPUT) && given.iter().all(|given| given.name != INPUT);
         let expanded = texts.expand(prompt);
         Explanation {
             name: prompt.name.clone(),
@@ -184,7 +183,7 @@ impl Explanation {
                 .collect(),
             tags: prompt.tags.clone(),
             usage: prompt.usage(),
-            input: takes_input.then(|| texts.whole_input().to_owned()),
+            input: prompt.takes_input().then(|| texts.whole_input().to_owned()),
             placeholders,
             left: prompt.left().into_iter().map(Into::into).collect(),
             error: expanded.as_ref().err().map(ToString::to_string),
@@ -229,7 +228,10 @@ impl Explanation {
         section(&mut text, "", &about, columns)?;
 
         let mut arguments: Vec<Field> = self.arguments.iter().map(JsonGiven::field).collect();
-        arguments.extend(self.input.as_ref().map(|input| plain(INPUT, with_origin(input, "the whole text"))));
+        // An argument may have that name, and the text follows the body all the same.
+        let is_taken = self.arguments.iter().any(|argument| argument.name == INPUT);
+        let label = if is_taken { "the text" } else { INPUT };
+        arguments.extend(self.input.as_ref().map(|input| plain(label, with_origin(input, "the whole text"))));
         section(&mut text, "Arguments", &arguments, columns)?;
         section(&mut text, "Placeholders", &self.braces(), columns)?;
 
@@ -277,7 +279,7 @@ impl Explanation {
             let all: Vec<&JsonLeft> = self.left.iter().filter(is_one).collect();
             let shown = all.iter().take(SHOWN_LEFT);
             let mut texts: Vec<String> =
-                shown.map(|left| format!("{} ({}:{})", printable(&left.text), left.line, left.column)).collect();
+                shown.map(|left| format!("{} ({}:{})", cut(&left.text), left.line, left.column)).collect();
             if all.len() > SHOWN_LEFT {
                 texts.push(format!("and {} more", thousands(all.len() - SHOWN_LEFT)));
             }
@@ -285,9 +287,9 @@ impl Explanation {
         };
         add("left", Style::new(), left(false));
         add("unknown", WARNING, left(true));
-        if fields.is_empty() && self.placeholders.is_empty() {
+        if self.placeholders.is_empty() {
             let value = "none: the text follows the body, after a blank line".to_owned();
-            fields.push(Field { label: "filled".to_owned(), value, style: Style::new(), is_path: false });
+            fields.insert(0, Field { label: "filled".to_owned(), value, style: Style::new(), is_path: false });
         }
         fields
     }
@@ -399,10 +401,18 @@ fn problem_field(problem: &JsonProblem) -> Field {
 
 /// A value as a person sees it: in one line, how long it is if that is not all of it, and where it is from.
 fn with_origin(value: &str, origin: &str) -> String {
-    match value.char_indices().nth(SHOWN) {
+    match value.chars().nth(SHOWN) {
         _ if value.is_empty() => format!("(empty: {origin})"),
-        None => format!("{} ({origin})", printable(value)),
-        Some((end, _)) => format!("{}… ({origin}, {} in all)", printable(&value[..end]), characters(value)),
+        None => format!("{} ({origin})", cut(value)),
+        Some(_) => format!("{} ({origin}, {} in all)", cut(value), characters(value)),
+    }
+}
+
+/// The beginning of a text, in one line.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        None => printable(text),
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
     }
 }
 

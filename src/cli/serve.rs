@@ -1,16 +1,19 @@
 //! Serving MCP on standard input and output: what the program does without a command.
 
 use super::output;
+use super::record::{self, Log};
 use crate::library::{Hooks, Library};
 use crate::server::{PAGE_SIZE, Server};
 use crate::transport::stdio::{self, Events, Tap};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use std::fs::{File, OpenOptions};
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 
 /// The options of the server alone.
@@ -84,7 +87,7 @@ impl Serve {
 
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
-        self.log();
+        self.log(&library);
         let missing = library.missing();
         for problem in &missing {
             output::warning(&problem.to_string());
@@ -97,18 +100,19 @@ impl Serve {
                  For people: `prompt-expander list`, `prompt-expander expand research ocean currents`, `prompt-expander --help`."
             );
         }
+        let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
+        let tap = tap.map(|file| Tap::new(file, output::warning));
         let (mut events, waker) = Events::new().context("standard input cannot be waited for")?;
         let hooks = Hooks { wake: Box::new(move || waker.wake()), warn: output::warning };
         let mut server = Server::new(library, Some(hooks)).with_page_size(self.page_size);
         let mut output = unbuffered_stdout().context("standard output cannot be written to")?;
-        let tap = self.tap.as_deref().and_then(appended).map(|record| Tap::new(record, output::warning));
         stdio::serve(&mut server, &mut events, &mut output, tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
     }
 
     /// Begins to log, if that is wanted.
-    fn log(&self) {
+    fn log(&self, library: &Library) {
         let level = match (self.log_level, &self.log_file) {
             (None, None) => return,
             (Some(level), _) => level,
@@ -116,9 +120,9 @@ impl Serve {
         };
         let log =
             tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false).with_ansi(false);
-        match self.log_file.as_deref().map(appended) {
+        match self.log_file.as_deref().map(|path| record::open(path, library)) {
             None => log.with_writer(io::stderr).init(),
-            Some(Some(file)) => log.with_writer(file).init(),
+            Some(Some(file)) => log.with_writer(Arc::new(Log::new(file))).init(),
             Some(None) => return, // that is said
         }
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -131,19 +135,6 @@ impl Serve {
             "serving"
         );
     }
-}
-
-/// A file that is added to, and that nobody else may read. If that cannot be, it is said, and no reason not to serve.
-fn appended(path: &Path) -> Option<File> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.append(true).create(true).open(path);
-    let file = file.map_err(|error| {
-        let path = path.display();
-        output::warning(&format!("`{path}` cannot be written to: {error}; name a file in a folder that is yours"));
-    });
-    file.ok()
 }
 
 /// Standard output without std's buffer by lines, which would look through each long answer for its last line end.

@@ -146,6 +146,15 @@ impl Dir {
         self.locate(name).is_some()
     }
 
+    /// Whether a file at this path would be a prompt of this directory.
+    pub(super) fn would_hold(&self, path: &Path) -> bool {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let Some(folder) = path.parent().and_then(|folder| fs::canonicalize(folder).ok()) else { return false };
+        is_markdown(&path)
+            && !is_hidden(&path)
+            && fs::canonicalize(&self.path).is_ok_and(|root| folder.starts_with(root))
+    }
+
     /// Reads the file with exactly this name as text, if there is one.
     pub(super) fn get_file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
         self.locate(name).map(|path| self.text(&path).map(|(file, _)| file))

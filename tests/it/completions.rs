@@ -106,6 +106,34 @@ fn bash_completes_names_of_prompts_colons_included() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn what_a_folder_is_called_is_no_command_where_its_name_was_completed() {
+    let client = library();
+    for (begin, rest) in [("p", ";touch evil;r"), ("q", "$(touch evil)"), ("r", "`touch evil`"), ("s", "'\"*\\ &x")] {
+        let name = format!("{begin}{rest}");
+        std::fs::create_dir(client.root().join(&name)).unwrap();
+        if is_there("bash") {
+            let rc = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
+            std::fs::write(client.root().join("rc"), rc).unwrap();
+            let keys = format!("prompt-expander list --prompts {begin}\t\x01show \nexit\n");
+            if typed(&client, 200, "bash --noprofile --rcfile rc -i", &keys).is_some() {
+                let shown = std::fs::read_to_string(client.root().join("shown")).unwrap();
+                assert_eq!(shown, format!("prompt-expander|list|--prompts|{name}/|"));
+            }
+        }
+        let mut asked = client.command();
+        asked.env("PROMPT_EXPANDER_COMPLETE", "powershell").args(["--", "prompt-expander", "list", "--prompts", begin]);
+        let answer = asked.output().unwrap();
+        assert_eq!(String::from_utf8(answer.stdout).unwrap(), "", "{name}");
+    }
+    let mut asked = client.command();
+    asked.env("PROMPT_EXPANDER_COMPLETE", "powershell").args(["--", "prompt-expander", "comp"]);
+    let answer = String::from_utf8(asked.output().unwrap().stdout).unwrap();
+    assert!(answer.starts_with("completions\tPrint a script"), "{answer}");
+    assert!(!client.root().join("evil").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn zsh_completes_names_of_prompts() {
     if !is_there("zsh") {
         return;
@@ -135,7 +163,7 @@ fn fish_completes_names_of_prompts_with_their_descriptions() {
         ),
         ("prompt-expander hook ge", "gemini\n"),
         ("prompt-expander install ge", "gemini\tGemini CLI\n"),
-        ("prompt-expander doctor ge", "gemini\n"),
+        ("prompt-expander doctor ge", "gemini\tGemini CLI\n"),
         ("prompt-expander --prompts 'my prompts' list --tag wo", "work\n"),
         ("prompt-expander --prompts 'my prompts' expand git:", "git:commit\tCommit.\n"),
         ("prompt-expander --prompts 'my prompts' expand a:", "a:b\tA colon.\n"),

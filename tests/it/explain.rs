@@ -71,6 +71,29 @@ Warnings
 }
 
 #[test]
+fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
+    let client = Client::new().prompt("p.md", "---\narguments: [b, {name: input, default: d}]\n---\nBody {{topic}}\n");
+    client.run(["expand", "p", "--arg", "b=x"], "all of it").printed("Body {{topic}}\n\nall of it\n");
+    let explained = explained(&client, &["p", "--arg", "b=x"], "all of it");
+    assert_eq!((&explained["input"], &explained["arguments"][1]["value"]), (&json!("all of it"), &json!("d")));
+    let shown = client.run(["explain", "p", "--arg", "b=x"], "all of it").stdout;
+    assert!(shown.contains("\n  input     d (its default)\n  the text  all of it (the whole text)\n"), "{shown}");
+    assert!(
+        shown.contains("\n  filled   none: the text follows the body, after a blank line\n  unknown  {{topic}} "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_is_left_in_braces_is_cut_where_it_is_long() {
+    let long = "x".repeat(10_000);
+    let client = Client::new().prompt("p.md", format!("{{{{{long}}}}}"));
+    let shown = client.run(["explain", "p", "x"], "").stdout;
+    assert!(shown.contains(&format!("  unknown  {{{{{}… (1:1)\n", "x".repeat(198))), "{shown}");
+    assert_eq!(explained(&client, &["p", "x"], "")["left"][0]["text"], json!(format!("{{{{{long}}}}}")));
+}
+
+#[test]
 fn each_argument_says_where_its_value_is_from() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("single.md", "---\narguments: [x]\n---\n{{x}}");
     let of = |arguments: &[&str], stdin: &str| {

@@ -327,6 +327,20 @@ mod editors {
     }
 
     #[test]
+    fn a_file_that_an_editor_has_taken_away_is_missed() {
+        for (script, said) in [
+            ("rm \"$1\"", "is gone"),
+            ("mv \"$1\" moved.md", "is gone"),
+            ("rm \"$1\"; mkdir \"$1\"", "is a folder now"),
+        ] {
+            let client = editor(home(), "ed", script).variable("EDITOR", "./ed");
+            says(&client.run(["new", "a", "--edit"], ""), 0, &["warning: ", &format!("a.md {said}\n")]);
+            let client = editor(Client::new(), "ed", script).variable("EDITOR", "./ed").prompt("a.md", "Text.\n");
+            says(&client.run(["edit", "a"], ""), 0, &["warning: ", &format!("a.md {said}\n")]);
+        }
+    }
+
+    #[test]
     fn edit_copies_a_built_in_prompt_and_keeps_the_copy_only_if_it_is_changed() {
         let client = editor(home(), "ed", "cat \"$1\" > seen; eval \"$DO\"").variable("EDITOR", "./ed");
         let ran = client.run(["edit", "research"], "");

@@ -375,6 +375,22 @@ mod links {
     }
 
     #[test]
+    fn no_editor_opens_what_a_link_leads_to_out_of_the_project() {
+        let client = project([("elsewhere/own.md", "mine"), (".prompts/in.md", "{{input}}")]).variable("EDITOR", "rm");
+        link(&client, "../elsewhere/own.md", ".prompts/out.md");
+        link(&client, "out.md", ".prompts/chain.md");
+        link(&client, "in.md", ".prompts/inside.md");
+        for name in ["out", "chain"] {
+            let ran = client.run(["edit", name], "");
+            assert_eq!(ran.status.code(), Some(1), "{name}");
+            assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("leads out of the project's"), "{ran:?}");
+            assert!(fs::symlink_metadata(client.root().join("repo/.prompts").join(format!("{name}.md"))).is_ok());
+        }
+        client.run(["edit", "inside"], "");
+        assert!(fs::symlink_metadata(client.root().join("repo/.prompts/inside.md")).is_err());
+    }
+
+    #[test]
     fn the_folder_itself_may_be_a_link_within_the_repository_only() {
         let client = project([("docs/prompts/research.md", "theirs")]);
         link(&client, "docs/prompts", ".prompts");

@@ -89,6 +89,83 @@ fn a_tap_that_is_full_is_said_once_and_all_is_served() {
     client.expand("review", "y").text("Review this.\n\ny");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_is_full_is_said_once_and_all_is_served() {
+    let said = "warning: nothing is logged any more: No space left on device (os error 28)\n";
+    let mut client = client_with(&["--log-file", "/dev/full", "--log-level", "trace"]).stderr(Some(said));
+    client.expand("review", "x").text("Review this.\n\nx");
+    client.expand("review", "y").text("Review this.\n\ny");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_nobody_reads_is_not_waited_for() {
+    for option in ["--tap", "--log-file"] {
+        let said = "warning: `pipe` cannot be written to: nobody reads this pipe; start its reader first\n";
+        let mut client = client_with(&[option, "pipe"]).stderr(Some(said));
+        make_pipe(&client);
+        client.expand("review", "x").text("Review this.\n\nx");
+    }
+    for (options, what) in [
+        (&["--tap", "pipe"][..], "the conversation is no longer recorded"),
+        (&["--log-file", "pipe", "--log-level", "trace"], "nothing is logged any more"),
+    ] {
+        let said = format!("warning: {what}: Resource temporarily unavailable (os error 11)\n");
+        let mut client = client_with(options).stderr(Some(&said));
+        make_pipe(&client);
+        // It is open for reading, and nobody reads.
+        let reader = fs::File::options().read(true).write(true).open(client.root().join("pipe")).unwrap();
+        let long = "x".repeat(200_000);
+        client.expand("review", &long).text(&format!("Review this.\n\n{long}"));
+        client.expand("review", "y").text("Review this.\n\ny");
+        client.finish();
+        drop(reader);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn make_pipe(client: &Client) {
+    let made = std::process::Command::new("mkfifo").arg(client.root().join("pipe")).status().unwrap();
+    assert!(made.success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn neither_tap_nor_log_touches_what_carries_the_protocol() {
+    for option in ["--tap", "--log-file"] {
+        for place in ["/dev/stdin", "/dev/stdout", "/proc/self/fd/1"] {
+            let said = format!(
+                "warning: `{place}` cannot be written to: it carries the protocol, as the server's standard input or output; \
+                 name another file\n"
+            );
+            let mut client = client_with(&[option, place]).stderr(Some(&said));
+            client.expand("review", "x").text("Review this.\n\nx");
+        }
+    }
+    // A file that is both would never end.
+    let client = client_with(&["--tap", "session.jsonl"]);
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    fs::write(client.root().join("session.jsonl"), ping).unwrap();
+    let mut command = client.command();
+    let output = command.args(["--tap", "session.jsonl"]);
+    let output = output.stdin(fs::File::open(client.root().join("session.jsonl")).unwrap()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it carries the protocol"), "{output:?}");
+    assert_eq!(fs::read_to_string(client.root().join("session.jsonl")).unwrap(), ping);
+}
+
+#[test]
+fn neither_tap_nor_log_becomes_a_prompt_whose_news_would_be_recorded_without_end() {
+    for option in ["--tap", "--log-file"] {
+        let said = "warning: `prompts/new.md` cannot be written to: there it would be a prompt; name a file in another folder, \
+                    or one that ends in `.log`\n";
+        let mut client = client_with(&[option, "prompts/new.md"]).stderr(Some(said));
+        assert_eq!(client.names(), "review");
+        let mut client = client_with(&[option, "prompts/new.log"]);
+        assert_eq!(client.names(), "review");
+    }
+}
+
 #[test]
 fn nothing_is_logged_unless_it_is_asked_for() {
     let mut client = client_with(&[]); // whose drop demands silence
