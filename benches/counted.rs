@@ -206,11 +206,11 @@ fn gates() -> Vec<Gate> {
         gate("expand a small prompt", Callgrind, unwatched.each(Callgrind, 40, 200), 20_000.0),
         // 38 for each byte: it is copied, escaped once, and searched a few times.
         gate("expand with 1 MiB of input", Callgrind, pasted.each(Callgrind, 2, 4), 40e6),
-        gate("first list of 1,000, each prompt", Callgrind, shared(listed.each(Callgrind, 0, 1), 1000), 140_000.0),
-        gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 6_000.0),
+        gate("first list of 1,000, each prompt", Callgrind, shared(listed.each(Callgrind, 0, 1), 1000), 110_000.0),
+        gate("list 1,000 again, each prompt", Callgrind, shared(listed.each(Callgrind, 1, 5), 1000), 4_500.0),
         // A start, and for a command its file, however many others there are.
-        gate("hook, a prompt without a command", Callgrind, hook(Callgrind, &many, "at 10:30"), 240_000.0),
-        gate("hook, a command among 1,000", Callgrind, hook(Callgrind, &many, &typed), 320_000.0),
+        gate("hook, a prompt without a command", Callgrind, hook(Callgrind, &many, "at 10:30"), 215_000.0),
+        gate("hook, a command among 1,000", Callgrind, hook(Callgrind, &many, &typed), 295_000.0),
         gate("hook, a command among 1,000", Strace, hook(Strace, &many, &typed), 70.0),
     ]
 }

@@ -18,98 +18,36 @@ mod new;
 mod output;
 mod record;
 mod serve;
+mod source;
+mod start;
 mod stdin;
 
-use crate::library::Library;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serve::Serve;
-use std::borrow::Cow;
+use source::{Folders, PROJECT, PromptSource};
+use start::Start;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// A list of directories, separated as in `PATH`; `--prompts` goes before it.
-const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
-
-/// The option that adds a project's prompts.
-const PROJECT: &str = "--project";
 
 const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
                      kept in a Markdown file";
 
 const EXAMPLES: &str = "\
 Examples:
+  prompt-expander install codex                 add it to Codex, and type
+                                                `:research solar cells` there
   prompt-expander list                          which prompts there are
   prompt-expander expand research solar cells   what `:research solar cells` gives
   git diff | prompt-expander expand review      the same with standard input
-  prompt-expander check                         what is wrong with your files
-
-  codex mcp add prompts -- prompt-expander      add it to Codex, and type
-                                                `:research solar cells` there
+  prompt-expander new standup --edit            make a prompt of your own
+  prompt-expander doctor                        find out why something does not work
 
 Your prompts:
   Markdown files in the folder `prompt-expander/prompts` of your configuration
   directory (on Linux ~/.config), or in the folders that --prompts names.
   `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
   A file of yours goes before a built-in prompt of the same name.";
-
-const LIST_EXAMPLE: &str = "\
-Examples:
-  prompt-expander list reserch         prompts that match, the best first
-  prompt-expander list --tag work      prompts with a tag
-  prompt-expander list | cut -f 1      the names alone";
-
-const EXPLAIN_EXAMPLE: &str = "\
-Examples:
-  prompt-expander explain research solar cells
-  prompt-expander explain compare --arg options='Rust or Go'
-  git diff | prompt-expander explain review";
-
-const HOOK_EXAMPLE: &str = "\
-Example:
-  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
-    prompt-expander hook codex";
-
-const NEW_EXAMPLES: &str = "\
-Examples:
-  prompt-expander new standup --edit         make it, and fill it in
-  pbpaste | prompt-expander new git/commit   the same with a text that you have";
-
-const EDIT_EXAMPLE: &str = "\
-Example:
-  EDITOR='code -w' prompt-expander edit research";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples, each a line of the file that the shell reads when it starts:
-  ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
-  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
-  ~/.config/fish/config.fish  prompt-expander completions fish | source
-  ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
-  $PROFILE of PowerShell      prompt-expander completions powershell |
-                                Out-String | Invoke-Expression";
-
-const MAN_EXAMPLES: &str = "\
-Examples:
-  prompt-expander man | man -l -
-  prompt-expander man > ~/.local/share/man/man1/prompt-expander.1";
-const DOCTOR_EXAMPLE: &str = "\
-Examples:
-  prompt-expander doctor          look at each client that is on this machine
-  prompt-expander doctor codex    look at Codex only";
-
-const INSTALL_EXAMPLES: &str = "\
-Examples:
-  prompt-expander install                          which clients are here, and their state
-  prompt-expander install codex                    show what would change, and ask
-  prompt-expander install codex --hook --yes       with the hook, for a script
-  prompt-expander install gemini --prompts ~/team/prompts
-  prompt-expander install vscode --project --dry-run
-  prompt-expander install codex -- --log-file ~/prompts.log";
-
-const UNINSTALL_EXAMPLE: &str = "\
-Example:
-  prompt-expander uninstall codex --yes";
 
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
@@ -122,51 +60,6 @@ struct Cli {
     serve: Serve,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-// What an agent starts us with: no command, and no option but those that name prompts. To know one option more costs every
-// start; so `--project` is none of them, and looked for by itself.
-#[derive(Debug, Parser)]
-#[command(disable_help_flag = true)]
-struct OnlyServe {
-    #[command(flatten)]
-    folders: Folders,
-}
-
-// What a client's hook starts us with, from the name of the command on.
-#[derive(Debug, Parser)]
-#[command(disable_help_flag = true)]
-struct OnlyHook {
-    #[command(flatten)]
-    hook: hook::Hook,
-    #[command(flatten)]
-    folders: Folders,
-}
-
-#[derive(Debug, Default, Args)]
-struct PromptSource {
-    #[command(flatten)]
-    folders: Folders,
-    /// Add the prompts of the project, before all others: the nearest folder `.prompts`, from the working directory up to
-    /// the root of its repository
-    ///
-    /// Only ask for it where you trust the repository: its prompts go before yours of the same name. Without a repository
-    /// the folder is looked for in the working directory alone. Links that lead out of it are not followed.
-    #[arg(long, overrides_with = "project")]
-    project: bool,
-}
-
-#[derive(Debug, Default, Args)]
-struct Folders {
-    /// A folder of prompt files; may be repeated, the first that has a name wins
-    ///
-    /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
-    /// that the folder `prompt-expander/prompts` of your configuration directory.
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    prompts: Vec<PathBuf>,
-    /// Leave out the built-in prompts
-    #[arg(long, overrides_with = "no_builtin")]
-    no_builtin: bool,
 }
 
 /// A command, with the options that may as well stand before its name.
@@ -189,69 +82,71 @@ struct WithFolders<C: Args> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Register with a client, or list the clients that are found here
+    ///
+    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
+    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
+    /// first, and nothing is written before you agree.
+    #[command(after_help = install::EXAMPLES)]
+    Install(WithFolders<install::Install>),
+    /// Remove what `install` wrote: the server `prompts`, and the hook
+    #[command(after_help = install::UNINSTALL_EXAMPLE)]
+    Uninstall(install::Uninstall),
     /// List all prompts with their descriptions, or those that match
     ///
     /// In columns on a terminal, with what is wrong with files that should be prompts but cannot be read. Otherwise one line
     /// per prompt, with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage; such files
     /// are named on standard error.
-    #[command(after_help = LIST_EXAMPLE)]
+    #[command(after_help = list::EXAMPLES)]
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
+    #[command(after_help = expand::EXAMPLES)]
     Expand(WithSource<expand::Expand>),
     /// Tell where `:NAME INPUT` comes from, what each argument gets, and which clients show all of it
     ///
     /// Which file it is, and what it hides; the arguments with their values, and from where those are; what stands in braces and
     /// is filled or left; how long the expansion is, against the limits of the clients.
-    #[command(after_help = EXPLAIN_EXAMPLE)]
+    #[command(after_help = explain::EXAMPLES)]
     Explain(WithSource<explain::Explain>),
-    /// Tell what is wrong with prompt files: place, reason, repair
-    ///
-    /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
-    /// status is 1 if there are errors.
-    Check(WithSource<check::Check>),
-    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
-    ///
-    /// Each registration of this program is started as its client would: the same command, arguments, environment and
-    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
-    /// tells each finding, and what to do. The exit status is 1 if something is broken.
-    #[command(after_help = DOCTOR_EXAMPLE)]
-    Doctor(WithSource<doctor::Doctor>),
-    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
-    ///
-    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
-    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
-    /// so that no prompt is held back.
-    #[command(after_help = HOOK_EXAMPLE)]
-    Hook(WithSource<hook::Hook>),
     /// Make a file to begin a prompt with
     ///
     /// Prints its path. What is piped in becomes the text of the prompt. A file that is there stays as it is, and a name
     /// that one could not type in a chat is refused.
-    #[command(after_help = NEW_EXAMPLES)]
+    #[command(after_help = new::EXAMPLES)]
     New(WithSource<new::New>),
     /// Open a prompt in your editor, and check it after that
     ///
     /// The editor is the one that the environment variable VISUAL or EDITOR names, with arguments if it needs some; otherwise
     /// `editor`, `nano` or `vi`, and on Windows `notepad`. A built-in prompt is copied into your own folder first, and the copy
     /// is kept if you change it.
-    #[command(after_help = EDIT_EXAMPLE)]
+    #[command(after_help = edit::EXAMPLES)]
     Edit(WithSource<edit::Edit>),
+    /// Tell what is wrong with prompt files: place, reason, repair
+    ///
+    /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
+    /// status is 1 if there are errors.
+    #[command(after_help = check::EXAMPLES)]
+    Check(WithSource<check::Check>),
+    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
+    ///
+    /// Each registration of this program is started as its client would: the same command, arguments, environment and
+    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
+    /// tells each finding, and what to do. The exit status is 1 if something is broken.
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(WithSource<doctor::Doctor>),
+    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
+    ///
+    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
+    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
+    /// so that no prompt is held back.
+    #[command(after_help = hook::EXAMPLES)]
+    Hook(WithSource<hook::Hook>),
     /// Print a script that lets your shell complete commands, options and names of prompts
-    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
     /// Print the manual page
-    #[command(after_help = MAN_EXAMPLES)]
+    #[command(after_help = man::EXAMPLES)]
     Man(man::Man),
-    /// Register with a client, or list the clients that are found here
-    ///
-    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
-    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
-    /// first, and nothing is written before you agree.
-    #[command(after_help = INSTALL_EXAMPLES)]
-    Install(WithFolders<install::Install>),
-    /// Remove what `install` wrote: the server `prompts`, and the hook
-    #[command(after_help = UNINSTALL_EXAMPLE)]
-    Uninstall(install::Uninstall),
 }
 
 /// The whole command line, as clap describes it: what the manual page is made from.
@@ -261,20 +156,14 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, the first of them its own name; gives the exit status.
 ///
-/// 0: it went well. 1: it did not, and standard error says why; for `check`, there are errors. 2: the arguments are
-/// not understood.
+/// 0: it went well. 1: it did not, and standard error says why; for `check`, `edit` and `new`, a file is no prompt, and for
+/// `doctor`, something is broken. 2: the arguments are not understood.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let project = has(PROJECT) && !has("--");
-    let plain = without_project(&arguments, project);
-    if let Some(Ok(OnlyHook { hook, folders })) = hook_start(&plain).map(OnlyHook::try_parse_from) {
-        return finish(hook.run(&PromptSource { folders, project }));
-    }
-    // The commands are left out at first: to describe them all is a seventh of what a start costs. Whatever is no plain
-    // start, mistakes included, is read again with all that there is.
-    if let Ok(OnlyServe { folders }) = OnlyServe::try_parse_from(&*plain) {
-        return finish(Serve::default().run(PromptSource { folders, project }.library()));
+    match Start::parse(&arguments) {
+        Some(Start::Serve(source)) => return finish(Serve::default().run(source.library())),
+        Some(Start::Hook(hook, source)) => return finish(hook.run(&source)),
+        None => {}
     }
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
@@ -292,20 +181,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let leading = cli.source;
     finish(match cli.command {
         None => cli.serve.run(leading.library()),
+        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
+        Some(Command::Uninstall(uninstall)) => uninstall.run(),
         Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library_for_people()),
         Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
         Some(Command::Explain(explain)) => {
             explain.command.run(&leading.merged_with(explain.source).library_for_people())
         }
-        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
-        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
         Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
         Some(Command::Edit(edit)) => edit.command.run(&leading.merged_with(edit.source).library()),
+        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
+        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
+        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
         Some(Command::Completions(completions)) => completions.run(&arguments[0]),
         Some(Command::Man(man)) => man.run(),
-        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
-        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
-        Some(Command::Uninstall(uninstall)) => uninstall.run(),
     })
 }
 
@@ -330,24 +219,22 @@ impl Cli {
     }
 }
 
-/// The arguments without the option `--project`, if it is among them. No option takes it as its value, so it is one.
-fn without_project(arguments: &[OsString], has_project: bool) -> Cow<'_, [OsString]> {
-    match has_project {
-        true => arguments.iter().filter(|argument| *argument != PROJECT).cloned().collect(),
-        false => Cow::Borrowed(arguments),
-    }
-}
-
-/// The arguments from the name of the command on, if it is `hook` and comes first, as clients have it.
-fn hook_start(arguments: &[OsString]) -> Option<&[OsString]> {
-    arguments.get(1..).filter(|rest| rest.first().is_some_and(|command| command == "hook"))
-}
-
 /// Whether the command among these arguments, which are not understood, is `hook`.
 fn is_of_hook(arguments: &[OsString]) -> bool {
     let program = Cli::command();
-    let mut commands = arguments.iter().skip(1).filter_map(|argument| program.find_subcommand(argument));
-    commands.next().is_some_and(|command| command.get_name() == "hook")
+    let takes_value = |option: &str| {
+        let mut known = program.get_arguments().filter(|known| known.get_action().takes_values());
+        known.any(|known| known.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long)))
+    };
+    let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        if takes_value(&word) {
+            words.next();
+        } else if !word.starts_with('-') {
+            return word == "hook";
+        }
+    }
+    false
 }
 
 /// The exit status; an error is said.
@@ -363,91 +250,4 @@ fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-impl PromptSource {
-    /// Both: the directories of `self` go before those of `later`.
-    fn merged_with(self, later: PromptSource) -> PromptSource {
-        PromptSource { folders: self.folders.merged_with(later.folders), project: self.project || later.project }
-    }
-
-    /// The library that they name, for a person, who hears that there is no project where one was asked for.
-    fn library_for_people(&self) -> Library {
-        let library = self.library();
-        if let Some(absence) = library.absent_project() {
-            output::warning(&absence);
-        } else if self.project && std::env::current_dir().is_err() {
-            output::warning("no prompts of a project: the working directory cannot be found; go to one that is there");
-        }
-        library
-    }
-
-    /// The library that the options, or else the environment, name, for somebody in the working directory.
-    fn library(&self) -> Library {
-        self.library_at(None)
-    }
-
-    /// The same for somebody in this directory, if it is known.
-    fn library_at(&self, folder: Option<&Path>) -> Library {
-        let library = self.folders.library();
-        if !self.project {
-            return library;
-        }
-        match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
-            Some(folder) => library.with_project(&folder, home_dir().as_deref()),
-            None => library, // the folder that we are in is no more
-        }
-    }
-}
-
-impl Folders {
-    /// Both: the directories of `self` go before those of `later`.
-    fn merged_with(self, later: Folders) -> Folders {
-        Folders { prompts: [self.prompts, later.prompts].concat(), no_builtin: self.no_builtin || later.no_builtin }
-    }
-
-    /// Whether there is any such option.
-    fn is_given(&self) -> bool {
-        self.no_builtin || !self.prompts.is_empty()
-    }
-
-    /// The library that the options, or else the environment, name; without a project.
-    fn library(&self) -> Library {
-        let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
-        let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
-        let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
-        let library = if named.is_empty() {
-            Library::own(config_dir().map(|config| config.join("prompt-expander").join("prompts")))
-        } else {
-            Library::named(named.iter().map(|path| absolute(path)))
-        };
-        if self.no_builtin { library } else { library.with_builtin() }
-    }
-}
-
-/// The path from the root. `~/` is the home directory also where no shell has said so, as in a client's settings.
-fn absolute(path: &Path) -> PathBuf {
-    let path = match path.strip_prefix("~").map(|below| (below, home_dir())) {
-        Ok((below, Some(home))) => home.join(below),
-        _ => path.to_owned(),
-    };
-    std::path::absolute(&path).unwrap_or(path)
-}
-
-/// The user's home directory, if the environment names it.
-///
-/// Elsewhere than on Linux the system is asked as well. There, to ask is to load the libraries that know of users (NSS),
-/// which ends a program that is linked statically with a segmentation fault.
-fn home_dir() -> Option<PathBuf> {
-    (!cfg!(target_os = "linux") || is_absolute("HOME")).then(dirs::home_dir).flatten()
-}
-
-/// The user's configuration directory, found in the same way.
-fn config_dir() -> Option<PathBuf> {
-    let is_named = is_absolute("XDG_CONFIG_HOME") || is_absolute("HOME");
-    (!cfg!(target_os = "linux") || is_named).then(dirs::config_dir).flatten()
-}
-
-fn is_absolute(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|path| Path::new(&path).is_absolute())
 }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod diagnostic;
+mod draft;
 mod frontmatter;
 mod left;
 mod lint;
@@ -13,6 +14,7 @@ mod template;
 
 pub use arguments::{Argument, Given, MAX_ARGUMENTS, Origin};
 pub use diagnostic::{Diagnostic, Position, Severity};
+pub use draft::{DraftError, draft, draft_around};
 pub use frontmatter::{MAX_FRONTMATTER, MAX_WEIGHT};
 pub use left::{Left, Reason};
 pub use lint::LONG;

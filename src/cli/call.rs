@@ -16,8 +16,8 @@ pub(super) struct Call {
     /// The prompt, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words while standard input is not a
-    /// terminal, reads it from standard input. Put `--` before words that begin with `-`
+    /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words
+    /// while standard input is not a terminal, reads it from standard input. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
     /// The value of an argument that the prompt declares; may be repeated for others. Without it, INPUT is divided

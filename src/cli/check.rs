@@ -9,6 +9,11 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander check                            your own files
+  prompt-expander --prompts . --no-builtin check   those of this folder, as in CI";
+
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// One JSON object: `files`, how many were read, and `problems` with severity, file, line, column, message and

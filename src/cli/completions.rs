@@ -3,7 +3,8 @@
 //! The script that is printed asks the program itself each time, with the words of the line: which prompts there are, only
 //! the moment knows. clap's engine answers.
 
-use super::{Cli, PromptSource, output};
+use super::source::PromptSource;
+use super::{Cli, output};
 use crate::client::Client;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};
@@ -24,6 +25,15 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
 const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &PlainPowershell, &Zsh]);
+
+pub(super) const EXAMPLES: &str = "\
+Examples, each a line of the file that the shell reads when it starts:
+  ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
+  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
+  ~/.config/fish/config.fish  prompt-expander completions fish | source
+  ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
+  $PROFILE of PowerShell      prompt-expander completions powershell |
+                                Out-String | Invoke-Expression";
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {

@@ -1,8 +1,8 @@
 //! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
 
-use super::PromptSource;
 use super::install::{client_parser, surroundings};
 use super::output::{self, ERROR, NAME, WARNING};
+use super::source::PromptSource;
 use crate::client::Client;
 use crate::doctor::{Doctor as Examination, Finding, Severity};
 use crate::wording::printable;
@@ -12,6 +12,11 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander doctor          look at each client that is on this machine
+  prompt-expander doctor codex    look at Codex only";
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {

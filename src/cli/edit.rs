@@ -12,6 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Example:
+  EDITOR='code -w' prompt-expander edit research";
+
 #[derive(Debug, Args)]
 pub(super) struct Edit {
     /// The prompt, with or without a colon: `research`, `:git/commit`

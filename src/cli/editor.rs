@@ -1,6 +1,7 @@
 //! The user's editor: which it is, and to wait until it is closed.
 
-use super::{home_dir, output};
+use super::output;
+use super::source::home_dir;
 use crate::wording::{named, quoted};
 use anyhow::{Context, anyhow, bail};
 use std::ffi::{OsStr, OsString};

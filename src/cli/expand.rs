@@ -6,6 +6,12 @@ use crate::library::Library;
 use clap::Args;
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander expand research solar cells
+  prompt-expander expand compare --arg options='Rust or Go'
+  git diff | prompt-expander expand review";
+
 #[derive(Debug, Args)]
 pub(super) struct Expand {
     #[command(flatten)]

@@ -16,6 +16,12 @@ use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander explain research solar cells
+  prompt-expander explain compare --arg options='Rust or Go'
+  git diff | prompt-expander explain review";
+
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     #[command(flatten)]

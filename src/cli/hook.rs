@@ -4,7 +4,8 @@
 //! nothing fails here, a panic included: where there is nothing to add, nothing is said. Only a person at a terminal, where no
 //! client is, hears what is wrong.
 
-use super::{PromptSource, completions, output};
+use super::source::PromptSource;
+use super::{completions, output};
 use crate::client::Client;
 use crate::hook::Event;
 use crate::transport::stdio::MAX_LINE;
@@ -16,11 +17,16 @@ use std::io::{self, IsTerminal, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Example:
+  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
+    prompt-expander hook codex";
+
 #[derive(Debug, Args)]
 pub(super) struct Hook {
     /// The client: `codex`, `claude-code` or `gemini`
     #[arg(add = ArgValueCandidates::new(completions::clients_with_hook))]
-    client: String,
+    pub(super) client: String,
 }
 
 impl Hook {

@@ -2,8 +2,9 @@
 //!
 //! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
 
+use super::Cli;
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::{Cli, Folders, OnlyHook, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
+use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
 use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
@@ -19,6 +20,15 @@ use std::process::ExitCode;
 
 /// How many lines are shown before and after one that changes.
 const CONTEXT: usize = 2;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander install                          which clients are here, and their state
+  prompt-expander install codex                    show what would change, and ask
+  prompt-expander install codex --hook --yes       with the hook, for a script
+  prompt-expander install gemini --prompts ~/team/prompts
+  prompt-expander install vscode --project --dry-run
+  prompt-expander install codex -- --log-file ~/prompts.log";
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
@@ -47,6 +57,10 @@ pub(super) struct Install {
     #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "client")]
     arguments: Vec<String>,
 }
+
+pub(super) const UNINSTALL_EXAMPLE: &str = "\
+Example:
+  prompt-expander uninstall codex --yes";
 
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
@@ -101,11 +115,13 @@ impl Install {
                 "{PROMPTS_VARIABLE} is not part of the registration, and few clients pass it on; name its folders with --prompts"
             ));
         }
+        // The one option of the server that a hook has, too; --prompts and --no-builtin stand before `--`.
+        let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
         let installation = Installation {
             client,
             scope: scope(self.project),
             program: program()?,
-            hook: self.hook.then(|| [library.as_slice(), &of_hook(client, &self.arguments)].concat()),
+            hook: self.hook.then(|| library.iter().cloned().chain(project).collect()),
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
@@ -271,12 +287,6 @@ fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
         bail!("--prompts and --no-builtin go before `--`, so that the hook has them, too");
     }
     Ok(())
-}
-
-/// Those of the server's words that the hook understands as well.
-fn of_hook(client: Client, words: &[String]) -> Vec<String> {
-    let is_known = |word: &&String| *word == PROJECT || OnlyHook::try_parse_from(["hook", client.name(), word]).is_ok();
-    words.iter().filter(|word| word.starts_with("--")).filter(is_known).cloned().collect()
 }
 
 /// Where this program is, from the root, by the name that stays: where a link on `PATH` leads here, the link, since what it

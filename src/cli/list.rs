@@ -12,6 +12,12 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander list reserch         prompts that match, the best first
+  prompt-expander list --tag work      prompts with a tag
+  prompt-expander list | cut -f 1      the names alone";
+
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Only prompts that match these words, the best first: in name, title, tags or description, a missing letter

@@ -7,6 +7,11 @@ use std::process::ExitCode;
 /// Made from the commands and options by a test (`tests/it/man.rs`), which fails where the page is not up to date.
 const PAGE: &str = include_str!("../../docs/man/prompt-expander.1");
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander man | man -l -
+  prompt-expander man > ~/.local/share/man/man1/prompt-expander.1";
+
 #[derive(Debug, Args)]
 pub(super) struct Man {}
 

@@ -1,9 +1,10 @@
 //! `prompt-expander new`: a file to begin a prompt with.
 
 use super::output::shown;
-use super::{absolute, edit, editor, output, stdin};
+use super::source::absolute;
+use super::{edit, editor, output, stdin};
 use crate::library::{CreateError, Library, Lookup, PROJECT_FOLDER, Source, create, new_name};
-use crate::prompt::{MAX_FILE, Prompt};
+use crate::prompt::{DraftError, MAX_FILE, draft, draft_around};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -12,22 +13,10 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What stands in a file that nobody has begun otherwise. A test holds that `check` finds nothing in it.
-const BODY: &str = "\
-Say here what the agent is to do with the text below, step by step, and what it is to answer with.
-
-Text:
-{{text}}
-";
-
-const DESCRIPTION: &str = "One line that says what this prompt is for; agents and lists show it";
-
-const ARGUMENTS: &str = "\
-arguments:
-  - name: text
-    description: What the prompt works on
-    required: true
-";
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander new standup --edit         make it, and fill it in
+  pbpaste | prompt-expander new git/commit   the same with a text that you have";
 
 #[derive(Debug, Args)]
 pub(super) struct New {
@@ -59,9 +48,9 @@ impl New {
         let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
         let description = self.description.as_deref();
         let text = if piped.trim().is_empty() {
-            starting_text(&name, description)
+            draft(&name, description)
         } else {
-            text_around(&name, &piped, description)?
+            draft_around(&name, &piped, description).map_err(refusal)?
         };
         let file = create(&directory, &name, &text).map_err(|error| match &error {
             CreateError::Exists(file) if is_used(&library, &name, file) => {
@@ -85,6 +74,19 @@ impl New {
             output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
         }
         Ok(checked)
+    }
+}
+
+/// Why nothing can be made of what is piped in.
+fn refusal(error: DraftError) -> anyhow::Error {
+    match error {
+        DraftError::NoPrompt(diagnostic) => {
+            let place = diagnostic.position.map(|position| format!(":{}:{}", position.line, position.column));
+            anyhow!("standard input{}: {diagnostic}", place.unwrap_or_default())
+        }
+        DraftError::HasFrontmatter => {
+            anyhow!("what is piped in has a frontmatter; write the description there, and leave --description out")
+        }
     }
 }
 
@@ -115,75 +117,4 @@ fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, direct
         output::warning(&format!("`:{name}` no longer stands for {hidden}; delete the new file to have that again"));
     }
     true
-}
-
-/// The text of a file that is to be filled in.
-fn starting_text(name: &str, description: Option<&str>) -> String {
-    let title = scalar(&title(name));
-    let description = scalar(description.unwrap_or(DESCRIPTION));
-    format!("---\ntitle: {title}\ndescription: {description}\n{ARGUMENTS}---\n{BODY}")
-}
-
-/// The text of a file with this body: what is no frontmatter yet gets one. A title is left out where the body has a heading,
-/// a description where its first paragraph is one.
-fn text_around(name: &str, body: &str, description: Option<&str>) -> anyhow::Result<String> {
-    let body = body.strip_prefix('\u{feff}').unwrap_or(body);
-    let prompt = Prompt::parse(name, body.as_bytes()).map_err(|diagnostic| {
-        let place =
-            diagnostic.position.map_or_else(String::new, |position| format!(":{}:{}", position.line, position.column));
-        anyhow!("standard input{place}: {diagnostic}")
-    })?;
-    let end = if body.ends_with('\n') { "" } else { "\n" };
-    if prompt.template.body().len() < body.trim_end().len() && body.starts_with("---") {
-        if description.is_some() {
-            bail!("what is piped in has a frontmatter; write the description there, and leave --description out");
-        }
-        return Ok(format!("{body}{end}"));
-    }
-    let mut keys = String::new();
-    if prompt.title().is_none() {
-        keys += &format!("title: {}\n", scalar(&title(name)));
-    }
-    if let Some(description) = description {
-        keys += &format!("description: {}\n", scalar(description));
-    }
-    Ok(if keys.is_empty() { format!("{body}{end}") } else { format!("---\n{keys}---\n{body}{end}") })
-}
-
-/// The last part of a name as a title: `git/commit-message` is "Commit message".
-fn title(name: &str) -> String {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let words: Vec<&str> = last.split(['-', '_']).filter(|word| !word.is_empty()).collect();
-    let mut letters = words.join(" ");
-    if letters.is_empty() {
-        letters = last.to_owned();
-    }
-    let mut letters = letters.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A text as a value in YAML: in quotes, unless it can only be read as a text.
-fn scalar(text: &str) -> String {
-    let is_word = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-,;.'".contains(letter));
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && !text.ends_with(' ')
-        && text.contains(' ')
-        && text.split(' ').all(is_word);
-    let is_one_word = text.chars().all(|letter| letter.is_ascii_alphabetic())
-        && !["", "y", "n", "yes", "no", "on", "off", "true", "false", "null"].contains(&text.to_lowercase().as_str());
-    if is_plain || is_one_word {
-        return text.to_owned();
-    }
-    let mut quoted = String::from('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted += "\\n",
-            '\t' => quoted += "\\t",
-            '\u{feff}' | '\u{2028}' | '\u{2029}' => quoted += &format!("\\u{:04x}", u32::from(character)),
-            other if other.is_control() => quoted += &format!("\\u{:04x}", u32::from(other)),
-            other => quoted.push(other),
-        }
-    }
-    quoted + "\""
 }

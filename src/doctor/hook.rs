@@ -47,6 +47,17 @@ impl Registered {
         words[at..].iter().any(|word| word == "hook").then_some(at)
     }
 
+    /// Whether the line is one command, `hook` of a program of our name, and nothing besides that could do something else.
+    fn is_plain(&self) -> bool {
+        let bare = self.line.trim();
+        let bare = bare.strip_suffix(NEVER_BLOCKS).unwrap_or(bare);
+        // As PowerShell runs what stands in quotes.
+        let bare =
+            if cfg!(windows) { bare.strip_prefix("& ").unwrap_or(bare).replace('\\', "/") } else { bare.to_owned() };
+        let words = shlex::split(&bare).unwrap_or_default();
+        !bare.contains(OPERATORS) && Registered::program(&words) == Some(0) && is_hook(&words[1..])
+    }
+
     /// The client that it is told to serve.
     fn told(&self) -> Option<&str> {
         let at = self.words.iter().position(|word| word == "hook")?;
@@ -112,8 +123,8 @@ impl Doctor {
         }
         let project = &self.surroundings.project;
         let environment = self.environment_of_hook(client);
-        let program = &hook.words[Registered::program(&hook.words).unwrap_or_default()];
-        let program = match start::find(program, &environment, project) {
+        let word = &hook.words[Registered::program(&hook.words).unwrap_or_default()];
+        let program = match start::find(word, &environment, project) {
             Ok(found) => found,
             Err(why) => {
                 let blocked = if client == Client::GeminiCli && !hook.line.contains("exit 0") {
@@ -121,7 +132,7 @@ impl Doctor {
                 } else {
                     ""
                 };
-                let message = format!("the program of the hook, {}, {why}{blocked}", named(program));
+                let message = format!("the program of the hook, {}, {why}{blocked}", named(word));
                 return vec![finding(client, hook, Severity::Broken, message, install)];
             }
         };
@@ -142,12 +153,14 @@ impl Doctor {
             let remedy = "give both the same";
             findings.push(finding(client, hook, Severity::Warning, message.to_owned(), remedy.to_owned()));
         }
-        let bare = hook.line.trim().strip_suffix(NEVER_BLOCKS).unwrap_or(&hook.line);
-        if hook.scope == Scope::Project && (bare.contains(OPERATORS) || !same_file(&program, &self.program)) {
-            let message = format!(
-                "the hook comes with the project and is not exactly this program, so it was not run: {}",
-                named(&hook.line)
-            );
+        // What is found from this folder may be a stranger's, too.
+        let is_elsewhere = hook.scope == Scope::User && !(start::has_separator(word) && Path::new(word).is_relative());
+        if !hook.is_plain() || !(is_elsewhere || same_file(&program, &self.program)) {
+            let what = match hook.scope {
+                Scope::Project => "comes with the project and is not exactly this program",
+                Scope::User | Scope::Local => "is more than this program alone",
+            };
+            let message = format!("the hook {what}, so it was not run: {}", named(&hook.line));
             let remedy = format!("run it by hand, if you trust it, or {install}");
             findings.push(finding(client, hook, Severity::Warning, message, remedy));
             return findings;
@@ -244,6 +257,21 @@ impl Doctor {
             _ => [Scope::User, Scope::Project].into_iter().flat_map(of_servers).filter(Result::is_ok).collect(),
         }
     }
+}
+
+/// Whether these arguments are the command `hook`, a client, and options that name prompts.
+fn is_hook(arguments: &[String]) -> bool {
+    let mut names = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--prompts" => _ = arguments.next(),
+            "--no-builtin" | "--project" => {}
+            other if other.starts_with("--prompts=") => {}
+            other => names.push(other),
+        }
+    }
+    matches!(names.as_slice(), ["hook", _])
 }
 
 /// The hooks of an event in a file that run us.

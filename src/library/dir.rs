@@ -1,8 +1,8 @@
 //! One directory of prompt files: the only file that opens any.
 //!
 //! A path is made from a name in one place ([`Dir::folder`]), segment by segment. Links are followed (but not out of a
-//! project's directory), loops end, and nothing but a regular file is ever opened. What was read is kept as long as the stamps of file and folder say that it
-//! is still so (`stamp.rs`); to look at them costs a tenth of reading.
+//! project's directory), loops end, and nothing but a regular file is ever opened. What was read is kept as long as the
+//! stamps of file and folder say that it is still so (`stamp.rs`); to look at them costs a tenth of reading.
 
 use super::kept::Kept;
 use super::scan::Scan;

@@ -31,9 +31,12 @@ pub(super) fn description(name: &str, description: Option<String>) -> String {
     description.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
+/// What the description of a project's prompt begins with in a list.
+pub(super) const OF_PROJECT: &str = "(project) ";
+
 /// A description in a list, which says of a project's prompt that it is one.
 pub(super) fn of_layer(layer: Layer, description: String) -> String {
-    if layer == Layer::Project { format!("(project) {description}") } else { description }
+    if layer == Layer::Project { format!("{OF_PROJECT}{description}") } else { description }
 }
 
 /// The declared arguments, and `input` where it has a place.

@@ -95,10 +95,12 @@ fn list_takes_words_and_a_tag_the_best_match_first() {
 
 #[test]
 fn a_prompt_that_is_named_like_a_command_works_everywhere() {
-    let names = ["check", "expand", "explain", "help", "hook", "list"];
+    let program = prompt_expander::cli::command();
+    let mut names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).chain(["help"]).collect();
+    names.sort_unstable();
     let mut client =
         names.iter().fold(Client::new(), |client, name| client.prompt(&format!("{name}.md"), "[{{input}}]"));
-    for name in names {
+    for &name in &names {
         client.run(["expand", name, "list"], "").printed("[list]\n");
         assert!(client.run(["explain", name, "list"], "").stdout.starts_with(&format!(":{name}\n")), "{name}");
         assert!(client.run(["list", name], "").stdout.starts_with(&format!("{name}\t")), "{name}");
@@ -268,21 +270,12 @@ fn options_may_stand_anywhere() {
 #[test]
 fn help_is_written_for_a_newcomer() {
     let client = Client::new().arguments([]);
-    for (file, arguments) in [
-        ("help", vec!["--help"]),
-        ("help-list", vec!["list", "--help"]),
-        ("help-expand", vec!["expand", "--help"]),
-        ("help-explain", vec!["explain", "--help"]),
-        ("help-check", vec!["check", "--help"]),
-        ("help-hook", vec!["hook", "--help"]),
-        ("help-new", vec!["new", "--help"]),
-        ("help-edit", vec!["edit", "--help"]),
-        ("help-completions", vec!["completions", "--help"]),
-        ("help-man", vec!["man", "--help"]),
-        ("help-doctor", vec!["doctor", "--help"]),
-        ("help-install", vec!["install", "--help"]),
-        ("help-uninstall", vec!["uninstall", "--help"]),
-    ] {
+    let program = prompt_expander::cli::command();
+    let commands = program.get_subcommands().map(|command| {
+        let name = command.get_name();
+        (format!("help-{name}"), vec![name, "--help"])
+    });
+    for (file, arguments) in commands.chain([("help".to_owned(), vec!["--help"])]) {
         let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
         golden(&format!("help/{file}.txt"), &ran.stdout);
@@ -439,4 +432,14 @@ pub(crate) mod terminal {
         let Some(said) = on_terminal(&client, "expand p", &[], b"") else { return };
         assert_eq!(said, "[]\n");
     }
+}
+
+#[test]
+fn a_mistake_is_said_where_hook_is_not_the_command() {
+    for arguments in [["--prompts", "hook", "list", "--bad"], ["list", "hook", "--bad", "x"]] {
+        let ran = Client::new().arguments([]).run(arguments, "");
+        assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
+        assert!(ran.stderr.contains("--bad"), "{}", ran.stderr);
+    }
+    Client::new().arguments([]).run(["--prompts", "x", "hook", "--bad"], "").printed("");
 }

@@ -652,7 +652,7 @@ fn a_hook_that_does_something_else_is_told() {
     let client = home();
     // A program of our name that does what it likes.
     let program = client.root().join("prompt-expander");
-    let line = format!("sh {} hook codex", program.display());
+    let line = format!("{} hook codex", program.display());
     for (script, why) in [
         ("exit 0", "the hook says nothing to `:"),
         ("echo hello", "the hook answers what Codex does not take: `hello`"),
@@ -663,13 +663,55 @@ fn a_hook_that_does_something_else_is_told() {
             "the hook answers to `The meeting is at 10:30.`, where it should be silent",
         ),
     ] {
-        write(&client, "prompt-expander", script);
+        let text = write(&client, "script", format!("#!/bin/sh\n{script}\n"));
+        // By another process: what we have written may be open for writing in a child of another test yet.
+        let installed = std::process::Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
+        assert!(installed.unwrap().success());
         let file = codex_hook(&client, &line, true);
-        // It is found only where something can be run.
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let patience = if script.starts_with("sleep") { "2" } else { "60" };
         let broken = found(&client, &["codex", "--timeout", patience], "broken", why);
         assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(3)));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn of_a_hook_only_a_line_that_is_nothing_but_this_program_is_run() {
+    let client = home();
+    let bin = client.root().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
+    let client = client.variable("PATH", &format!("{}:/usr/bin:/bin", bin.display())).variable("CODEX_HOME", "mine");
+    // Whatever they are given, they leave a file `ran`.
+    let evil = write(&client, "evil.sh", "#!/bin/sh\ntouch ran\n");
+    std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::create_dir(client.root().join("own")).unwrap();
+    std::os::unix::fs::symlink("../evil.sh", client.root().join("own/prompt-expander")).unwrap();
+    for (folder, said) in [
+        (".codex", "the hook comes with the project and is not exactly this program, so it was not run"),
+        ("mine", "the hook is more than this program alone, so it was not run"),
+    ] {
+        for line in [
+            "./evil.sh prompt-expander hook codex",
+            "X=y ./evil.sh prompt-expander hook codex",
+            "LD_PRELOAD=./evil.sh prompt-expander hook codex",
+            "prompt-expander hook codex; ./evil.sh",
+            "prompt-expander hook codex | ./evil.sh",
+            "prompt-expander hook codex --log-file ran",
+            "prompt-expander --tap ran hook codex",
+            "prompt-expander new ran --dir . --prompts hook codex",
+            "own/prompt-expander hook codex",
+        ] {
+            let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+            let file = write(&client, &format!("{folder}/hooks.json"), hooks.to_string());
+            // One that is told something else is never run either.
+            match line.contains("--prompts hook codex") {
+                true => _ = findings(&client, &["codex"]),
+                false => _ = found(&client, &["codex"], "warning", said),
+            }
+            assert!(!client.root().join("ran").exists() && !client.root().join("ran.md").exists(), "{line}");
+            fs::remove_file(file).unwrap();
+        }
     }
 }
 

@@ -20,7 +20,10 @@ const FILES: [(&str, &str); 3] = [
 
 const EXIT_STATUS: [(&str, &str); 3] = [
     ("0", "It went well."),
-    ("1", "It did not, and standard error says why; for check, edit and new, a file is no prompt."),
+    (
+        "1",
+        "It did not, and standard error says why; for check, edit and new, a file is no prompt; for doctor, something is broken.",
+    ),
     ("2", "The arguments are not understood."),
 ];
 

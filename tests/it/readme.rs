@@ -1,11 +1,12 @@
-//! The README and the pages in `docs` are true: their commands are run, their tables are held against the program.
+//! The README, CONTRIBUTING and the pages in `docs` are true: their commands are run, their tables are held against the program.
 //!
 //! A `console` block is run line by line in the home directory of its page: what follows `$ ` is a command, the lines below it
 //! are what it must print. `…` as a line stands for any lines, within a line for any text. `cargo run -q --` is the program
 //! under test. Commands that would build, test or change another program are looked at, not run ([`left_alone`]);
 //! `.ci/run` runs the installation, the tests and the bench.
 
-use crate::client::Client;
+use crate::client::Client as Harness;
+use prompt_expander::client::Client;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,11 +22,11 @@ fn readme() -> String {
     page("README.md")
 }
 
-/// The README and all pages of `docs`.
+/// The README, CONTRIBUTING and all pages of `docs`.
 #[cfg(target_os = "linux")]
 fn pages() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = vec!["README.md".to_owned()];
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
     let mut folders = vec![root.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -52,11 +53,13 @@ pub(crate) fn blocks(text: &str, language: &str) -> Vec<(String, String)> {
 
 /// Commands that these tests do not run, and what it holds them to instead.
 fn left_alone(command: &str) -> bool {
-    match command {
-        "cargo install --locked --path ." | "cargo test --locked" | "bash .ci/run" => true,
-        "cargo bench --locked --bench counted" => true,
-        _ => command.starts_with("codex mcp add "),
-    }
+    matches!(
+        command,
+        "cargo install --locked --path ."
+            | "cargo test --locked"
+            | "bash .ci/run"
+            | "cargo bench --locked --bench counted"
+    )
 }
 
 /// Whether a printed text is what a page shows.
@@ -86,13 +89,15 @@ fn every_command_prints_what_its_page_shows() {
 /// Runs the commands of a page; says how many.
 #[cfg(target_os = "linux")]
 fn run_commands(text: &str) -> usize {
-    let home = Client::new();
+    let home = Harness::new();
     for (before, file) in blocks(text, "markdown") {
         let path = before.split('`').nth(1).unwrap().strip_prefix("~/").unwrap();
         let path = home.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, file).unwrap();
     }
+    // Codex was here before.
+    fs::create_dir(home.root().join(".codex")).unwrap();
     // A repository with a change, for `git diff`.
     let work = home.root().join("work");
     fs::create_dir(&work).unwrap();
@@ -117,6 +122,8 @@ fn run_commands(text: &str) -> usize {
                 continue;
             }
             let line = command.replace("cargo run -q --", "prompt-expander");
+            // Somebody at a terminal is asked; here nobody is.
+            let line = if line.starts_with("prompt-expander install ") { format!("{line} --yes") } else { line };
             let output = shell(&home, &line).current_dir(&work).output().unwrap();
             let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             assert!(matches(shown.trim_end(), printed.trim_end()), "$ {command}\nshown:\n{shown}\nprinted:\n{printed}");
@@ -128,7 +135,7 @@ fn run_commands(text: &str) -> usize {
 
 /// A line for the shell in a home directory of its own, where the program under test is found by its name.
 #[cfg(unix)]
-pub(crate) fn shell(home: &Client, line: &str) -> Command {
+pub(crate) fn shell(home: &Harness, line: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_prompt-expander"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
@@ -152,7 +159,7 @@ pub(crate) fn table_of(text: &str, header: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_table_of_shipped_prompts_is_what_list_says() {
-    let list: Value = serde_json::from_str(&Client::new().arguments([]).run(["list", "--json"], "").stdout).unwrap();
+    let list: Value = serde_json::from_str(&Harness::new().arguments([]).run(["list", "--json"], "").stdout).unwrap();
     let shipped: Vec<Vec<String>> = list["prompts"]
         .as_array()
         .unwrap()
@@ -171,7 +178,7 @@ fn the_table_of_shipped_prompts_is_what_list_says() {
 
 #[test]
 fn every_option_is_in_the_readme_and_none_that_is_not_there() {
-    let client = Client::new().arguments([]);
+    let client = Harness::new().arguments([]);
     let options = |text: &str| -> BTreeSet<String> {
         let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
         words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect()
@@ -201,26 +208,28 @@ fn every_option_is_in_the_readme_and_none_that_is_not_there() {
 }
 
 #[test]
-fn the_line_for_every_agent_ends_in_a_command_that_serves() {
-    let lines: Vec<String> = table("agent").into_iter().map(|row| row[1].trim_matches('`').to_owned()).collect();
-    assert_eq!(lines.len(), 4);
-    for line in &lines[..3] {
-        assert!(
-            line.ends_with(" prompt-expander") && line.contains(" mcp add ") && line.contains(" prompts "),
-            "{line}"
-        );
+fn every_agent_of_install_has_a_row_with_its_command_and_a_page() {
+    let rows = table("agent");
+    assert_eq!(rows.len(), Client::ALL.len() + 1); // and any other
+    for client in Client::ALL {
+        let begins = format!("[{}](docs/clients/", client.title());
+        let row = rows.iter().find(|row| row[0].starts_with(&begins)).unwrap_or_else(|| panic!("{begins}"));
+        page(row[0].split(['(', ')']).nth(1).unwrap());
+        assert_eq!(row[1], format!("`prompt-expander install {}`", client.name()));
+        assert_eq!(row[3].starts_with("yes"), client.event().is_some(), "{}", row[0]);
     }
-    let mut server = Client::new().arguments([]);
+    let mut server = Harness::new().arguments([]);
     server.initialize("2025-06-18");
     assert!(server.names().contains("research"));
 }
 
 #[test]
-fn what_one_types_is_divided_as_the_readme_shows() {
+fn what_one_types_is_divided_as_the_page_of_prompt_files_shows() {
+    let prompt_files = page("docs/prompt-files.md");
     let (_, file) =
-        blocks(&readme(), "markdown").into_iter().find(|(before, _)| before.contains("compare.md")).unwrap();
-    let client = Client::new().prompt("compare.md", file);
-    let rows = table("you type `:compare` and");
+        blocks(&prompt_files, "markdown").into_iter().find(|(before, _)| before.contains("compare.md")).unwrap();
+    let client = Harness::new().prompt("compare.md", file);
+    let rows = table_of(&prompt_files, "you type `:compare` and");
     assert!(rows.len() >= 5);
     for row in rows {
         let [typed, options, criteria] = [0, 1, 2].map(|cell| row[cell].trim_matches('`'));
@@ -230,10 +239,10 @@ fn what_one_types_is_divided_as_the_readme_shows() {
 
 #[test]
 fn the_page_size_and_the_period_are_those_of_the_program() {
-    let readme = readme().replace('\n', " ");
-    assert!(readme.contains(&format!("Lists come in pages of {};", prompt_expander::server::PAGE_SIZE)));
+    let protocol = page("docs/protocol.md").replace('\n', " ");
+    assert!(protocol.contains(&format!("Lists come in pages of {} (", prompt_expander::server::PAGE_SIZE)));
     let seconds = prompt_expander::library::POLL.as_secs_f32();
-    assert!(readme.contains(&format!("the files are looked at every {seconds} seconds,")));
+    assert!(protocol.contains(&format!("the files are looked at every {seconds} seconds,")));
 }
 
 #[test]
@@ -284,7 +293,7 @@ fn the_path_of_a_request_is_the_one_that_the_map_of_the_code_links() {
         let names = cell.split('`').skip(1).step_by(2);
         names.map(|name| name.rsplit("::").take(2).collect::<Vec<_>>().join(" of ")).collect()
     };
-    let steps = table("step");
+    let steps = table_of(&page("CONTRIBUTING.md"), "step");
     assert_eq!(steps.len(), 8);
     for step in steps {
         let rows = map.lines().filter(|line| line.starts_with("//! |"));
@@ -296,15 +305,33 @@ fn the_path_of_a_request_is_the_one_that_the_map_of_the_code_links() {
 }
 
 #[test]
-fn every_file_that_the_readme_names_is_there() {
+fn every_file_that_the_pages_name_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for cell in table("step").concat().iter().flat_map(|cell| cell.split('`')).filter(|cell| cell.starts_with("src/")) {
-        assert!(root.join(cell).exists(), "{cell}");
+    let beginnings = ["src/", "tests/", "docs/", "benches/", "fuzz/", ".ci/", "deny.toml", "Cargo.toml"];
+    let mut count = 0;
+    for page_name in ["README.md", "CONTRIBUTING.md", "docs/hook.md", "docs/prompt-files.md", "docs/protocol.md"] {
+        let text = page(page_name);
+        let folder = root.join(page_name).parent().unwrap().to_owned();
+        let named = text.split('`').skip(1).step_by(2).filter(|word| !word.contains(' '));
+        for file in named.filter(|word| beginnings.iter().any(|beginning| word.starts_with(beginning))) {
+            assert!(root.join(file).exists(), "{page_name} names {file}");
+            count += 1;
+        }
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        for link in links.filter(|link| !link.starts_with("http")) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { root.join(page_name) } else { folder.join(file) };
+            assert!(target.exists(), "{page_name} links to {link}");
+            let is_heading = |line: &str| {
+                let words = line.trim_start_matches('#').trim().to_lowercase();
+                line.starts_with('#') && words.replace(' ', "-") == heading
+            };
+            let found = heading.is_empty() || fs::read_to_string(target).unwrap().lines().any(is_heading);
+            assert!(found, "{page_name} links to {link}");
+            count += 1;
+        }
     }
-    let named = ["src/lib.rs", "tests/it/client.rs", "tests/it/supply_chain.rs", "tests/cases", "prompts", ".ci/run"];
-    for file in named.into_iter().chain(["benches/README.md", "deny.toml"]) {
-        assert!(readme().contains(file) && root.join(file).exists(), "{file}");
-    }
+    assert!(count >= 30, "{count}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 21] = [
+const NAMED_IN: [(&str, &[&str]); 22] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -40,6 +40,7 @@ const NAMED_IN: [(&str, &[&str]); 21] = [
     ("toml_edit", &["client/syntax", "client/edit"]),
     ("diffy", &["cli/install.rs"]),
     ("hmac_sha256", &["doctor/hook.rs"]),
+    ("lexopt", &["cli/start.rs"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/install.rs", "doctor"]),
@@ -93,6 +94,21 @@ fn dependencies_point_one_way() {
         let depth = file.matches('/').count() + 1;
         assert!(!code(&text).contains(&"super::".repeat(depth)), "{file} names the crate through `super`");
     }
+}
+
+/// What the linker puts behind the rest, so that a server does not hold it in memory.
+#[test]
+fn the_code_of_every_command_stands_behind_that_of_the_server() {
+    let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
+    let serving = ["serve", "source", "start", "output"];
+    let mut count = 0;
+    for (file, _) in sources() {
+        let Some(name) = file.strip_prefix("cli/").and_then(|file| file.strip_suffix(".rs")) else { continue };
+        let section = format!("*prompt_expander3cli{}{name}*", name.len());
+        assert_eq!(build.contains(&section), !serving.contains(&name), "{section} in build.rs");
+        count += 1;
+    }
+    assert!(count > 10, "{count}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The tool `list_prompts`: every prompt with its description, and what should be one but is not; or those that a
 //! query, a tag and a limit leave.
 
+use super::super::prompts::OF_PROJECT;
 use super::{Called, Piece, ServerTool, ToolError, result};
 use crate::json::{Json, Object, Value};
 use crate::library::{Entry, Layer, Library, Selection};
@@ -110,19 +111,17 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
 
 /// A prompt as an object. In pieces, so that its texts are written into the result and nowhere else: to list again costs a
 /// fifth fewer instructions than by way of serde, and the memory of one answer less.
-fn listed<'p>(is_first: bool, entry: &'p Entry<'_>, prompt: &'p Summary) -> [Piece<'p>; 7] {
+fn listed<'p>(is_first: bool, entry: &'p Entry<'_>, prompt: &'p Summary) -> [Piece<'p>; 8] {
     const FIRST: Piece<'_> = Piece::Fixed { json: r#"{"name":""#, escaped: r#"{\"name\":\""# };
     const NEXT: Piece<'_> = Piece::Fixed { json: r#",{"name":""#, escaped: r#",{\"name\":\""# };
     const DESCRIPTION: Piece<'_> = Piece::Fixed { json: r#"","description":""#, escaped: r#"\",\"description\":\""# };
-    const OF_PROJECT: Piece<'_> =
-        Piece::Fixed { json: r#"","description":"(project) "#, escaped: r#"\",\"description\":\"(project) "# };
     const USAGE: Piece<'_> = Piece::Fixed { json: r#"","usage":""#, escaped: r#"\",\"usage\":\""# };
     const END: Piece<'_> = Piece::Fixed { json: r#""}"#, escaped: r#"\"}"# };
     const NOTHING: Piece<'_> = Piece::Text("");
     let (key, usage) = prompt.usage.as_deref().map_or((NOTHING, NOTHING), |usage| (USAGE, Piece::Text(usage)));
     let description = Piece::Text(prompt.description.as_deref().unwrap_or_default());
-    let label = if entry.layer() == Layer::Project { OF_PROJECT } else { DESCRIPTION };
-    [if is_first { FIRST } else { NEXT }, Piece::Text(&entry.name), label, description, key, usage, END]
+    let origin = Piece::Text(if entry.layer() == Layer::Project { OF_PROJECT } else { "" });
+    [if is_first { FIRST } else { NEXT }, Piece::Text(&entry.name), DESCRIPTION, origin, description, key, usage, END]
 }
 
 /// An optional text; one of spaces is none.
