@@ -3,6 +3,7 @@
 use super::Library;
 use super::dir::{Dir, MAX_DEPTH, MAX_NAME};
 use super::find::{not_a_command, strip};
+use super::project::FOLDER;
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -24,6 +25,8 @@ pub enum CreateError {
     NoFolder(PathBuf),
     /// A link on the way leads back to a folder that it lies in.
     Loop(PathBuf),
+    /// A link on the way leads out of a project's prompts, where nothing is read.
+    LeadsOut(PathBuf),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
 }
@@ -42,6 +45,10 @@ impl fmt::Display for CreateError {
             }
             CreateError::Loop(folder) => {
                 write!(f, "a link on the way to {} leads back; choose another name or place", path(folder))
+            }
+            CreateError::LeadsOut(file) => {
+                let file = path(file);
+                write!(f, "a link on the way to {file} leads out of the project; choose another name or place")
             }
             CreateError::Io(place, error) => {
                 write!(f, "{} cannot be written: {error}; correct that, or choose another place", path(place))
@@ -147,11 +154,16 @@ fn is_invisible(character: char) -> bool {
 /// There is such a file, in any spelling of its ending, or it cannot be written. Then there is nothing new but perhaps
 /// folders.
 pub fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
-    let dir = Dir::new(directory.to_owned(), true);
+    let any = Dir::new(directory.to_owned(), true);
+    let is_of_project = directory.file_name().is_some_and(|folder| folder == FOLDER);
+    let dir = if is_of_project { Dir::of_project(directory.to_owned()) } else { any.clone() };
     if let Some(file) = dir.locate(name) {
         return Err(CreateError::Exists(file));
     }
-    let path = dir.path_for(name).ok_or_else(|| CreateError::Loop(directory.join(name)))?;
+    let path = dir.path_for(name).ok_or_else(|| match any.path_for(name) {
+        Some(path) => CreateError::LeadsOut(path),
+        None => CreateError::Loop(directory.join(name)),
+    })?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| no_folder(folder, error))?;
     }

@@ -278,6 +278,33 @@ fn new_says_what_the_file_hides_and_what_hides_it() {
 
 /// Editors that are scripts.
 #[cfg(unix)]
+#[test]
+fn new_writes_through_no_link_that_leads_out_of_a_projects_prompts() {
+    let client = home();
+    for folder in [".prompts/inside", "elsewhere"] {
+        fs::create_dir_all(client.root().join(folder)).unwrap();
+    }
+    for (target, link) in [("../elsewhere", ".prompts/out"), ("inside", ".prompts/in"), ("../elsewhere", "prompts/out")]
+    {
+        std::os::unix::fs::symlink(target, client.root().join(link)).unwrap();
+    }
+    for option in [&[][..], &["--project"]] {
+        let ran = client.run([&["new", "out/a", "--dir", ".prompts"], option].concat(), "");
+        says(
+            &ran,
+            1,
+            &["error: a link on the way to ", "out/a.md` leads out of the project; choose another name or place"],
+        );
+    }
+    assert_eq!(fs::read_dir(client.root().join("elsewhere")).unwrap().count(), 0);
+    client.run(["new", "in/a", "--dir", ".prompts"], "");
+    assert!(client.root().join(".prompts/inside/a.md").is_file());
+    // A folder of the user's own is his word.
+    client.run(["new", "out/a", "--dir", "prompts"], "");
+    assert!(client.root().join("elsewhere/a.md").is_file());
+}
+
+#[cfg(unix)]
 mod editors {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
