@@ -436,17 +436,17 @@ fn a_prompt_that_a_client_would_cut_is_named() {
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(20_000));
     codex("", "");
-    let code = "`long` gives 20018 characters, and beyond 18000 Codex can cut the middle out in its code mode";
+    let code = "`long` has 20003 characters, and beyond 17999 (code mode) the middle may be cut out";
     let cut = found(&client, &["codex"], "warning", code);
     assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 12000` in config.toml");
     codex("tool_output_token_limit = 12000", "");
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(60_000));
-    let cut = "`long` gives 60018 characters, and beyond 48000 Codex cuts the middle out";
+    let cut = "`long` has 60018 characters, and beyond 48000 (tool) the middle is cut out";
     codex("", "");
     found(&client, &["codex"], "warning", cut);
     codex("", "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 20000");
-    found(&client, &["codex"], "warning", "beyond 18000 Codex can cut the middle out in its code mode");
+    found(&client, &["codex"], "warning", "beyond 17999 (code mode) the middle may be cut out");
 
     let args = json!(["--no-builtin", "--prompts", client.prompts()]);
     gemini(&client, json!({ "args": args }), json!({}));
@@ -454,14 +454,14 @@ fn a_prompt_that_a_client_would_cut_is_named() {
         &client,
         &["gemini"],
         "warning",
-        "`long` gives 60018 characters, and beyond 40000 Gemini CLI cuts a part out",
+        "`long` has 60018 characters, and beyond 40000 (tool) the model gets its first 8,000",
     );
     gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 100_000}}));
     is_fine(&client, "gemini");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM, "args": args}}});
     write(&client, ".claude.json", servers.to_string());
-    found(&client, &["claude-code"], "warning", "beyond 50000 Claude Code shows the model the beginning and a file");
+    found(&client, &["claude-code"], "warning", "beyond 50000 (tool) the model gets 2 KB of it and a file");
 }
 
 #[test]
@@ -470,7 +470,7 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
     let two = "---\narguments: [{name: a, required: true}, {name: b, required: true}]\n---\n{{a}}{{b}} ".to_owned();
     client.write("two.md", two + &"b".repeat(30_000));
     codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
-    found(&client, &["codex"], "warning", "`two` gives 30016 characters");
+    found(&client, &["codex"], "warning", "`two` has 30003 characters");
     client.write("broken.md", "---\n");
     let unread = found(&client, &["codex"], "broken", "`prompts` cannot read 1 file as prompts, such as broken.md: ");
     assert_eq!(unread["remedy"], "run `prompt-expander check` with its `--prompts`");
