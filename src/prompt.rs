@@ -295,10 +295,7 @@ impl Prompt {
     pub fn expand_words(&self, words: &[String]) -> Result<String, ExpandError> {
         let input = words.join(" ");
         match arguments::from_words(self, words) {
-            Some(divided) => {
-                let input = divided.get(INPUT).map_or(input, |(value, _)| value.clone());
-                self.template.expand(arguments::from_divided(self, divided, &input)?).map(String::from)
-            }
+            Some(divided) => self.template.expand(arguments::from_divided(self, divided, &input)?).map(String::from),
             None => self.expand(&input),
         }
     }

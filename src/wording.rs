@@ -17,6 +17,15 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
+/// JSON that can be printed: it lets some control characters pass, which a terminal may obey, and two ends of lines.
+pub(crate) fn printable_json(json: &str) -> String {
+    let escape = |character: char| match character {
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(character)),
+        other => other.to_string(),
+    };
+    json.chars().map(escape).collect()
+}
+
 /// Shows one of our own names in backticks: whole, so that it can be copied.
 pub(crate) fn named(name: &str) -> String {
     format!("`{}`", printable(name))

@@ -4,7 +4,7 @@
 
 use crate::library::{Layer, Problem, Source};
 use crate::prompt::{Diagnostic, Severity};
-use crate::wording::printable;
+use crate::wording::{printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
@@ -27,12 +27,7 @@ pub(super) fn print(text: &[u8]) -> anyhow::Result<()> {
 
 /// Writes one line of JSON for scripts.
 pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let escape = |character: char| match character {
-        // Control characters that JSON lets pass, and a terminal may obey.
-        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(character)),
-        other => other.to_string(),
-    };
-    let line: String = serde_json::to_string(value)?.chars().map(escape).collect();
+    let line = printable_json(&serde_json::to_string(value)?);
     print_verbatim(format!("{line}\n").as_bytes())
 }
 

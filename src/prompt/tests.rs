@@ -734,3 +734,15 @@ fn a_name_in_braces_that_looks_undeclared_is_said_once_unless_it_is_code() {
         assert_eq!(warnings(&format!("\n{code}")), [""; 0], "{code}");
     }
 }
+
+#[test]
+fn without_a_placeholder_all_of_the_text_follows_the_body_also_where_a_shell_has_split_it() {
+    for arguments in ["[input]", "[b, input]", "[input, b]", "[b, {name: input, default: d}]", "[]"] {
+        let prompt = Prompt::parse("p", format!("---\narguments: {arguments}\n---\nBody").as_bytes()).unwrap();
+        for text in ["one", "one two three", "input=one two", "two b=one", "input=one b=two three"] {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            assert_eq!(prompt.expand(text).unwrap(), format!("Body\n\n{text}"), "{arguments}");
+            assert_eq!(prompt.expand_words(&words), prompt.expand(text), "{arguments}");
+        }
+    }
+}

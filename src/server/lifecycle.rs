@@ -11,6 +11,7 @@ use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeResult, ListChanged, ResourcesCapability,
     ServerCapabilities,
 };
+use crate::wording::printable_json;
 use serde::Serialize;
 use serde_json::json;
 
@@ -162,9 +163,9 @@ pub(super) fn initialize<'l>(
     })
 }
 
-/// A value as the client wrote it, for the log.
+/// A value as the client wrote it, for the log: in one line, and without what a terminal may obey.
 pub(super) fn wire(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+    printable_json(&serde_json::to_string(value).unwrap_or_default())
 }
 
 /// `server/discover` (2026-07-28).

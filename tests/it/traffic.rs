@@ -198,6 +198,24 @@ fn a_log_says_who_asked_what_and_how_it_ended() {
 }
 
 #[test]
+fn an_event_is_one_line_without_control_characters_whatever_a_client_writes() {
+    let mut client = client_with(&["--log-file", "server.log", "--log-level", "trace"]);
+    let nasty = "a\u{1b}[31m\n\r2026-11-21T00:00:00Z  INFO forged\u{7f}\u{85}\u{9b}5m\u{2028}b";
+    client.expand("review", nasty).text(&format!("Review this.\n\n{nasty}"));
+    client.expand(nasty, "x").error();
+    client.request(nasty, serde_json::json!({}));
+    client.request("tools/call", serde_json::json!({"name": nasty}));
+    client.request("initialize", serde_json::json!({"protocolVersion": nasty, "clientInfo": {"name": nasty}}));
+    client.finish();
+    let log = fs::read_to_string(client.root().join("server.log")).unwrap();
+    let is_control = |character: char| character.is_control() || "\u{2028}\u{2029}".contains(character);
+    for line in log.lines() {
+        assert!(!line.contains(is_control) && !line.starts_with("2026-11-21T00:00:00Z"), "{line:?}");
+    }
+    assert!(log.lines().count() >= 12, "{log}");
+}
+
+#[test]
 fn a_log_file_has_what_standard_error_would_have() {
     let mut client = client_with(&["--log-file", "server.log"]);
     client.expand("review", "x").text("Review this.\n\nx");
