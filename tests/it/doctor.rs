@@ -232,6 +232,22 @@ fn a_server_that_hangs_is_killed_with_all_that_it_started() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_server_leaves_behind_when_it_ends_is_ended_too() {
+    use rustix::fs::OFlags;
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let client = home();
+    let pipe = client.root().join("pipe");
+    crate::client::make_fifo(&pipe);
+    let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
+    script(&client, "exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3");
+    found(&client, &["codex"], "broken", "ended with status 3 before it answered `initialize`");
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
+    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end, when nobody has it open");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_server_that_is_another_is_told_from_ours() {
     let client = home();
     let answers = |tools: &str, name: &str, version: &str| {
