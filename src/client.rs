@@ -10,11 +10,13 @@ mod config;
 mod edit;
 mod file;
 mod install;
+mod limit;
 mod syntax;
 
 pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
 pub use file::Change;
 pub use install::{Installation, Plan, State, remove};
+pub use limit::{Limit, Unit, Way};
 pub use syntax::Position;
 
 use std::ffi::OsString;
@@ -124,17 +126,6 @@ impl Client {
         match self {
             Client::Codex | Client::ClaudeCode => Some("UserPromptSubmit"),
             Client::GeminiCli => Some("BeforeAgent"),
-            Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => None,
-        }
-    }
-
-    /// How many characters of a tool's result it shows its model, unless its user sets another limit. `None`: nobody has
-    /// measured it.
-    pub fn result_limit(self) -> Option<usize> {
-        match self {
-            Client::Codex => Some(48_000), // 10,000 tokens
-            Client::ClaudeCode => Some(50_000),
-            Client::GeminiCli => Some(40_000),
             Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => None,
         }
     }

@@ -8,7 +8,7 @@
 mod context;
 mod invocations;
 
-pub use context::needs;
+pub use context::of_one;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::client::Client;

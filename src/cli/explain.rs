@@ -4,10 +4,10 @@
 
 use super::call::{Call, Texts};
 use super::output::{self, ERROR, FAINT, JsonProblem, NAME, WARNING};
-use crate::client::Client;
+use crate::client::{Client, Way};
 use crate::hook;
 use crate::library::{Layer, Library, Problem, Source};
-use crate::prompt::{INPUT, LONG, Left, Origin, Prompt, Reason};
+use crate::prompt::{INPUT, Left, Origin, Prompt, Reason};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use clap::Args;
@@ -121,7 +121,7 @@ struct Limit {
     /// What it takes of the limit.
     length: usize,
     limit: usize,
-    unit: &'static str,
+    unit: String,
     is_whole: bool,
     /// What happens to a longer one.
     #[serde(skip)]
@@ -350,31 +350,28 @@ impl From<Left> for JsonLeft {
 impl JsonExpansion {
     fn of(prompt: &Prompt, texts: &Texts, layer: Layer, text: &str) -> JsonExpansion {
         let characters = text.chars().count();
-        let result = json!({ "prompt": text }).to_string().chars().count();
-        let limit = |client, way, length, limit, unit, beyond| {
-            let is_whole = length <= limit;
-            Limit { client, way, length, limit, unit, is_whole, beyond }
-        };
+        let result = json!({ "prompt": text }).to_string();
         let mut limits = Vec::new();
         for client in Client::ALL {
-            let name = client.name();
-            if let Some(of_result) = client.result_limit() {
-                let beyond = match client {
-                    Client::ClaudeCode => "the model gets 2 KB of it and a file",
-                    Client::GeminiCli => "the model gets its first 8,000, its last 32,000 and a file",
-                    _ => "its middle is cut out",
+            for limit in client.limits() {
+                let (length, unit) = match limit.way {
+                    Way::Tool => (limit.unit.count(&result), format!("{} of the result", limit.unit.name())),
+                    Way::CodeMode => (limit.unit.count(text), limit.unit.name().to_owned()),
+                    Way::Hook => {
+                        let is_of_project = layer == Layer::Project;
+                        let context = hook::of_one(client, &prompt.name, &texts.input, text, is_of_project);
+                        (limit.unit.count(&context), limit.unit.name().to_owned())
+                    }
                 };
-                limits.push(limit(name, "tool", result, of_result, "characters of the result", beyond));
-            }
-            if client == Client::Codex {
-                let beyond = "the model may print all of the result, and its middle is cut out then";
-                let in_code = limit(name, "code mode", characters, LONG, "characters", beyond);
-                limits.push(Limit { is_whole: characters < LONG, ..in_code }); // from there on
-            }
-            if client.event().is_some() {
-                let needed = hook::needs(client, &prompt.name, &texts.input, text, layer == Layer::Project);
-                let beyond = "the hook tells the model to call the tool";
-                limits.push(limit(name, "hook", needed, client.hook_limit(), client.hook_unit(), beyond));
+                limits.push(Limit {
+                    client: client.name(),
+                    way: limit.way.name(),
+                    length,
+                    limit: limit.most,
+                    unit,
+                    is_whole: length <= limit.most,
+                    beyond: limit.beyond,
+                });
             }
         }
         let tokens = text.len().div_ceil(BYTES_OF_TOKEN);

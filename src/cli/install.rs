@@ -21,6 +21,12 @@ use std::process::ExitCode;
 /// How many lines are shown before and after one that changes.
 const CONTEXT: usize = 2;
 
+/// A changed line of more bytes than this is shown without most of what does not change in it.
+const LONG: usize = 1_000;
+
+/// How many characters of such a line are shown before and after what changes.
+const AROUND: usize = 60;
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander install                          which clients are here, and their state
@@ -221,10 +227,11 @@ fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
         if at > 0 {
             writeln!(text, "{FAINT}  …{FAINT:#}")?;
         }
-        for line in hunk.lines() {
+        let lines = hunk.lines();
+        for (at, line) in lines.iter().enumerate() {
             match line {
-                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", shown(line))?,
-                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", shown(line))?,
+                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", shown(&apart(line, lines, at)))?,
+                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", shown(&apart(line, lines, at)))?,
                 Line::Context(line) => {
                     let line = shown(line);
                     let line = columns.map_or(line.clone(), |columns| output::fit(&line, columns.saturating_sub(3)));
@@ -234,6 +241,35 @@ fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A changed line, without most of what it shares with what takes its place if it is too long to be read, as in a file that
+/// is one line.
+fn apart(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
+    if line.len() <= LONG {
+        return line.to_owned();
+    }
+    let is_context = |line: &&Line<'_, str>| matches!(line, Line::Context(_));
+    let before = lines[..at].iter().rev().take_while(|line| !is_context(line)).count();
+    let after = lines[at..].iter().take_while(|line| !is_context(line)).count();
+    // What goes stands before what comes.
+    let block = &lines[at - before..at + after];
+    let gone: Vec<&str> =
+        block.iter().filter_map(|line| if let Line::Delete(line) = line { Some(*line) } else { None }).collect();
+    let come: Vec<&str> =
+        block.iter().filter_map(|line| if let Line::Insert(line) = line { Some(*line) } else { None }).collect();
+    let (own, others, at) =
+        if before < gone.len() { (&gone, &come, before) } else { (&come, &gone, before - gone.len()) };
+    let first = others.first().filter(|_| at == 0).copied().unwrap_or_default();
+    let last = others.last().filter(|_| at + 1 == own.len()).copied().unwrap_or_default();
+    let same = |pair: (char, char)| (pair.0 == pair.1).then(|| pair.0.len_utf8());
+    let start: usize = line.chars().zip(first.chars()).map_while(same).sum();
+    let rest = &line[start..];
+    let end = line.len() - rest.chars().rev().zip(last.chars().rev()).map_while(same).sum::<usize>();
+    let from = line[..start].char_indices().rev().nth(AROUND).map(|(at, _)| at);
+    let to = line[end..].char_indices().nth(AROUND).map(|(at, _)| end + at);
+    let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+    format!("{}{}{}", mark(from.is_some()), &line[from.unwrap_or(0)..to.unwrap_or(line.len())], mark(to.is_some()))
 }
 
 /// What to do now, and what to type.

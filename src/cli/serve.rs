@@ -97,7 +97,7 @@ impl Serve {
             let _ = writeln!(
                 io::stderr(),
                 "prompt-expander is an MCP server and waits for a client on standard input; end it with Ctrl-D.\n\
-                 For people: `prompt-expander list`, `prompt-expander expand research ocean currents`, `prompt-expander --help`."
+                 To add it to a client: `prompt-expander install`. For people: `prompt-expander list`, `prompt-expander --help`."
             );
         }
         let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));

@@ -135,7 +135,8 @@ impl Config {
             value = servers;
         }
         let servers = value.as_object().into_iter().flatten();
-        Ok(servers.map(|(name, entry)| self.registration(name, entry, &keys)).collect())
+        let positions = self.syntax.positions(&self.text, &keys);
+        Ok(servers.map(|(name, entry)| self.registration(name, entry, positions.get(name).copied())).collect())
     }
 
     /// Where the value is that these keys lead to, if it is there.
@@ -154,13 +155,12 @@ impl Config {
         if self.syntax == Syntax::Toml { "a table" } else { "an object" }
     }
 
-    fn registration(&self, name: &str, value: &Value, keys: &[String]) -> Registration {
-        let keys = [keys, &[name.to_owned()]].concat();
+    fn registration(&self, name: &str, value: &Value, position: Option<Position>) -> Registration {
         let mut registration = Registration {
             name: name.to_owned(),
             scope: self.scope,
             path: self.path.clone(),
-            position: self.syntax.position(&self.text, &keys),
+            position,
             command: None,
             args: Vec::new(),
             env: BTreeMap::new(),

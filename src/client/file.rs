@@ -57,23 +57,16 @@ impl Change {
     /// Makes it. Gives the file that holds what was there before, if there was something that is nowhere else.
     pub fn make(&self) -> Result<Option<PathBuf>, ConfigError> {
         let target = self.target()?;
+        let draft = self.after.as_ref().map(|after| self.draft(after, &target)).transpose()?;
         let backup = match &self.before {
-            Some(before) if self.redundant.is_empty() && self.after.is_some() => Some(self.back_up(before, &target)?),
+            Some(before) if self.redundant.is_empty() && draft.is_some() => Some(self.back_up(before, &target)?),
             _ => None,
         };
-        let failed = |what: &str, error: std::io::Error| {
-            ConfigError::without_position(&target, format!("{what}: {error}; nothing in it is changed"))
-        };
-        match &self.after {
-            Some(after) => {
-                let draft = self.draft(after, &target)?;
-                self.is_as_read()?;
-                draft.persist(&target).map_err(|error| failed("it cannot be written", error.error))?;
+        if let Err(error) = self.put(draft, &target) {
+            if let Some(Backup { path, is_new: true }) = backup {
+                let _ = fs::remove_file(path); // it is what the file is
             }
-            None => {
-                self.is_as_read()?;
-                fs::remove_file(&target).map_err(|error| failed("it cannot be removed", error))?;
-            }
+            return Err(error);
         }
         // What is left of these does no harm.
         for backup in &self.redundant {
@@ -82,7 +75,22 @@ impl Change {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir(folder);
         }
-        Ok(backup)
+        Ok(backup.map(|backup| backup.path))
+    }
+
+    /// Puts the draft in the place of the file, or removes the file, if it still is what was read.
+    fn put(&self, draft: Option<tempfile::NamedTempFile>, target: &Path) -> Result<(), ConfigError> {
+        let failed = |what: &str, error: std::io::Error| {
+            ConfigError::without_position(target, format!("{what}: {error}; nothing in it is changed"))
+        };
+        self.is_as_read()?;
+        match draft {
+            Some(draft) => {
+                draft.persist(target).map_err(|error| failed("it cannot be written", error.error))?;
+            }
+            None => fs::remove_file(target).map_err(|error| failed("it cannot be removed", error))?,
+        }
+        Ok(())
     }
 
     /// An error if somebody has changed the file since it was read.
@@ -98,10 +106,12 @@ impl Change {
     fn draft(&self, text: &str, target: &Path) -> Result<tempfile::NamedTempFile, ConfigError> {
         let folder = target.parent().unwrap_or(Path::new(""));
         let failed = |error: std::io::Error| {
-            ConfigError::without_position(
-                folder,
-                format!("no file can be written there: {error}; make the folder writable"),
-            )
+            let remedy = match error.kind() {
+                ErrorKind::PermissionDenied => "; make the folder writable",
+                _ => "",
+            };
+            let message = format!("no file can be written there: {error}; nothing is changed{remedy}");
+            ConfigError::without_position(folder, message)
         };
         fs::create_dir_all(folder).map_err(failed)?;
         let mut builder = tempfile::Builder::new();
@@ -112,43 +122,53 @@ impl Change {
             // Less the user's umask.
             builder.permissions(fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 }));
         }
-        let mut draft = builder.tempfile_in(folder).map_err(failed)?;
-        draft.write_all(text.as_bytes()).map_err(failed)?;
-        if let Ok(old) = fs::metadata(target) {
-            keep_owner(draft.as_file(), &old).map_err(failed)?;
-            draft.as_file().set_permissions(old.permissions()).map_err(failed)?;
-        }
-        draft.as_file().sync_all().map_err(failed)?;
+        let draft = builder.tempfile_in(folder).map_err(failed)?;
+        fill(draft.as_file(), text, target).map_err(failed)?;
         Ok(draft)
     }
 
-    /// Writes what was there into a file beside it; gives its path. A file of another text is never written over.
-    fn back_up(&self, before: &str, target: &Path) -> Result<PathBuf, ConfigError> {
-        for backup in backup_names(&self.path) {
-            match fs::read(&backup) {
-                Ok(bytes) if bytes == before.as_bytes() => return Ok(backup),
+    /// Writes what was there into a file beside it. A file of another text is never written over.
+    fn back_up(&self, before: &str, target: &Path) -> Result<Backup, ConfigError> {
+        for path in backup_names(&self.path) {
+            match fs::read(&path) {
+                Ok(bytes) if bytes == before.as_bytes() => return Ok(Backup { path, is_new: false }),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let failed = |error: std::io::Error| {
                         let message = format!("what was there cannot be kept in it: {error}; nothing is changed");
-                        ConfigError::without_position(&backup, message)
+                        ConfigError::without_position(&path, message)
                     };
                     let mut options = fs::OpenOptions::new();
                     #[cfg(unix)]
                     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
                     // Not what somebody else puts there meanwhile.
-                    let mut file = options.write(true).create_new(true).open(&backup).map_err(failed)?;
-                    file.write_all(before.as_bytes()).map_err(failed)?;
-                    if let Ok(old) = fs::metadata(target) {
-                        keep_owner(&file, &old).map_err(failed)?;
-                        file.set_permissions(old.permissions()).map_err(failed)?;
+                    let file = options.write(true).create_new(true).open(&path).map_err(failed)?;
+                    if let Err(error) = fill(&file, before, target) {
+                        let _ = fs::remove_file(&path); // a part of it would be no backup
+                        return Err(failed(error));
                     }
-                    return Ok(backup);
+                    return Ok(Backup { path, is_new: true });
                 }
                 _ => {}
             }
         }
         unreachable!("there is always one more name")
     }
+}
+
+/// A file that holds what another one was.
+struct Backup {
+    path: PathBuf,
+    is_new: bool,
+}
+
+/// Writes a text into a new file, to the disk, and gives it the owner and the rights of another, if that is there.
+fn fill(mut file: &fs::File, text: &str, other: &Path) -> std::io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    if let Ok(other) = fs::metadata(other) {
+        keep_owner(file, &other)?;
+        file.set_permissions(other.permissions())?;
+    }
+    file.sync_all()
 }
 
 /// The backups of a file: each with its text, the oldest first.

@@ -4,6 +4,7 @@
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast};
 use serde_json::{Map, Number, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A place in a text.
@@ -88,6 +89,50 @@ impl Syntax {
             }
         };
         Some(Position::of(byte, text))
+    }
+
+    /// Where each key begins of the object that these keys lead to, in a text that can be parsed; found in one go.
+    pub(super) fn positions(self, text: &str, keys: &[String]) -> BTreeMap<String, Position> {
+        let mut starts: Vec<(usize, String)> = self.starts(text, keys).unwrap_or_default();
+        starts.sort();
+        let (mut position, mut at) = (Position { line: 1, column: 1 }, 0);
+        let mut positions = BTreeMap::new();
+        for (start, key) in starts {
+            let passed = &text[at..start];
+            let line_start = passed.rfind('\n').map_or(0, |newline| newline + 1);
+            if line_start > 0 {
+                position = Position { line: position.line + passed.matches('\n').count(), column: 1 };
+            }
+            position.column += passed[line_start..].chars().count();
+            at = start;
+            positions.insert(key, position);
+        }
+        positions
+    }
+
+    /// At which byte each of those keys begins.
+    fn starts(self, text: &str, keys: &[String]) -> Option<Vec<(usize, String)>> {
+        if self == Syntax::Toml {
+            let document = toml(text).ok()?;
+            let mut item = document.as_item();
+            for key in keys {
+                item = item.as_table_like()?.get(key)?;
+            }
+            let table = item.as_table_like()?;
+            let start = |(key, value): (&str, &toml_edit::Item)| {
+                let span = table.key(key).and_then(toml_edit::Key::span).or_else(|| value.span())?;
+                Some((span.start, key.to_owned()))
+            };
+            return Some(table.iter().filter_map(start).collect());
+        }
+        let tree = self.json(text).ok()??;
+        let mut value = &tree;
+        for key in keys {
+            let mut properties = value.as_object()?.properties.iter().rev();
+            value = &properties.find(|property| property.name.as_str() == key)?.value;
+        }
+        let properties = value.as_object()?.properties.iter();
+        Some(properties.map(|property| (property.name.start(), property.name.as_str().to_owned())).collect())
     }
 
     /// The tree of a text, `None` if there is nothing in it.
@@ -227,11 +272,14 @@ mod tests {
         for (syntax, text, position) in [
             (LENIENT, "{\n  \"a\": {\"x\": 1,\n    \"b\": {}}}", Some("3:5")),
             (LENIENT, "{\"a\": []}", None),
+            (LENIENT, "{\"a\": {\"b\": 1,\n\"é\": 2, \"c\": 3,\n \"é\": 4, \"b\": 5}}", Some("3:10")),
             (Syntax::Toml, "x = 1\n[a]\ny = 2\n[a.b]\n", Some("4:4")),
             (Syntax::Toml, "[a]\nb = 2\n", Some("2:1")),
         ] {
             let found = syntax.position(text, &keys).map(|position| position.to_string());
             assert_eq!(found.as_deref(), position, "{text}");
+            let all = syntax.positions(text, &keys[..1]);
+            assert_eq!(all.get("b").map(ToString::to_string).as_deref(), position, "{text}");
         }
     }
 }

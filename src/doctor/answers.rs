@@ -1,10 +1,10 @@
 //! What a server's answers say of it: is it this program, and does its client take all that it gives?
 
-use super::probe::Visit;
+use super::probe::{Longest, Visit};
 use super::remedy::again;
 use super::server::Configs;
 use super::{Finding, Severity, broken, milliseconds, same_file};
-use crate::client::{Client, Registration};
+use crate::client::{Client, Registration, Way};
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::Path;
@@ -82,47 +82,57 @@ impl Answered<'_> {
         if let Some(said) = &visit.said {
             add(Severity::Warning, format!("{name} says on standard error: {said}"), "do what it says".to_owned());
         }
-        if let Some((limit, what, remedy)) = self.cut(visit) {
-            let longest =
-                visit.longest.as_ref().map_or((String::new(), 0), |longest| (named(&longest.name), longest.characters));
-            let message = format!("{} gives {} characters, and beyond {limit} {what}", longest.0, longest.1);
+        if let Some((message, remedy)) = self.cut(visit) {
             add(Severity::Warning, message, remedy);
         }
         findings
     }
 
-    /// The limit that the longest prompt is above, if it is: in characters, what happens beyond, and the remedy.
-    fn cut(&self, visit: &Visit) -> Option<(usize, &'static str, String)> {
-        let length = visit.longest.as_ref()?.characters;
+    /// What the client would not show its model of the longest prompt, and the remedy.
+    fn cut(&self, visit: &Visit) -> Option<(String, String)> {
+        let Longest { name, result } = visit.longest.as_ref()?;
+        let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
+        self.client.limits().iter().find_map(|limit| {
+            let text = match limit.way {
+                Way::Tool => result,
+                Way::CodeMode => &expansion,
+                Way::Hook => return None, // what is too long for it, the model asks the tool for
+            };
+            let (length, most) = (limit.unit.count(text), self.set(limit.way).unwrap_or(limit.most));
+            let (way, unit, beyond) = (limit.way.name(), limit.unit.name(), limit.beyond);
+            let message = format!("{} has {length} {unit}, and beyond {most} ({way}) {beyond}", named(name));
+            (length > most).then(|| (message, self.remedy_of_cut(length)))
+        })
+    }
+
+    /// How much the user lets through on this way, if the configuration says so.
+    fn set(&self, way: Way) -> Option<usize> {
         let number =
             |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
-        let (limit, what, remedy) = match self.client {
+        match (self.client, way) {
+            // Tokens: 10,000 are 48,000 characters of a result, and 18,000 where a model prints one that holds the prompt twice.
+            (Client::Codex, Way::Tool) => {
+                let of_tool =
+                    self.server.entry.get("tools").and_then(|tools| tools["expand_prompt"].get("output_token_limit"));
+                let tokens = number(of_tool).or_else(|| number(self.configs.get("/tool_output_token_limit")));
+                tokens.map(|tokens| tokens * 24 / 5)
+            }
+            (Client::Codex, Way::CodeMode) => {
+                number(self.configs.get("/tool_output_token_limit")).map(|tokens| (tokens * 9 / 5).saturating_sub(1))
+            }
+            (Client::GeminiCli, Way::Tool) => number(self.configs.get("/tools/truncateToolOutputThreshold")),
+            _ => None,
+        }
+    }
+
+    fn remedy_of_cut(&self, length: usize) -> String {
+        match self.client {
             Client::Codex => {
-                // Of 10,000 tokens, the default: 48,000 characters of a result; 18,000 where a model prints a result that holds
-                // the prompt twice (`docs/clients/codex.md`).
-                let tokens = number(self.configs.get("/tool_output_token_limit")).unwrap_or(10_000);
-                let tools = self.server.entry.get("tools");
-                let of_tool = number(tools.and_then(|tools| tools["expand_prompt"].get("output_token_limit")));
-                let (plain, in_code) = (of_tool.unwrap_or(tokens) * 24 / 5, tokens * 9 / 5);
-                let raised = (length * 5 / 9 / 1000 + 1) * 1000;
-                let remedy = format!("shorten it, or set `tool_output_token_limit = {raised}` in config.toml");
-                match length > plain {
-                    true => (plain, "Codex cuts the middle out", remedy),
-                    false => (in_code, "Codex can cut the middle out in its code mode", remedy),
-                }
+                let tokens = (length * 5 / 9 / 1000 + 1) * 1000;
+                format!("shorten it, or set `tool_output_token_limit = {tokens}` in config.toml")
             }
-            Client::ClaudeCode => {
-                let what = "Claude Code shows the model the beginning and a file";
-                (self.client.result_limit()?, what, "shorten it, or name its material by path".to_owned())
-            }
-            Client::GeminiCli => {
-                let set = number(self.configs.get("/tools/truncateToolOutputThreshold"));
-                let limit = set.or(self.client.result_limit())?;
-                let remedy = format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}");
-                (limit, "Gemini CLI cuts a part out", remedy)
-            }
-            _ => return None,
-        };
-        (length > limit).then_some((limit, what, remedy))
+            Client::GeminiCli => format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}"),
+            _ => "shorten it, or name its material by path".to_owned(),
+        }
     }
 }

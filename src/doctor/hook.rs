@@ -278,6 +278,7 @@ fn is_hook(arguments: &[String]) -> bool {
 fn registered(config: &Config, event: &str) -> Vec<Registered> {
     let mut hooks = Vec::new();
     let groups = config.value["hooks"][event].as_array();
+    let position = groups.and_then(|_| config.position(&["hooks", event]));
     for (group_number, group) in groups.into_iter().flatten().enumerate() {
         for (number, entry) in group["hooks"].as_array().into_iter().flatten().enumerate() {
             let Some(line) = entry["command"].as_str() else { continue };
@@ -290,7 +291,7 @@ fn registered(config: &Config, event: &str) -> Vec<Registered> {
             hooks.push(Registered {
                 scope: config.scope,
                 path: config.path.clone(),
-                position: config.position(&["hooks", event]),
+                position,
                 line: line.to_owned(),
                 words,
                 key: format!("{}:user_prompt_submit:{group_number}:{number}", config.path.display()),

@@ -95,8 +95,8 @@ pub(super) struct Visit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Longest {
     pub(super) name: String,
-    /// Of the result as a client hands it on, which is JSON.
-    pub(super) characters: usize,
+    /// The result as a client hands it on: `{"prompt":"…"}`.
+    pub(super) result: String,
 }
 
 /// Why a server is of no use.
@@ -222,9 +222,8 @@ impl Conversation {
                     if visit.first.is_none() && !name.contains(char::is_whitespace) {
                         visit.first = Some(name.clone());
                     }
-                    let longest = Longest { name, characters: text.chars().count() };
-                    if visit.longest.as_ref().is_none_or(|so_far| so_far.characters < longest.characters) {
-                        visit.longest = Some(longest);
+                    if visit.longest.as_ref().is_none_or(|so_far| so_far.result.len() < text.len()) {
+                        visit.longest = Some(Longest { name, result: text });
                     }
                 }
                 Err(error) => visit.refused = visit.refused.take().or(Some((name, error))),

@@ -38,11 +38,9 @@ pub(super) fn wait(child: &mut Child, patience: Duration) -> Option<ExitStatus> 
     }
 }
 
-/// Ends it, if it has not ended yet.
+/// Ends it, if it has not ended yet, and what it started: a program that ends may leave others behind in its group, whose
+/// number is taken as long as they live.
 pub(super) fn kill(child: &mut Child) {
-    if let Ok(Some(_)) = child.try_wait() {
-        return;
-    }
     #[cfg(unix)]
     let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(child), rustix::process::Signal::KILL);
     let _ = child.kill();

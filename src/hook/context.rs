@@ -4,7 +4,7 @@
 //! information. Where a client would cut it, or keep it back, the model is told to call `expand_prompt` instead.
 
 use super::invocations::{Invocation, MAX_COMMANDS};
-use crate::client::Client;
+use crate::client::{Client, Way};
 use crate::library::Problem;
 use crate::prompt::Prompt;
 use crate::wording::quoted;
@@ -27,10 +27,11 @@ pub(super) fn of(client: Client, invocations: &[Invocation<'_, Found>]) -> Optio
              expand_prompt before you answer."
         ));
     }
-    let mut room = client.hook_limit().saturating_sub(client.length(&parts.join(SEPARATOR)));
+    let limit = client.limit(Way::Hook)?;
+    let mut room = limit.most.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
         let said = said(client, invocation);
-        let more = client.length(&said).saturating_sub(client.length(part));
+        let more = limit.unit.count(&said).saturating_sub(limit.unit.count(part));
         if more <= room {
             room -= more;
             *part = said;
@@ -68,7 +69,7 @@ fn framed(client: Client, typed: &str, expansion: &str, is_of_project: bool) -> 
         true => "of the project, whose prompts the user chose to use",
         false => "that the user wrote or chose",
     };
-    let shown_otherwise = client.escapes_angle_brackets() && expansion.contains(['<', '>']);
+    let shown_otherwise = client == Client::GeminiCli && expansion.contains(['<', '>']);
     let note = if shown_otherwise { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
     format!(
         "In the user's message, {typed} is short for the text below, from a prompt file {origin}. Read the message as if that \
@@ -96,38 +97,7 @@ fn shown(name: &str, input: &str) -> String {
     quoted(format!(":{name} {input}").trim_end())
 }
 
-/// How much of the limit of a client's hook an expansion takes, if `:name input` is the only command of a message.
-pub fn needs(client: Client, name: &str, input: &str, expansion: &str, is_of_project: bool) -> usize {
-    client.length(&framed(client, &shown(name, input), expansion, is_of_project))
-}
-
-impl Client {
-    /// How long the context of a hook may be for the model to see all of it: in UTF-16 units in Claude Code, else in bytes.
-    pub fn hook_limit(self) -> usize {
-        match self {
-            Client::Codex | Client::ClaudeCode => 10_000,
-            // It has none that we know of. More than this has not been tried.
-            Client::GeminiCli => 1_000_000,
-            Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => 0,
-        }
-    }
-
-    /// What that limit counts.
-    pub fn hook_unit(self) -> &'static str {
-        match self {
-            Client::ClaudeCode => "UTF-16 units",
-            _ => "bytes",
-        }
-    }
-
-    fn length(self, text: &str) -> usize {
-        match self {
-            Client::ClaudeCode => text.encode_utf16().count(),
-            _ => text.len(),
-        }
-    }
-
-    fn escapes_angle_brackets(self) -> bool {
-        self == Client::GeminiCli
-    }
+/// The context of a client's hook where `:name input` is the only command of a message.
+pub fn of_one(client: Client, name: &str, input: &str, expansion: &str, is_of_project: bool) -> String {
+    framed(client, &shown(name, input), expansion, is_of_project)
 }

@@ -58,7 +58,7 @@ fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
         ));
     }
     let length = body.chars().count();
-    if length > LONG {
+    if length >= LONG {
         warnings.push(Diagnostic::warning(
             None,
             format!("the body is {length} characters long; from {LONG} on a client may cut the middle out"),

@@ -232,6 +232,22 @@ fn a_server_that_hangs_is_killed_with_all_that_it_started() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_server_leaves_behind_when_it_ends_is_ended_too() {
+    use rustix::fs::OFlags;
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let client = home();
+    let pipe = client.root().join("pipe");
+    crate::client::make_fifo(&pipe);
+    let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
+    script(&client, "exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3");
+    found(&client, &["codex"], "broken", "ended with status 3 before it answered `initialize`");
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
+    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end, when nobody has it open");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_server_that_is_another_is_told_from_ours() {
     let client = home();
     let answers = |tools: &str, name: &str, version: &str| {
@@ -436,17 +452,17 @@ fn a_prompt_that_a_client_would_cut_is_named() {
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(20_000));
     codex("", "");
-    let code = "`long` gives 20018 characters, and beyond 18000 Codex can cut the middle out in its code mode";
+    let code = "`long` has 20003 characters, and beyond 17999 (code mode) the middle may be cut out";
     let cut = found(&client, &["codex"], "warning", code);
     assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 12000` in config.toml");
     codex("tool_output_token_limit = 12000", "");
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(60_000));
-    let cut = "`long` gives 60018 characters, and beyond 48000 Codex cuts the middle out";
+    let cut = "`long` has 60018 characters, and beyond 48000 (tool) the middle is cut out";
     codex("", "");
     found(&client, &["codex"], "warning", cut);
     codex("", "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 20000");
-    found(&client, &["codex"], "warning", "beyond 18000 Codex can cut the middle out in its code mode");
+    found(&client, &["codex"], "warning", "beyond 17999 (code mode) the middle may be cut out");
 
     let args = json!(["--no-builtin", "--prompts", client.prompts()]);
     gemini(&client, json!({ "args": args }), json!({}));
@@ -454,14 +470,14 @@ fn a_prompt_that_a_client_would_cut_is_named() {
         &client,
         &["gemini"],
         "warning",
-        "`long` gives 60018 characters, and beyond 40000 Gemini CLI cuts a part out",
+        "`long` has 60018 characters, and beyond 40000 (tool) the model gets its first 8,000",
     );
     gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 100_000}}));
     is_fine(&client, "gemini");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM, "args": args}}});
     write(&client, ".claude.json", servers.to_string());
-    found(&client, &["claude-code"], "warning", "beyond 50000 Claude Code shows the model the beginning and a file");
+    found(&client, &["claude-code"], "warning", "beyond 50000 (tool) the model gets 2 KB of it and a file");
 }
 
 #[test]
@@ -470,7 +486,7 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
     let two = "---\narguments: [{name: a, required: true}, {name: b, required: true}]\n---\n{{a}}{{b}} ".to_owned();
     client.write("two.md", two + &"b".repeat(30_000));
     codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
-    found(&client, &["codex"], "warning", "`two` gives 30016 characters");
+    found(&client, &["codex"], "warning", "`two` has 30003 characters");
     client.write("broken.md", "---\n");
     let unread = found(&client, &["codex"], "broken", "`prompts` cannot read 1 file as prompts, such as broken.md: ");
     assert_eq!(unread["remedy"], "run `prompt-expander check` with its `--prompts`");

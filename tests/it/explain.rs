@@ -51,18 +51,20 @@ Expansion
   characters        {length}
   tokens            about {}, of 4 bytes each
   codex tool        {} of 48,000 characters of the result
-  codex code mode   {length} of 18,000 characters
+  codex code mode   {length} of 17,999 characters
   codex hook        {hook} of 10,000 bytes
   claude-code tool  {} of 50,000 characters of the result
   claude-code hook  {hook} of 10,000 UTF-16 units
   gemini tool       {} of 40,000 characters of the result
   gemini hook       {hook} of 1,000,000 bytes
+  opencode tool     {} of 51,138 bytes of the result
 
 Warnings
   10:30  `{{{{optoins}}}}` is not a placeholder, and is left as it is; write `{{{{options}}}}` if it is meant to be replaced
 ",
         file.display(),
         length.div_ceil(4),
+        length + 14,
         length + 14,
         length + 14,
         length + 14,
@@ -201,7 +203,7 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
     };
     let thousands = |number: u64| match number / 1000 {
         millions @ 1000.. => format!("{},{:03},000", millions / 1000, millions % 1000),
-        thousands => format!("{thousands},000"),
+        thousands => format!("{thousands},{:03}", number % 1000),
     };
     for name in ["codex", "claude-code", "gemini"] {
         let page = page(&format!("docs/clients/{}.md", if name == "gemini" { "gemini-cli" } else { name }));
@@ -210,7 +212,11 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
         let (hook, unit) = limit(name, "hook");
         assert!(page.contains(&format!("{} {unit}", thousands(hook))), "{name}");
     }
-    assert_eq!(limit("codex", "code mode").0, 18_000);
+    assert_eq!(limit("codex", "code mode").0, prompt_expander::prompt::LONG as u64 - 1, "the same as check warns of");
+    assert!(
+        page("docs/clients/opencode.md")
+            .contains(&format!("({} came through,", thousands(limit("opencode", "tool").0)))
+    );
 }
 
 #[test]
@@ -233,8 +239,8 @@ fn an_expansion_that_a_client_would_cut_is_warned_of() {
         "codex tool, codex code mode, codex hook, claude-code tool, claude-code hook, gemini tool"
     );
     let shown = client.run(["explain", "p", "-"], "x".repeat(18_000)).stdout;
-    let said = "  codex code mode   too long, 18,000 of 18,000 characters: the model may print all of the result, and its middle is \
-                cut out then\n";
+    let said = "  codex code mode   too long, 18,000 of 17,999 characters: the middle may be cut out, where the model prints all \
+                of the result\n";
     assert!(shown.contains(said), "{shown}");
     // The hook leaves to the tool exactly what is said to be too long for it.
     for characters in [9_626, 9_627, 9_630, 9_631] {

@@ -518,6 +518,38 @@ fn a_folder_that_may_not_be_written_to_is_said_and_nothing_is_left_behind() {
 }
 
 #[test]
+fn where_there_is_no_room_nothing_is_changed_and_no_part_of_a_file_is_left_behind() {
+    let user = User::new();
+    let text = format!("# {}\n", "x".repeat(5_000));
+    user.write(".codex/config.toml", &text);
+    // A file may have a kilobyte; what is longer cannot be written.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" install codex --yes > /dev/null";
+    let known = user.client.command();
+    let mut shell = std::process::Command::new("sh");
+    shell.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("HOME", user.root());
+    let output = shell.args(["-c", limited]).arg(&user.program).current_dir(user.path("project")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no file can be written there: ") && said.contains("nothing is changed"), "{said}");
+    assert_eq!(user.files(), [".codex/config.toml"]);
+    assert_eq!(user.read(".codex/config.toml"), text);
+}
+
+#[test]
+fn of_a_line_that_is_too_long_to_be_read_what_changes_is_shown() {
+    let user = User::new();
+    let rest = "é".repeat(10_000);
+    let text = json!({"a": rest, "mcpServers": {"other": {"command": "x"}}, "z": rest}).to_string();
+    user.write(".claude.json", &text);
+    let shown = user.done(&["install", "claude-code", "--yes"]);
+    assert!(shown.len() < 2_000, "{shown}");
+    assert!(shown.contains("- …") && shown.contains("…\n+ …") && shown.contains("\"command\":\"x\""), "{shown}");
+    assert!(shown.contains(&format!("\"{}\"", user.program.display())), "{shown}");
+    user.done(&["uninstall", "claude-code", "--yes"]);
+    assert_eq!(user.read(".claude.json"), text);
+}
+
+#[test]
 fn a_link_stays_a_link_and_the_file_behind_it_keeps_its_mode() {
     let user = User::new();
     user.write("dotfiles/codex.toml", "a = 1\n");

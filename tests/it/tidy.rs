@@ -100,7 +100,7 @@ fn dependencies_point_one_way() {
 #[test]
 fn the_code_of_every_command_stands_behind_that_of_the_server() {
     let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
-    let serving = ["serve", "record", "source", "start", "output"];
+    let serving = ["serve", "source", "start", "output"];
     let mut count = 0;
     for (file, _) in sources() {
         let Some(name) = file.strip_prefix("cli/").and_then(|file| file.strip_suffix(".rs")) else { continue };
