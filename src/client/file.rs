@@ -62,12 +62,7 @@ impl Change {
             Some(before) if self.redundant.is_empty() && draft.is_some() => Some(self.back_up(before, &target)?),
             _ => None,
         };
-        if let Err(error) = self.put(draft, &target) {
-            if let Some(Backup { path, is_new: true }) = backup {
-                let _ = fs::remove_file(path); // it is what the file is
-            }
-            return Err(error);
-        }
+        self.put(draft, &target)?; // the backup stays, for another may rely on it
         // What is left of these does no harm.
         for backup in &self.redundant {
             let _ = fs::remove_file(backup);
@@ -75,7 +70,7 @@ impl Change {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir(folder);
         }
-        Ok(backup.map(|backup| backup.path))
+        Ok(backup)
     }
 
     /// Puts the draft in the place of the file, or removes the file, if it still is what was read.
@@ -127,11 +122,11 @@ impl Change {
         Ok(draft)
     }
 
-    /// Writes what was there into a file beside it. A file of another text is never written over.
-    fn back_up(&self, before: &str, target: &Path) -> Result<Backup, ConfigError> {
+    /// Writes what was there into a file beside it; gives its path. A file of another text is never written over.
+    fn back_up(&self, before: &str, target: &Path) -> Result<PathBuf, ConfigError> {
         for path in backup_names(&self.path) {
             match fs::read(&path) {
-                Ok(bytes) if bytes == before.as_bytes() => return Ok(Backup { path, is_new: false }),
+                Ok(bytes) if bytes == before.as_bytes() => return Ok(path),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let failed = |error: std::io::Error| {
                         let message = format!("what was there cannot be kept in it: {error}; nothing is changed");
@@ -146,19 +141,13 @@ impl Change {
                         let _ = fs::remove_file(&path); // a part of it would be no backup
                         return Err(failed(error));
                     }
-                    return Ok(Backup { path, is_new: true });
+                    return Ok(path);
                 }
                 _ => {}
             }
         }
         unreachable!("there is always one more name")
     }
-}
-
-/// A file that holds what another one was.
-struct Backup {
-    path: PathBuf,
-    is_new: bool,
 }
 
 /// Writes a text into a new file, to the disk, and gives it the owner and the rights of another, if that is there.
