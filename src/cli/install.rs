@@ -107,11 +107,13 @@ impl Install {
                 "{PROMPTS_VARIABLE} is not part of the registration, and few clients pass it on; name its folders with --prompts"
             ));
         }
+        // A hook that is there must know the same prompts as the server.
+        let has_hook = self.hook || client.has_hook(scope(self.project), &surroundings);
         let installation = Installation {
             client,
             scope: scope(self.project),
             program: program()?,
-            hook: self.hook.then(|| [library.as_slice(), &of_hook(client, &self.arguments)].concat()),
+            hook: has_hook.then(|| [library.as_slice(), &of_hook(client, &self.arguments)].concat()),
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
@@ -125,7 +127,7 @@ impl Install {
         if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
             return Ok(ExitCode::SUCCESS);
         }
-        let next = next(client, self.hook, self.project);
+        let next = next(client, has_hook, self.project);
         output::print(format!("{FAINT}next:{FAINT:#} {next}\n").as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
@@ -291,6 +293,9 @@ fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
     let before = [env!("CARGO_PKG_NAME").to_owned()];
     let cli = match Cli::try_parse_from(before.iter().chain(words)) {
         Ok(cli) => cli,
+        Err(error) if error.exit_code() == 0 => {
+            bail!("the server would not start with what stands behind `--`, which prints a text and ends");
+        }
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ");
