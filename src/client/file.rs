@@ -58,6 +58,7 @@ impl Change {
     pub fn make(&self) -> Result<Option<PathBuf>, ConfigError> {
         let target = self.target()?;
         let draft = self.after.as_ref().map(|after| self.draft(after, &target)).transpose()?;
+        self.is_as_read()?; // before anything is left there, and once more at the end
         let backup = match &self.before {
             Some(before) if self.redundant.is_empty() && draft.is_some() => Some(self.back_up(before, &target)?),
             _ => None,
@@ -150,12 +151,15 @@ impl Change {
     }
 }
 
-/// Writes a text into a new file, to the disk, and gives it the owner and the rights of another, if that is there.
+/// Writes a text into a new file, to the disk, and gives it the owner and the rights of another. If that is not there, it is for
+/// the owner of the folder, as when root registers us for a user, and keeps its rights.
 fn fill(mut file: &fs::File, text: &str, other: &Path) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     if let Ok(other) = fs::metadata(other) {
         keep_owner(file, &other)?;
         file.set_permissions(other.permissions())?;
+    } else if let Some(folder) = other.parent().and_then(|folder| fs::metadata(folder).ok()) {
+        let _ = keep_owner(file, &folder); // not everybody may
     }
     file.sync_all()
 }
@@ -185,7 +189,7 @@ fn keep_owner(file: &fs::File, old: &fs::Metadata) -> std::io::Result<()> {
         let new = file.metadata()?;
         if new.uid() != old.uid() {
             fchown(file, Some(old.uid()), Some(old.gid()))?;
-        } else if new.gid() != old.gid() {
+        } else if new.gid() != old.gid() && old.is_file() {
             let _ = fchown(file, None, Some(old.gid())); // a group that one has left
         }
     }
@@ -194,4 +198,24 @@ fn keep_owner(file: &fs::File, old: &fs::Metadata) -> std::io::Result<()> {
         _ = (file, old); // it comes from the folder
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_somebody_else_has_changed_is_left_alone_and_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        fs::write(&path, "theirs").unwrap();
+        for after in [Some("ours".to_owned()), None] {
+            let before = Some("before".to_owned());
+            let change =
+                Change { path: path.clone(), before, after, is_private: false, folder: None, redundant: Vec::new() };
+            assert!(change.make().unwrap_err().message.starts_with("somebody else has changed it meanwhile"));
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
 }
