@@ -8,7 +8,7 @@ use super::edit::{self, Entry, Node};
 use super::file::{Change, backups};
 use super::syntax::{Fault, Syntax};
 use super::{Client, Config, ConfigError, Registration, SERVER, Scope, Surroundings};
-use crate::wording::named;
+use crate::wording::{named, printable};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -497,7 +497,7 @@ fn config_of(
         if files.any(|file| is_same_file(&file, &path)) {
             let is_shared = other.servers(scope, surroundings) == client.servers(scope, surroundings);
             let what = if is_shared { ", and the entry is one for both" } else { "" };
-            notes.push(format!("{}: this file is the config of {} too{what}", path.display(), other.title()));
+            notes.push(format!("{}: this file is the config of {} too{what}", shown(&path), other.title()));
         }
     }
     Ok(path)
@@ -519,7 +519,7 @@ fn no_project(client: Client, file: &Path) -> String {
         "the working directory is no project for {}: `{}` is its config for all projects here; leave --project out, or go to a \
          project",
         client.title(),
-        file.display()
+        shown(file)
     )
 }
 
@@ -562,7 +562,12 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 
 fn place(server: &Registration) -> String {
     let position = server.position.map(|position| format!(":{position}")).unwrap_or_default();
-    format!("{}{position}", server.path.display())
+    format!("{}{position}", shown(&server.path))
+}
+
+/// A path as it is printed, whatever is in it.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// What a server of somebody else is.

@@ -624,6 +624,38 @@ fn of_a_line_that_is_too_long_to_be_read_what_changes_is_shown() {
 }
 
 #[test]
+fn what_root_writes_for_a_user_is_the_users() {
+    let user = User::new();
+    fs::create_dir(user.path(".codex")).unwrap();
+    if std::os::unix::fs::chown(user.path(".codex"), Some(1234), Some(1234)).is_err() {
+        return; // we are not root, and can write for nobody else
+    }
+    user.done(&["install", "codex", "--hook", "--yes"]);
+    for file in [".codex/config.toml", ".codex/hooks.json"] {
+        let file = fs::metadata(user.path(file)).unwrap();
+        assert_eq!((file.uid(), file.gid()), (1234, 1234));
+    }
+}
+
+#[test]
+fn a_path_is_printed_in_one_line_whatever_is_in_it() {
+    let user = User::new();
+    let odd = user.path("project/a\u{1b}[2J\nb");
+    fs::create_dir_all(odd.join(".gemini")).unwrap();
+    let in_odd = |line: &[&str]| {
+        let ran = user.run_in("project/a\u{1b}[2J\nb", &user.program, line);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{line:?}: {ran:?}");
+        assert!(ran.stdout.contains("a\\u{1b}[2J\\nb") || ran.stderr.contains("a\\u{1b}[2J\\nb"), "{line:?}: {ran:?}");
+    };
+    in_odd(&["install", "gemini", "--project", "--hook", "--yes"]);
+    in_odd(&["install"]);
+    in_odd(&["uninstall", "gemini", "--project", "--yes"]);
+    fs::create_dir_all(odd.join(".gemini")).unwrap();
+    fs::write(odd.join(".gemini/settings.json"), "{").unwrap();
+    in_odd(&["install", "gemini", "--project", "--yes"]);
+}
+
+#[test]
 fn a_link_stays_a_link_and_the_file_behind_it_keeps_its_mode() {
     let user = User::new();
     user.write("dotfiles/codex.toml", "a = 1\n");
