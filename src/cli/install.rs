@@ -123,11 +123,13 @@ impl Install {
         }
         // The one option of the server that a hook has, too; --prompts and --no-builtin stand before `--`.
         let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
+        // A hook that is there must know the same prompts as the server.
+        let has_hook = self.hook || client.has_hook(scope(self.project), &surroundings);
         let installation = Installation {
             client,
             scope: scope(self.project),
             program: program()?,
-            hook: self.hook.then(|| library.iter().cloned().chain(project).collect()),
+            hook: has_hook.then(|| library.iter().cloned().chain(project).collect()),
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
@@ -141,7 +143,7 @@ impl Install {
         if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
             return Ok(ExitCode::SUCCESS);
         }
-        let next = next(client, self.hook, self.project);
+        let next = next(client, has_hook, self.project);
         output::print(format!("{FAINT}next:{FAINT:#} {next}\n").as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
@@ -186,10 +188,10 @@ fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Res
     }
     for change in &plan.changes {
         let backup = change.make()?;
-        let path = change.path.display();
+        let path = output::shown(&change.path);
         let said = match (&change.after, backup) {
             (None, _) => format!("removed {path}, in which nothing else was\n"),
-            (Some(_), Some(backup)) => format!("wrote {path}; what it was before is in {}\n", backup.display()),
+            (Some(_), Some(backup)) => format!("wrote {path}; what it was before is in {}\n", output::shown(&backup)),
             (Some(_), None) => format!("wrote {path}\n"),
         };
         output::print(said.as_bytes())?;
@@ -217,11 +219,11 @@ fn is_agreed() -> anyhow::Result<bool> {
 /// The lines that change, and a few around them.
 fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
     let columns = output::terminal_width();
-    writeln!(text, "{NAME}{}{NAME:#}", change.path.display())?;
+    writeln!(text, "{NAME}{}{NAME:#}", output::shown(&change.path))?;
     let without_bom =
         |text: &Option<String>| text.clone().unwrap_or_default().trim_start_matches('\u{feff}').to_owned();
     let (before, after) = (without_bom(&change.before), without_bom(&change.after));
-    let shown = |line: &str| printable(&line.trim_end_matches(['\r', '\n']).replace('\t', "    "));
+    let line_of = |line: &str| printable(&line.trim_end_matches(['\r', '\n']).replace('\t', "    "));
     let diff = DiffOptions::new().set_context_len(CONTEXT).create_patch(&before, &after);
     for (at, hunk) in diff.hunks().iter().enumerate() {
         if at > 0 {
@@ -230,10 +232,10 @@ fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
         let lines = hunk.lines();
         for (at, line) in lines.iter().enumerate() {
             match line {
-                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", shown(&apart(line, lines, at)))?,
-                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", shown(&apart(line, lines, at)))?,
+                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", line_of(&apart(line, lines, at)))?,
+                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", line_of(&apart(line, lines, at)))?,
                 Line::Context(line) => {
-                    let line = shown(line);
+                    let line = line_of(line);
                     let line = columns.map_or(line.clone(), |columns| output::fit(&line, columns.saturating_sub(3)));
                     writeln!(text, "{FAINT}  {line}{FAINT:#}")?;
                 }
@@ -307,6 +309,9 @@ fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
     let before = [env!("CARGO_PKG_NAME").to_owned()];
     let cli = match Cli::try_parse_from(before.iter().chain(words)) {
         Ok(cli) => cli,
+        Err(error) if error.exit_code() == 0 => {
+            bail!("the server would not start with what stands behind `--`, which prints a text and ends");
+        }
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ");
@@ -338,7 +343,11 @@ fn program() -> anyhow::Result<String> {
     let mut ways = on_path.chain(as_called.map(|called| absolute(&called))).chain([this.clone()]);
     let program = ways.find(is_this).unwrap_or(this);
     if program.file_name().is_none_or(|known| !known.eq_ignore_ascii_case(&name)) {
-        bail!("this program is called `{}`, and would not be known again; call it {}", program.display(), named(&name));
+        bail!(
+            "this program is called `{}`, and would not be known again; call it {}",
+            output::shown(&program),
+            named(&name)
+        );
     }
     text(&program)
 }
@@ -346,7 +355,9 @@ fn program() -> anyhow::Result<String> {
 /// A path as a config can hold it.
 fn text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().map(str::to_owned);
-    text.with_context(|| format!("`{}` is not UTF-8, and no config can hold it; give it another name", path.display()))
+    text.with_context(|| {
+        format!("`{}` is not UTF-8, and no config can hold it; give it another name", output::shown(path))
+    })
 }
 
 impl Folders {
@@ -447,9 +458,9 @@ fn list(surroundings: &Surroundings, is_json: bool) -> anyhow::Result<ExitCode> 
 fn rows(state: &State) -> Vec<(String, Option<String>)> {
     let servers = state.registrations.iter().map(|server| {
         let position = server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        (standing(server), Some(format!("{}{position}", server.path.display())))
+        (standing(server), Some(format!("{}{position}", output::shown(&server.path))))
     });
-    let hooks = state.hooks.iter().map(|file| ("hook".to_owned(), Some(file.display().to_string())));
+    let hooks = state.hooks.iter().map(|file| ("hook".to_owned(), Some(output::shown(file))));
     let rows: Vec<_> = servers.chain(hooks).collect();
     match (rows.is_empty(), state.errors.is_empty()) {
         (false, _) => rows,

@@ -2,6 +2,7 @@
 
 use super::syntax::{Fault, Position, Syntax};
 use super::{Client, Scope, Surroundings};
+use crate::wording::printable;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -251,7 +252,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.path.display())?;
+        write!(f, "{}:", printable(&self.path.display().to_string()))?;
         if let Some(position) = self.position {
             write!(f, "{position}:")?;
         }

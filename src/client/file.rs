@@ -58,16 +58,12 @@ impl Change {
     pub fn make(&self) -> Result<Option<PathBuf>, ConfigError> {
         let target = self.target()?;
         let draft = self.after.as_ref().map(|after| self.draft(after, &target)).transpose()?;
+        self.is_as_read()?; // before anything is left there, and once more at the end
         let backup = match &self.before {
             Some(before) if self.redundant.is_empty() && draft.is_some() => Some(self.back_up(before, &target)?),
             _ => None,
         };
-        if let Err(error) = self.put(draft, &target) {
-            if let Some(Backup { path, is_new: true }) = backup {
-                let _ = fs::remove_file(path); // it is what the file is
-            }
-            return Err(error);
-        }
+        self.put(draft, &target)?; // the backup stays, for another may rely on it
         // What is left of these does no harm.
         for backup in &self.redundant {
             let _ = fs::remove_file(backup);
@@ -75,7 +71,7 @@ impl Change {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir(folder);
         }
-        Ok(backup.map(|backup| backup.path))
+        Ok(backup)
     }
 
     /// Puts the draft in the place of the file, or removes the file, if it still is what was read.
@@ -127,11 +123,11 @@ impl Change {
         Ok(draft)
     }
 
-    /// Writes what was there into a file beside it. A file of another text is never written over.
-    fn back_up(&self, before: &str, target: &Path) -> Result<Backup, ConfigError> {
+    /// Writes what was there into a file beside it; gives its path. A file of another text is never written over.
+    fn back_up(&self, before: &str, target: &Path) -> Result<PathBuf, ConfigError> {
         for path in backup_names(&self.path) {
             match fs::read(&path) {
-                Ok(bytes) if bytes == before.as_bytes() => return Ok(Backup { path, is_new: false }),
+                Ok(bytes) if bytes == before.as_bytes() => return Ok(path),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let failed = |error: std::io::Error| {
                         let message = format!("what was there cannot be kept in it: {error}; nothing is changed");
@@ -146,7 +142,7 @@ impl Change {
                         let _ = fs::remove_file(&path); // a part of it would be no backup
                         return Err(failed(error));
                     }
-                    return Ok(Backup { path, is_new: true });
+                    return Ok(path);
                 }
                 _ => {}
             }
@@ -155,18 +151,15 @@ impl Change {
     }
 }
 
-/// A file that holds what another one was.
-struct Backup {
-    path: PathBuf,
-    is_new: bool,
-}
-
-/// Writes a text into a new file, to the disk, and gives it the owner and the rights of another, if that is there.
+/// Writes a text into a new file, to the disk, and gives it the owner and the rights of another. If that is not there, it is for
+/// the owner of the folder, as when root registers us for a user, and keeps its rights.
 fn fill(mut file: &fs::File, text: &str, other: &Path) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     if let Ok(other) = fs::metadata(other) {
         keep_owner(file, &other)?;
         file.set_permissions(other.permissions())?;
+    } else if let Some(folder) = other.parent().and_then(|folder| fs::metadata(folder).ok()) {
+        let _ = keep_owner(file, &folder); // not everybody may
     }
     file.sync_all()
 }
@@ -196,7 +189,7 @@ fn keep_owner(file: &fs::File, old: &fs::Metadata) -> std::io::Result<()> {
         let new = file.metadata()?;
         if new.uid() != old.uid() {
             fchown(file, Some(old.uid()), Some(old.gid()))?;
-        } else if new.gid() != old.gid() {
+        } else if new.gid() != old.gid() && old.is_file() {
             let _ = fchown(file, None, Some(old.gid())); // a group that one has left
         }
     }
@@ -205,4 +198,24 @@ fn keep_owner(file: &fs::File, old: &fs::Metadata) -> std::io::Result<()> {
         _ = (file, old); // it comes from the folder
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_somebody_else_has_changed_is_left_alone_and_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        fs::write(&path, "theirs").unwrap();
+        for after in [Some("ours".to_owned()), None] {
+            let before = Some("before".to_owned());
+            let change =
+                Change { path: path.clone(), before, after, is_private: false, folder: None, redundant: Vec::new() };
+            assert!(change.make().unwrap_err().message.starts_with("somebody else has changed it meanwhile"));
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
 }

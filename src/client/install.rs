@@ -8,7 +8,7 @@ use super::edit::{self, Entry, Node};
 use super::file::{Change, backups};
 use super::syntax::{Fault, Syntax};
 use super::{Client, Config, ConfigError, Registration, SERVER, Scope, Surroundings};
-use crate::wording::named;
+use crate::wording::{named, printable};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,15 +85,18 @@ impl Client {
                     Err(_) => {}
                 }
             }
-            let file = self.hook_file(scope, surroundings);
+            let file = self.hook_file(scope, surroundings).filter(|_| self.has_hook(scope, surroundings));
             if let Some(file) = file.filter(|file| !state.hooks.iter().any(|known| is_same_file(known, file))) {
-                let is_hook = |text: &String| self.hook_commands(text).iter().any(|line| self.is_our_hook(line));
-                if read_text(&file).ok().flatten().as_ref().is_some_and(is_hook) {
-                    state.hooks.push(file);
-                }
+                state.hooks.push(file);
             }
         }
         state
+    }
+
+    /// Whether our hook is registered in the file of this scope. Reads it.
+    pub fn has_hook(self, scope: Scope, surroundings: &Surroundings) -> bool {
+        let text = self.hook_file(scope, surroundings).and_then(|file| read_text(&file).ok().flatten());
+        text.is_some_and(|text| self.hook_commands(&text).iter().any(|line| self.is_our_hook(line)))
     }
 
     /// Where its hooks are registered, if it has any.
@@ -161,6 +164,18 @@ impl Client {
         };
         // Gemini CLI blocks every prompt when the program is no longer there, whose status is 127.
         Ok(if self == Client::GeminiCli { format!("{line}; exit 0") } else { line })
+    }
+
+    /// What begins the name of a variable in a text of its config, whose value it puts in its place, if that is in this text.
+    fn variable_in(self, text: &str) -> Option<&'static str> {
+        let is_named =
+            |after: &str| after.starts_with(|letter: char| letter.is_ascii_alphanumeric() || "_{".contains(letter));
+        match self {
+            Client::Codex | Client::Zed => None,
+            Client::GeminiCli => text.split('$').skip(1).any(is_named).then_some("$"),
+            Client::Opencode => ["{env:", "{file:"].into_iter().find(|mark| text.contains(mark)),
+            Client::ClaudeCode | Client::VsCode | Client::Cursor => text.contains("${").then_some("${"),
+        }
     }
 
     /// How long it waits for the hook, in its own unit: five seconds.
@@ -279,6 +294,16 @@ impl Installation {
         // As they make them.
         draft.is_private = scope == Scope::User && matches!(client, Client::Codex | Client::ClaudeCode);
         let keys = draft.server_keys(client, scope, surroundings);
+        for word in [&self.program].into_iter().chain(&self.arguments) {
+            if let Some(mark) = client.variable_in(word) {
+                plan.notes.push(format!(
+                    "{} takes `{mark}` in {} for the beginning of a variable's name, and may not find it; give it a name without \
+                     that",
+                    client.title(),
+                    named(word)
+                ));
+            }
+        }
         let entry = client.entry(&self.program, &self.arguments);
         draft.edit(|text, syntax| edit::set(syntax, text, &keys, &entry, is_replaced))?;
         let mut drafts = vec![draft];
@@ -372,8 +397,13 @@ impl Draft {
         keys
     }
 
-    fn edit(&mut self, change: impl FnOnce(&str, Syntax) -> Result<String, Fault>) -> Result<(), String> {
-        self.text = change(&self.text, self.syntax).map_err(|fault| left_alone(ConfigError::of(&self.path, fault)))?;
+    fn edit(&mut self, change: impl Fn(&str, Syntax) -> Result<String, Fault>) -> Result<(), String> {
+        self.text = change(&self.text, self.syntax).map_err(|fault| {
+            // Its place is to be that in the file, not in what we have made of it.
+            let known = self.before.as_ref().map(|text| text.strip_prefix(BOM).unwrap_or(text));
+            let fault = known.and_then(|known| change(known, self.syntax).err()).unwrap_or(fault);
+            left_alone(ConfigError::of(&self.path, fault))
+        })?;
         Ok(())
     }
 
@@ -467,7 +497,7 @@ fn config_of(
         if files.any(|file| is_same_file(&file, &path)) {
             let is_shared = other.servers(scope, surroundings) == client.servers(scope, surroundings);
             let what = if is_shared { ", and the entry is one for both" } else { "" };
-            notes.push(format!("{}: this file is the config of {} too{what}", path.display(), other.title()));
+            notes.push(format!("{}: this file is the config of {} too{what}", shown(&path), other.title()));
         }
     }
     Ok(path)
@@ -489,7 +519,7 @@ fn no_project(client: Client, file: &Path) -> String {
         "the working directory is no project for {}: `{}` is its config for all projects here; leave --project out, or go to a \
          project",
         client.title(),
-        file.display()
+        shown(file)
     )
 }
 
@@ -532,7 +562,12 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 
 fn place(server: &Registration) -> String {
     let position = server.position.map(|position| format!(":{position}")).unwrap_or_default();
-    format!("{}{position}", server.path.display())
+    format!("{}{position}", shown(&server.path))
+}
+
+/// A path as it is printed, whatever is in it.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// What a server of somebody else is.

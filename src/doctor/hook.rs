@@ -55,7 +55,7 @@ impl Registered {
         let bare =
             if cfg!(windows) { bare.strip_prefix("& ").unwrap_or(bare).replace('\\', "/") } else { bare.to_owned() };
         let words = shlex::split(&bare).unwrap_or_default();
-        !bare.contains(OPERATORS) && Registered::program(&words) == Some(0) && is_hook(&words[1..])
+        !has_operators(&bare) && Registered::program(&words) == Some(0) && is_hook(&words[1..])
     }
 
     /// The client that it is told to serve.
@@ -259,6 +259,25 @@ impl Doctor {
     }
 }
 
+/// Whether a line for a shell is more than one command, or holds what is not known before it runs.
+fn has_operators(line: &str) -> bool {
+    let mut quote = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => _ = letters.next(),
+            (Some(_), '$' | '`') => return true,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, _) if OPERATORS.contains(&letter) => return true,
+            (None, _) => {}
+        }
+    }
+    false
+}
+
 /// Whether these arguments are the command `hook`, a client, and options that name prompts.
 fn is_hook(arguments: &[String]) -> bool {
     let mut names = Vec::new();
@@ -408,6 +427,16 @@ fn finding(client: Client, hook: &Registered, severity: Severity, message: Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_in_quotes_is_no_operator() {
+        for line in ["'/a $b `c` (d)/p' hook x", "\"/a & b; it's\" hook x", "/a\\ \\$b hook x", "'a'\\'';b' hook x"] {
+            assert!(!has_operators(line), "{line}");
+        }
+        for line in ["p hook x; y", "'p' hook x & y", "\"$(y)\" hook x", "\"`y`\"", "p\ny", "p \\\\; y", "p $x"] {
+            assert!(has_operators(line), "{line}");
+        }
+    }
 
     #[test]
     fn the_hash_is_that_of_codex() {

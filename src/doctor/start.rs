@@ -95,14 +95,26 @@ fn is_name(known: &OsStr, name: &str) -> bool {
 
 /// A value of a config with the variables in it replaced, as the client does. What is not set stays as it is written.
 pub(super) fn with_variables(client: Client, text: &str, environment: &Environment, project: &Path) -> String {
-    let (open, close) = if client == Client::Opencode { ("{env:", "}") } else { ("${", "}") };
+    let open = match client {
+        Client::GeminiCli => "$", // `$NAME` as well
+        Client::Opencode => "{env:",
+        _ => "${",
+    };
     if matches!(client, Client::Codex | Client::Zed) {
         return text.to_owned();
     }
     let mut expanded = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(open) {
-        let Some((name, behind)) = after.split_once(close) else { break };
+        let found = match (open, after.strip_prefix('{')) {
+            ("$", Some(braced)) => braced.split_once('}'),
+            ("$", None) => {
+                let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                Some(after.split_at(after.find(|letter| !is_of_name(letter)).unwrap_or(after.len())))
+            }
+            _ => after.split_once('}'),
+        };
+        let Some((name, behind)) = found else { break };
         expanded.push_str(before);
         let of_environment = |name: &str| get(environment, name).map(|value| value.to_string_lossy().into_owned());
         let value = match (client, name) {
@@ -118,7 +130,7 @@ pub(super) fn with_variables(client: Client, text: &str, environment: &Environme
         };
         match value {
             Some(value) => expanded.push_str(&value),
-            None => expanded.push_str(&format!("{open}{name}{close}")),
+            None => expanded.push_str(&rest[before.len()..rest.len() - behind.len()]),
         }
         rest = behind;
     }
@@ -227,6 +239,7 @@ mod tests {
             (Client::VsCode, "${userHome}/${env:A}/${workspaceFolder}/${input:x}", "/h/a//p/${input:x}"),
             (Client::Opencode, "{env:A}/${A}", "a/${A}"),
             (Client::GeminiCli, "${A", "${A"),
+            (Client::GeminiCli, "/$A/$A_/$/${A}$A", "/a/$A_/$/aa"),
         ] {
             assert_eq!(with_variables(client, text, &own, Path::new("/p")), want, "{client:?}");
         }

@@ -731,6 +731,19 @@ fn of_a_hook_only_a_line_that_is_nothing_but_this_program_is_run() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_hook_whose_path_holds_what_a_shell_would_read_is_run() {
+    let client = home();
+    let folder = client.root().join("it's $HOME (x) & `y`; z");
+    fs::create_dir(&folder).unwrap();
+    let program = folder.join("prompt-expander");
+    std::os::unix::fs::symlink(PROGRAM, &program).unwrap();
+    let quoted = shlex::try_quote(program.to_str().unwrap()).unwrap();
+    codex_hook(&client, &format!("{quoted} hook codex"), true);
+    is_fine(&client, "codex");
+}
+
 #[test]
 fn a_hook_that_the_client_would_not_run_is_told() {
     let client = home();

@@ -94,7 +94,7 @@ impl User {
         self.run_in("project", &self.program, line)
     }
 
-    fn run_in(&self, folder: &str, program: &Path, line: &[&str]) -> Ran {
+    fn command_in(&self, folder: &str, program: &Path, line: &[&str]) -> std::process::Command {
         let known = self.client.command();
         let mut command = std::process::Command::new(program);
         for (name, value) in known.get_envs() {
@@ -104,7 +104,12 @@ impl User {
             };
         }
         command.env("PATH", self.path("bin")).args(line).current_dir(self.path(folder));
-        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        command.stdin(std::process::Stdio::null());
+        command
+    }
+
+    fn run_in(&self, folder: &str, program: &Path, line: &[&str]) -> Ran {
+        let output = self.command_in(folder, program, line).output().unwrap();
         Ran {
             status: output.status,
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -352,6 +357,45 @@ fn a_hook_stands_beside_those_that_are_there() {
 }
 
 #[test]
+fn a_hook_that_is_there_follows_the_server_to_other_prompts() {
+    for (name, file) in HOOKS {
+        let user = User::new();
+        user.write("project/team/hello.md", "Hello.");
+        user.done(&["install", name, "--hook", "--yes"]);
+        let done = user.done(&["install", name, "--yes", "--prompts", "team"]);
+        let has_folder = |file: &str| user.read(file).contains(user.path("project/team").to_str().unwrap());
+        assert!(has_folder(file), "{done}");
+        assert_eq!(
+            user.done(&["install", name, "--yes", "--prompts", "team"]),
+            "registered already; nothing to change\n"
+        );
+        // Without a hook, none is made.
+        user.done(&["uninstall", name, "--yes"]);
+        user.done(&["install", name, "--yes", "--prompts", "team"]);
+        assert!(!user.path(file).exists() || !user.read(file).contains("hook"), "{name}");
+    }
+}
+
+#[test]
+fn two_that_install_at_once_leave_one_entry_and_what_was_there_before() {
+    let user = User::new();
+    for _ in 0..5 {
+        user.write(".codex/config.toml", "a = 1\n");
+        let start = |_| {
+            let mut command = user.command_in("project", &user.program, &["install", "codex", "--yes"]);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+        };
+        let children: Vec<_> = (0..4).map(start).collect();
+        let ended = children.into_iter().filter_map(|mut child| child.wait().unwrap().code());
+        assert!(ended.filter(|code| *code == 0).count() >= 1);
+        assert_eq!(user.read(".codex/config.toml").matches("[mcp_servers.prompts]").count(), 1);
+        assert_eq!(user.read(".codex/config.toml.before-prompt-expander"), "a = 1\n");
+        assert!(user.files().iter().all(|file| file.starts_with(".codex/config.toml")), "{:?}", user.files());
+        fs::remove_dir_all(user.path(".codex")).unwrap();
+    }
+}
+
+#[test]
 fn a_path_with_blanks_and_quotes_is_one_word_in_a_config_and_for_a_shell() {
     let user = User::new();
     let program = user.path("it's \"mine\" $HOME/prompt-expander");
@@ -379,6 +423,31 @@ fn a_path_with_blanks_and_quotes_is_one_word_in_a_config_and_for_a_shell() {
         let server = &client["registrations"][0];
         assert_eq!(server["command"], json!(program));
         assert_eq!(server["args"], json!(["--prompts", user.path("project/a 'b' \"c\" $d"), "--no-builtin"]));
+    }
+}
+
+#[test]
+fn a_path_in_which_a_client_sees_a_variable_is_warned_of() {
+    let user = User::new();
+    for (name, folder, mark) in [
+        ("gemini", "$HOME", Some("$")),
+        ("gemini", "${HOME}", Some("$")),
+        ("gemini", "a$ b$", None),
+        ("claude-code", "${HOME}", Some("${")),
+        ("claude-code", "$HOME", None),
+        ("opencode", "{env:HOME}", Some("{env:")),
+        ("codex", "${HOME}", None),
+    ] {
+        user.write(&format!("project/{folder}/hello.md"), "Hello.");
+        let ran = user.run(&["install", name, "--yes", "--prompts", folder]);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let said = mark.map(|mark| {
+            format!("takes `{mark}` in `{}` for the beginning", user.path(&format!("project/{folder}")).display())
+        });
+        match said {
+            Some(said) => assert!(ran.stderr.contains(&said), "{name}: {}", ran.stderr),
+            None => assert!(!ran.stderr.contains("variable"), "{name}: {}", ran.stderr),
+        }
     }
 }
 
@@ -474,6 +543,11 @@ fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
         let said = user.refused(&["install", "codex", "--hook", "--yes"]);
         assert!(said.starts_with(&format!("{}{want}", user.path(file).display())), "{said}");
     }
+    // In one file with the servers, the place is that in the file as it is.
+    let user = User::new();
+    user.write(".gemini/settings.json", "{\"hooks\": null}");
+    let said = user.refused(&["install", "gemini", "--hook", "--yes"]);
+    assert!(said.contains("settings.json:1:2: `hooks` must be an object, and is not"), "{said}");
 }
 
 #[test]
@@ -547,6 +621,38 @@ fn of_a_line_that_is_too_long_to_be_read_what_changes_is_shown() {
     assert!(shown.contains(&format!("\"{}\"", user.program.display())), "{shown}");
     user.done(&["uninstall", "claude-code", "--yes"]);
     assert_eq!(user.read(".claude.json"), text);
+}
+
+#[test]
+fn what_root_writes_for_a_user_is_the_users() {
+    let user = User::new();
+    fs::create_dir(user.path(".codex")).unwrap();
+    if std::os::unix::fs::chown(user.path(".codex"), Some(1234), Some(1234)).is_err() {
+        return; // we are not root, and can write for nobody else
+    }
+    user.done(&["install", "codex", "--hook", "--yes"]);
+    for file in [".codex/config.toml", ".codex/hooks.json"] {
+        let file = fs::metadata(user.path(file)).unwrap();
+        assert_eq!((file.uid(), file.gid()), (1234, 1234));
+    }
+}
+
+#[test]
+fn a_path_is_printed_in_one_line_whatever_is_in_it() {
+    let user = User::new();
+    let odd = user.path("project/a\u{1b}[2J\nb");
+    fs::create_dir_all(odd.join(".gemini")).unwrap();
+    let in_odd = |line: &[&str]| {
+        let ran = user.run_in("project/a\u{1b}[2J\nb", &user.program, line);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{line:?}: {ran:?}");
+        assert!(ran.stdout.contains("a\\u{1b}[2J\\nb") || ran.stderr.contains("a\\u{1b}[2J\\nb"), "{line:?}: {ran:?}");
+    };
+    in_odd(&["install", "gemini", "--project", "--hook", "--yes"]);
+    in_odd(&["install"]);
+    in_odd(&["uninstall", "gemini", "--project", "--yes"]);
+    fs::create_dir_all(odd.join(".gemini")).unwrap();
+    fs::write(odd.join(".gemini/settings.json"), "{").unwrap();
+    in_odd(&["install", "gemini", "--project", "--yes"]);
 }
 
 #[test]
