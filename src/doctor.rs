@@ -2,7 +2,8 @@
 //! would, asked, and ended.
 //!
 //! Nothing is written. What a project says, which may be a stranger's word, is started only if it is this very program with
-//! nothing but folders of prompts named to it.
+//! nothing but folders of prompts named to it; so is what a relative path finds in the folder. Of a hook, only a line that is
+//! this program and nothing else is run.
 
 mod allowed;
 mod answers;

@@ -19,6 +19,9 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::path::Path;
 
+/// No system has a path to a folder that is longer, in bytes; each folder on the way of one would be looked at.
+const MAX_FOLDER: usize = 32 * 1024;
+
 /// A prompt that was submitted.
 #[derive(Debug)]
 pub struct Event<'e> {
@@ -44,7 +47,8 @@ impl<'e> Event<'e> {
 
     /// The folder that the client works in, if it tells; it may have started us in another.
     pub fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref().map(Path::new).filter(|folder| folder.is_absolute())
+        let folder = self.folder.as_deref().filter(|folder| folder.len() <= MAX_FOLDER);
+        folder.map(Path::new).filter(|folder| folder.is_absolute())
     }
 
     /// The one line of JSON that adds to the prompt what its commands stand for. `None`: it has none.
@@ -72,6 +76,8 @@ mod tests {
             (&*event.prompt, event.folder()),
             (":research x", Some(Path::new("/")).filter(|root| root.is_absolute()))
         );
+        let endless = submitted.replace("\"/\"", &format!("\"{}\"", "/a".repeat(MAX_FOLDER)));
+        assert_eq!(Event::parse(Client::Codex, &endless).unwrap().folder(), None);
         for (client, text) in [
             (Client::GeminiCli, submitted),
             (Client::Codex, r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#),

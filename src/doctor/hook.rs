@@ -154,11 +154,12 @@ impl Doctor {
             findings.push(finding(client, hook, Severity::Warning, message.to_owned(), remedy.to_owned()));
         }
         // What is found from this folder may be a stranger's, too.
-        let is_elsewhere = hook.scope == Scope::User && !(start::has_separator(word) && Path::new(word).is_relative());
+        let is_elsewhere = hook.scope == Scope::User && !start::is_of_folder(word, &program, &environment, project);
         if !hook.is_plain() || !(is_elsewhere || same_file(&program, &self.program)) {
             let what = match hook.scope {
                 Scope::Project => "comes with the project and is not exactly this program",
-                Scope::User | Scope::Local => "is more than this program alone",
+                _ if !hook.is_plain() => "is more than this program alone",
+                _ => "runs what lies in this folder, and not this program",
             };
             let message = format!("the hook {what}, so it was not run: {}", named(&hook.line));
             let remedy = format!("run it by hand, if you trust it, or {install}");

@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So much of what a program says is kept, its end.
-const KEPT: usize = 1024 * 1024;
+/// So much of what a program says is kept, its end: more than the longest answer of a hook, a megabyte in which JSON writes each
+/// byte as six.
+const KEPT: usize = 8 * 1024 * 1024;
 
 /// So many characters of a line that a program said are repeated.
 const SHOWN: usize = 200;
@@ -82,8 +83,11 @@ impl Said {
             while let Ok(length @ 1..) = stream.read(&mut piece) {
                 let mut text = keeper.lock().unwrap_or_else(PoisonError::into_inner);
                 text.extend_from_slice(&piece[..length]);
-                let surplus = text.len().saturating_sub(KEPT);
-                text.drain(..surplus);
+                // Seldom, since the rest has to move each time.
+                if text.len() > 2 * KEPT {
+                    let surplus = text.len() - KEPT;
+                    text.drain(..surplus);
+                }
             }
         });
         Said { text, end }

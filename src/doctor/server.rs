@@ -181,6 +181,18 @@ impl Doctor {
             findings.push(warning(client, server, message).remedy(remedy));
             return (findings, Some(settled));
         }
+        // So may be what the user's own config finds in this folder.
+        let is_meant = server.cwd.as_ref().is_some_and(|cwd| Path::new(cwd).is_absolute());
+        let is_of_folder = !is_meant && start::is_of_folder(&command, &program, &environment, &folder);
+        if is_of_folder && !same_file(&program, &self.program) {
+            let message = format!(
+                "{name} is what lies in this folder, {}, and not this program, so it was not started",
+                named(&program.display().to_string())
+            );
+            let remedy = format!("run {}, which writes the whole path of this program", again(client, server));
+            findings.push(warning(client, server, message).remedy(remedy));
+            return (findings, Some(settled));
+        }
         let (opening, end) = manners(client);
         let visit = probe::visit(&Start {
             program: &program,

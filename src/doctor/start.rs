@@ -171,6 +171,17 @@ pub(super) fn has_separator(command: &str) -> bool {
     command.contains(std::path::is_separator)
 }
 
+/// Whether a program that was found in `folder` is another one in another folder: it is named so, or `PATH` is.
+pub(super) fn is_of_folder(command: &str, program: &Path, environment: &Environment, folder: &Path) -> bool {
+    if has_separator(command) {
+        return Path::new(command).is_relative();
+    }
+    let is_there =
+        |place: PathBuf| program.parent().is_some_and(|parent| parent.components().eq(folder.join(place).components()));
+    let Some(listed) = get(environment, "PATH") else { return false };
+    std::env::split_paths(listed).any(|place| place.is_relative() && is_there(place))
+}
+
 /// What may stand behind the name of a program.
 fn endings(environment: &Environment) -> Vec<String> {
     if !cfg!(windows) {

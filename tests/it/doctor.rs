@@ -187,6 +187,40 @@ fn a_relative_command_is_found_from_its_folder_only() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_folder_has_in_the_place_of_a_command_is_not_started() {
+    let client = home();
+    let evil = write(&client, "prompt-expander", "#!/bin/sh\ntouch started\n");
+    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    codex(&client, "./prompt-expander", "");
+    found(&client, &["codex"], "warning", "and not this program, so it was not started");
+    let client = client.variable("PATH", ".:/usr/bin:/bin");
+    codex(&client, "prompt-expander", "");
+    found(&client, &["codex"], "warning", "and not this program, so it was not started");
+    codex_hook(&client, "prompt-expander hook codex", true);
+    found(
+        &client,
+        &["codex"],
+        "warning",
+        "the hook runs what lies in this folder, and not this program, so it was not run",
+    );
+    assert!(!client.root().join("started").exists());
+}
+
+#[test]
+fn a_hook_that_answers_with_a_long_text_is_fine() {
+    let client = home().prompt("aaa.md", "\"a\n".repeat(300_000));
+    let prompts = client.prompts().display().to_string();
+    let line = format!("{PROGRAM} hook gemini --prompts '{prompts}'; exit 0");
+    gemini_hook(&client, json!({ "command": line }), json!({}));
+    let text = fs::read_to_string(client.root().join(".gemini/settings.json")).unwrap();
+    let mut settings: Value = serde_json::from_str(&text).unwrap();
+    settings["mcpServers"]["prompts"]["args"] = json!(["--prompts", prompts]);
+    write(&client, ".gemini/settings.json", settings.to_string());
+    found(&client, &["gemini"], "fine", "the hook expands `:aaa x`");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_server_that_is_none_is_named_and_ended() {
     for (text, why) in [
         ("exec cat", "is no MCP server: it sends back what it is sent"),
@@ -723,6 +757,7 @@ fn of_a_hook_only_a_line_that_is_nothing_but_this_program_is_run() {
             // One that is told something else is never run either.
             match line.contains("--prompts hook codex") {
                 true => _ = findings(&client, &["codex"]),
+                false if line.starts_with("own/") => _ = found(&client, &["codex"], "warning", "so it was not run"),
                 false => _ = found(&client, &["codex"], "warning", said),
             }
             assert!(!client.root().join("ran").exists() && !client.root().join("ran.md").exists(), "{line}");
