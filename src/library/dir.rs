@@ -219,7 +219,7 @@ impl Dir {
             return read_regular_file(path, &self.local, |_| Ok(()));
         }
         let may_lead_out = self.may_lead_out(path);
-        if let Some(target) = self.way_out(path).filter(|_| may_lead_out) {
+        if may_lead_out && let Some(target) = self.way_out(path) {
             return Err(leads_out(&target));
         }
         let read = read_regular_file(path, &self.local, |file| {
