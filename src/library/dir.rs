@@ -215,12 +215,32 @@ impl Dir {
 
     /// Reads a file of at most [`MAX_FILE`] bytes that does not lie out of a project.
     fn read_regular_file(&self, path: &Path) -> Result<Read, Diagnostic> {
-        if !self.may_lead_out(path) {
-            return read_regular_file(path, &self.local);
+        if self.layer != Layer::Project {
+            return read_regular_file(path, &self.local, |_| Ok(()));
         }
-        match self.way_out(path) {
-            Some(target) => Err(leads_out(&target)),
-            None => read_regular_file(path, &self.local).map(|read| Read { stamp: None, ..read }),
+        let may_lead_out = self.may_lead_out(path);
+        if may_lead_out && let Some(target) = self.way_out(path) {
+            return Err(leads_out(&target));
+        }
+        let read = read_regular_file(path, &self.local, |file| {
+            self.way_out_of(file).map_or(Ok(()), |at| Err(leads_out(&at)))
+        })?;
+        Ok(Read { stamp: read.stamp.filter(|_| !may_lead_out), ..read })
+    }
+
+    /// Where a file of a project's directory lies that was opened, if that is out of it: what was no link, or led elsewhere, a
+    /// moment ago, may have been swapped since. Only Linux is asked.
+    fn way_out_of(&self, file: &File) -> Option<PathBuf> {
+        #[cfg(target_os = "linux")]
+        {
+            let number = std::os::fd::AsRawFd::as_raw_fd(file);
+            let at = fs::read_link(format!("/proc/self/fd/{number}")).ok()?; // without /proc, the look before must do
+            fs::canonicalize(&self.path).map_or(true, |root| !at.starts_with(root)).then_some(at)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            _ = file;
+            None
         }
     }
 
@@ -354,8 +374,12 @@ struct Read {
     stamp: Option<Stamp>,
 }
 
-/// Reads a file of at most [`MAX_FILE`] bytes.
-fn read_regular_file(path: &Path, local: &LocalDevice) -> Result<Read, Diagnostic> {
+/// Reads a file of at most [`MAX_FILE`] bytes, if it is allowed once it is open.
+fn read_regular_file(
+    path: &Path,
+    local: &LocalDevice,
+    is_allowed: impl FnOnce(&File) -> Result<(), Diagnostic>,
+) -> Result<Read, Diagnostic> {
     let unreadable = |error: io::Error| {
         if leads_nowhere(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
             let (message, repair) = LEADS_NOWHERE;
@@ -375,6 +399,7 @@ fn read_regular_file(path: &Path, local: &LocalDevice) -> Result<Read, Diagnosti
         return Err(irregular()); // to open a FIFO is to wait for its writer
     }
     let file = open_without_waiting(path).map_err(unreadable)?;
+    is_allowed(&file)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(irregular()); // since a moment ago

@@ -374,6 +374,32 @@ mod links {
         client.expand("linked/secret", "").text("secret at home");
     }
 
+    /// A process changes links as fast as it can while a server is asked. What is refused, and what is read, is chance.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_that_is_swapped_in_the_moment_of_reading_is_not_followed_out() {
+        let mut client =
+            project([("elsewhere/x.md", "SECRET"), (".prompts/in.md", "inside"), (".prompts/sub/x.md", "inside")]);
+        let folder = client.root().join("repo/.prompts");
+        link(&client, "in.md", ".prompts/x.md");
+        link(&client, "sub", ".prompts/folder");
+        let mut swapping = std::process::Command::new("sh");
+        let script = "while test -e in.md; do
+            ln -sfT ../elsewhere folder; ln -sfT sub folder; ln -sfT ../elsewhere/x.md x.md; ln -sfT in.md x.md
+        done";
+        let mut swapping =
+            swapping.args(["-c", script]).current_dir(&folder).stderr(std::process::Stdio::null()).spawn().unwrap();
+        for _ in 0..500 {
+            for name in ["x", "folder/x"] {
+                let answer = client.call("expand_prompt", json!({"command": name, "input": ""}));
+                assert!(!answer.0.to_string().contains("SECRET"), "{name}");
+            }
+        }
+        fs::remove_file(folder.join("in.md")).unwrap();
+        swapping.wait().unwrap();
+        client.hears_no_more();
+    }
+
     #[test]
     fn no_editor_opens_what_a_link_leads_to_out_of_the_project() {
         let client = project([("elsewhere/own.md", "mine"), (".prompts/in.md", "{{input}}")]).variable("EDITOR", "rm");
