@@ -54,7 +54,11 @@ impl Edit {
 /// Opens a copy of a built-in prompt in the user's directory. It is kept if it was changed; else it would only hide what
 /// later versions of the program have.
 fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
-    let shipped = library.file(name).context("the prompt has gone")?.map_err(|problem| anyhow!("{problem}"))?.text;
+    let shipped = library
+        .file(name)
+        .context("the prompt has gone in this moment; write the name again")?
+        .map_err(|problem| anyhow!("{problem}"))?
+        .text;
     let file = create(directory(library, "--prompts")?, name, &shipped)?;
     let ended = editor::open(&file);
     let well = |ended: anyhow::Result<editor::Ended>| ended.and_then(|ended| ended.well().map_err(|why| anyhow!(why)));

@@ -1,8 +1,8 @@
 //! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository.
 //!
 //! Where it lies is looked for at each request, since it may come and go; without a repository only the folder itself counts.
-//! Nothing is looked for above the user's home directory, at the top of the file system, or in a folder that anybody may
-//! write to and above it (such as `/tmp`), where others could put a `.prompts`, or make a repository of it.
+//! Nothing is looked for above the user's home directory, at the top of the file system, or in and above a sticky folder
+//! that anybody may write to (such as `/tmp`), where others could put a `.prompts`, or make a repository of it.
 //!
 //! A cloned repository is not the user's word. So what it holds is read, and never more: `.prompts` may be a link to
 //! elsewhere in the repository, and no link in it may lead out of it (`dir.rs`).

@@ -83,7 +83,8 @@ fn a_tap_or_log_that_cannot_be_written_is_said_and_all_is_served() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tap_that_is_full_is_said_once_and_all_is_served() {
-    let said = "warning: the conversation is no longer recorded: No space left on device (os error 28)\n";
+    let said = "warning: the conversation is no longer recorded: No space left on device (os error 28); start the server \
+                again with another file\n";
     let mut client = client_with(&["--tap", "/dev/full"]).stderr(Some(said));
     client.expand("review", "x").text("Review this.\n\nx");
     client.expand("review", "y").text("Review this.\n\ny");

@@ -4,7 +4,6 @@
 //! the client, `out` to it. Several servers may write to one record.
 
 use jiff::Timestamp;
-use std::fmt::Display;
 use std::io::{self, Write};
 
 /// A record that lines are added to. Once it cannot be written, it is said once, and nothing is recorded any more.
@@ -42,7 +41,7 @@ impl Tap {
     }
 
     /// With one call, so that the lines of several processes are not mixed.
-    fn add(&mut self, direction: impl Display, line: &[u8]) {
+    fn add(&mut self, direction: &str, line: &[u8]) {
         if self.is_broken {
             return;
         }
@@ -51,7 +50,9 @@ impl Tap {
         entry.push(b'\n');
         if let Err(error) = self.record.write_all(&entry) {
             self.is_broken = true;
-            (self.warn)(&format!("the conversation is no longer recorded: {error}"));
+            (self.warn)(&format!(
+                "the conversation is no longer recorded: {error}; start the server again with another file"
+            ));
         }
     }
 }
