@@ -244,17 +244,23 @@ impl Observer {
 
     /// A watcher of every place of the library, as it is after the watcher has begun.
     fn watcher(&self, library: &Library) -> Result<Kind, String> {
-        let mut places = Arc::new(library.places());
-        for _ in 0..MAX_ROUNDS {
+        let mut rounds = 1;
+        loop {
+            let places = Arc::new(library.places());
             let is_outdated = Arc::new(AtomicBool::new(false));
             let watcher = self.watcher_of(&places, &is_outdated)?;
-            let now = library.places();
-            if now == *places {
-                return Ok(Kind::Watcher { _watcher: watcher, places, is_outdated });
+            let is_current = *places == library.places();
+            if !is_current && rounds < MAX_ROUNDS {
+                rounds += 1;
+                continue;
             }
-            places = Arc::new(now);
+            if !is_current {
+                // The folders change faster than they can be watched: the next look, which is due at once, tries again.
+                is_outdated.store(true, Ordering::Release);
+                _ = self.sender.try_send(());
+            }
+            return Ok(Kind::Watcher { _watcher: watcher, places, is_outdated });
         }
-        Err("its folders change too fast".to_owned())
     }
 
     fn watcher_of(&self, places: &Arc<Places>, is_outdated: &Arc<AtomicBool>) -> Result<RecommendedWatcher, String> {

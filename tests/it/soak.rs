@@ -809,10 +809,8 @@ fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_be
     let started = Instant::now();
 
     // The allocator gives back what it would else keep for later, so that what is measured is what the program holds.
-    let client = Client::new()
-        .variable("MALLOC_TRIM_THRESHOLD_", "131072")
-        .variable("MALLOC_MMAP_THRESHOLD_", "131072")
-        .stderr(None);
+    let client =
+        Client::new().variable("MALLOC_TRIM_THRESHOLD_", "131072").variable("MALLOC_MMAP_THRESHOLD_", "131072");
     for (name, text, between) in stable() {
         let placeholder = if between == " " { " {{input}}" } else { "" };
         client.write(&format!("{name}.md"), format!("{text}{placeholder}\n"));
@@ -887,13 +885,6 @@ fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_be
     }
     let (first, last) = (held[0], held[9]);
     assert!(last.0 <= first.0 + ROOM_KIB, "{} KiB, and {} at the end", first.0, last.0);
-    // Fewer, if the watch has gone over to looking by itself, since folders moved while it was setting itself up.
     let (has_more_open, has_more_threads) = (last.1 > first.1, last.2 > first.2);
     assert!(!has_more_open && !has_more_threads, "{last:?} in the end, {first:?} after the first tenth");
-
-    let (rest, status, stderr) = soak.client.finish();
-    assert!(rest.is_empty() && status.success(), "{status}: {rest}");
-    let too_fast =
-        "warning: the system does not tell of changed prompt files (its folders change too fast); they are looked at ";
-    assert!(stderr.is_empty() || (stderr.starts_with(too_fast) && stderr.lines().count() == 1), "{stderr}");
 }
