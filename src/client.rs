@@ -6,6 +6,7 @@
 //! Where the facts are from: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS
 //! Code, Cursor and Zed are as their documentation says. `docs/clients/` has a page for each.
 
+mod arguments;
 mod config;
 mod edit;
 mod file;
@@ -14,6 +15,7 @@ mod install;
 mod limit;
 mod syntax;
 
+pub use arguments::Arguments;
 pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
 pub use file::Change;
 pub use hook::Hook;

@@ -3,7 +3,7 @@
 
 use super::config::Config;
 use super::syntax::Syntax;
-use super::{Client, ConfigError, Position, Scope, Surroundings, is_same_file};
+use super::{Arguments, Client, ConfigError, Position, Scope, Surroundings, is_same_file};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ impl Hook {
     pub fn is_alone(&self) -> bool {
         // As the shell here reads it, and no other.
         let words = command(&self.line, cfg!(windows)).unwrap_or_default();
-        program_in(&words) == Some(0) && is_hook(&words[1..])
+        program_in(&words) == Some(0) && Arguments::of(&words[1..]).is_hook()
     }
 }
 
@@ -265,21 +265,6 @@ fn has_operators(line: &str) -> bool {
         }
     }
     false
-}
-
-/// Whether these arguments are the command `hook`, a client, and options that name prompts.
-fn is_hook(arguments: &[String]) -> bool {
-    let mut names = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--prompts" => _ = arguments.next(),
-            "--no-builtin" | "--project" => {}
-            other if other.starts_with("--prompts=") => {}
-            other => names.push(other),
-        }
-    }
-    matches!(names.as_slice(), ["hook", _])
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A client's prompt-submit hooks that run us: whether the client would run them, and what they answer.
 
 use super::process::{self, how};
-use super::server::{Settled, written_folders};
+use super::server::Settled;
 use super::start::{self, Environment};
 use super::{Doctor, Finding, Severity, milliseconds, unreadable};
-use crate::client::{Client, Config, Hook, Scope, is_same_file};
+use crate::client::{Arguments, Client, Config, Hook, Scope, is_same_file};
 use crate::library::Library;
 use crate::wording::{named, quoted};
 use serde_json::{Value, json};
@@ -88,7 +88,8 @@ impl Doctor {
             let message = format!("the hook has {} ms, since Gemini CLI counts in milliseconds", hook.entry["timeout"]);
             findings.push(finding(client, hook, Severity::Warning, message, "set `timeout` to 5000".to_owned()));
         }
-        let folders: Vec<PathBuf> = written_folders(&hook.words)
+        let folders: Vec<PathBuf> = Arguments::of(&hook.words)
+            .folders
             .iter()
             .map(|folder| match (Path::new(folder).strip_prefix("~"), &self.surroundings.home) {
                 (Ok(below), Some(home)) => home.join(below),

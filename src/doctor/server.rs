@@ -5,7 +5,7 @@ use super::probe::{self, End, Opening, Start};
 use super::remedy::{again, install, reinstall, uninstall};
 use super::start::{self, Environment};
 use super::{Doctor, Finding, broken, unreadable, warning};
-use crate::client::{Client, Config, ConfigError, Registration, SERVER, Scope, is_same_file};
+use crate::client::{Arguments, Client, Config, ConfigError, Registration, SERVER, Scope, is_same_file};
 use crate::wording::named;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -244,14 +244,8 @@ impl Doctor {
 
     /// Whether something that came with a project may be started: this program, told of folders and nothing else.
     fn is_harmless(&self, server: &Registration, program: &Path) -> bool {
-        let mut arguments = server.args.iter();
-        let mut harmless = server.env.keys().all(|name| LIBRARY_VARIABLES.contains(&name.as_str()));
-        while let Some(argument) = arguments.next() {
-            harmless &= match argument.as_str() {
-                "--prompts" => arguments.next().is_some(),
-                other => other.starts_with("--prompts=") || other == "--no-builtin" || other == "--project",
-            };
-        }
+        let harmless = Arguments::of(&server.args).is_only_of_prompts()
+            && server.env.keys().all(|name| LIBRARY_VARIABLES.contains(&name.as_str()));
         harmless && is_same_file(program, &self.program)
     }
 
@@ -283,8 +277,7 @@ impl Doctor {
     ) -> (Vec<PathBuf>, Vec<Finding>) {
         let mut findings = Vec::new();
         let mut folders = Vec::new();
-        let written = written_folders(arguments);
-        for written in written {
+        for written in Arguments::of(arguments).folders {
             let path = match (Path::new(&written).strip_prefix("~"), &self.surroundings.home) {
                 (Ok(below), Some(home)) => home.join(below),
                 _ => folder.join(&written),
@@ -335,18 +328,4 @@ fn manners(client: Client) -> (Opening, End) {
             (Opening::Initialize("2025-11-25"), End::CloseInput)
         }
     }
-}
-
-/// What the options `--prompts` among arguments name, as it is written.
-pub(super) fn written_folders(arguments: &[String]) -> Vec<String> {
-    let mut folders = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        match argument.strip_prefix("--prompts") {
-            Some("") => folders.extend(arguments.next().cloned()),
-            Some(value) => folders.extend(value.strip_prefix('=').map(str::to_owned)),
-            None => {}
-        }
-    }
-    folders
 }
