@@ -60,6 +60,12 @@ impl Hook {
         let words = command(&self.line, cfg!(windows)).unwrap_or_default();
         program_in(&words) == Some(0) && Arguments::of(&words[1..]).is_hook()
     }
+
+    /// Whether `install` would write it anew: it is one command of ours, in the file where `install` would put it. Another has
+    /// something to it that is its owner's.
+    pub fn is_of_install(&self, client: Client, surroundings: &Surroundings) -> bool {
+        client.hook_file(self.scope, surroundings).as_ref() == Some(&self.path) && is_replaceable(&self.line)
+    }
 }
 
 impl Client {

@@ -452,9 +452,8 @@ fn known_hooks(
 ) -> (bool, Vec<Hook>) {
     let (hooks, errors) = client.own_hooks(scope, surroundings);
     notes.extend(errors.iter().map(|error| format!("{error}; whether a hook is registered there is not known")));
-    let file = client.hook_file(scope, surroundings);
     let (of_install, others): (Vec<Hook>, Vec<Hook>) =
-        hooks.into_iter().partition(|hook| file.as_ref() == Some(&hook.path) && is_replaceable(&hook.line));
+        hooks.into_iter().partition(|hook| hook.is_of_install(client, surroundings));
     (!of_install.is_empty(), others)
 }
 

@@ -61,7 +61,12 @@ impl Doctor {
         let title = client.title();
         let mut findings = Vec::new();
         let plain = format!("prompt-expander install {} --hook", client.name());
-        let install = format!("run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
+        let before = match hook.is_of_install(client, &self.surroundings) {
+            true => "",
+            // It would be left alone.
+            false => "take it out of the file, then ",
+        };
+        let install = format!("{before}run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
         let told = hook.told().unwrap_or_default();
         if Client::named(told) != Some(client) {
             let message = format!("the hook is told that the client is {}, and says nothing to {title}", quoted(told));

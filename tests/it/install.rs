@@ -377,6 +377,8 @@ fn a_hook_that_runs_us_in_its_own_way_is_left_alone_and_gets_no_second() {
         assert_eq!(client["hooks"], json!([user.path(file)]));
         let doctor = user.run(&["doctor", name]).stdout;
         assert!(doctor.contains("is more than this program alone") && !doctor.contains("twice"), "{doctor}");
+        let remedy = format!("or take it out of the file, then run `prompt-expander install {name} --hook`");
+        assert!(doctor.contains(&remedy), "{doctor}");
 
         let ran = user.run(&["uninstall", name, "--yes"]);
         assert!(ran.stderr.contains("so it is left alone; take it out yourself"), "{}", ran.stderr);
