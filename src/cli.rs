@@ -130,8 +130,9 @@ enum Command {
     /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
     ///
     /// Each registration of this program is started as its client would: the same command, arguments, environment and
-    /// folder; it is asked for its prompts and their text, and ended. Registered hooks are run. Nothing is changed. One line
-    /// tells each finding, and what to do. The exit status is 1 if something is broken.
+    /// folder; it is asked for its prompts and their text, and ended. A registered hook is run if it is this program and
+    /// nothing else. Nothing is changed. One line tells each finding, and what to do. The exit status is 1 if something is
+    /// broken.
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(WithSource<doctor::Doctor>),
     /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool

@@ -6,15 +6,19 @@
 //! Where the facts are from: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS
 //! Code, Cursor and Zed are as their documentation says. `docs/clients/` has a page for each.
 
+mod arguments;
 mod config;
 mod edit;
 mod file;
+mod hook;
 mod install;
 mod limit;
 mod syntax;
 
+pub use arguments::Arguments;
 pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
 pub use file::Change;
+pub use hook::Hook;
 pub use install::{Installation, Plan, State, remove};
 pub use limit::{Limit, Unit, Way};
 pub use syntax::Position;
@@ -181,7 +185,7 @@ impl Client {
     }
 
     /// The files that it reads servers from, those of the user first; the first one of a scope that exists is where it would
-    /// write, and without any the first of all. None for [`Scope::User`] if nothing says where the home directory is.
+    /// write. None for [`Scope::User`] if nothing says where the home directory is.
     pub fn configs(self, scope: Scope, surroundings: &Surroundings) -> Vec<PathBuf> {
         let home = self.home(surroundings);
         let of_home = |names: &[&str]| home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect();
@@ -235,6 +239,11 @@ impl Client {
             }
         }
     }
+}
+
+/// Whether two paths lead to one file, through links too.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 /// Whether a file is there that one can run.

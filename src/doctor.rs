@@ -170,12 +170,6 @@ fn warning(client: Client, server: &Registration, message: impl Into<String>) ->
     Finding { severity: Severity::Warning, ..broken(client, server, message) }
 }
 
-/// Whether two paths lead to one file.
-fn same_file(a: &Path, b: &Path) -> bool {
-    let canonical = |path: &Path| path.canonicalize().ok();
-    a == b || canonical(a).is_some_and(|a| Some(a) == canonical(b))
-}
-
 /// A time as one reads it: `0.8 ms`, `12 ms`.
 fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1000.0;

@@ -427,7 +427,9 @@ fn list(surroundings: &Surroundings, is_json: bool) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = Vec::new();
-    let is_shown = |state: &&State| state.is_found || !state.registrations.is_empty() || !state.errors.is_empty();
+    let is_shown = |state: &&State| {
+        state.is_found || !state.registrations.is_empty() || !state.hooks.is_empty() || !state.errors.is_empty()
+    };
     let (shown, others): (Vec<&State>, Vec<&State>) = states.iter().partition(is_shown);
     let is_table = output::terminal_width().is_some();
     let column = shown.iter().map(|state| state.client.name().len()).max().unwrap_or(0);

@@ -4,10 +4,12 @@
 //! say which of the two a client reads.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+use super::hook::handlers;
 use super::syntax::{Fault, Position, Syntax};
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::Value;
 use std::cell::Cell;
 use std::ops::Range;
 use toml_edit::{DocumentMut, Item, RawString, Table, TableLike};
@@ -444,9 +446,8 @@ fn handler(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> Option<CstObjec
 /// How many handlers are ours.
 fn handlers_in(syntax: Syntax, text: &str, event: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<usize, Fault> {
     let value = syntax.parse(text)?;
-    let groups = value["hooks"][event].as_array().into_iter().flatten();
-    let handlers = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
-    Ok(handlers.filter(|handler| handler["command"].as_str().is_some_and(is_ours)).count())
+    let is_ours = |handler: &Value| handler["command"].as_str().is_some_and(is_ours);
+    Ok(handlers(&value, event).filter(|(_, _, handler)| is_ours(handler)).count())
 }
 
 fn toml(text: &str) -> Result<DocumentMut, Fault> {

@@ -6,15 +6,13 @@
 use super::config::{BOM, is_of_servers, read_text};
 use super::edit::{self, Entry, Node};
 use super::file::{Change, backups};
+use super::hook::{handlers, is_our_program, is_replaceable};
 use super::syntax::{Fault, Syntax};
-use super::{Client, Config, ConfigError, Registration, SERVER, Scope, Surroundings};
+use super::{Client, Config, ConfigError, Hook, Position, Registration, SERVER, Scope, Surroundings, is_same_file};
 use crate::wording::{named, printable};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Our program's name, without the ending that Windows gives it.
-const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 /// A server to be registered.
 #[derive(Debug, Clone)]
@@ -85,85 +83,19 @@ impl Client {
                     Err(_) => {}
                 }
             }
-            let file = self.hook_file(scope, surroundings).filter(|_| self.has_hook(scope, surroundings));
-            if let Some(file) = file.filter(|file| !state.hooks.iter().any(|known| is_same_file(known, file))) {
-                state.hooks.push(file);
+            let (hooks, errors) = self.own_hooks(scope, surroundings);
+            for Hook { path, .. } in hooks {
+                if !state.hooks.contains(&path) {
+                    state.hooks.push(path);
+                }
+            }
+            for error in errors {
+                if !state.errors.contains(&error) {
+                    state.errors.push(error);
+                }
             }
         }
         state
-    }
-
-    /// Whether our hook is registered in the file of this scope. Reads it.
-    pub fn has_hook(self, scope: Scope, surroundings: &Surroundings) -> bool {
-        let text = self.hook_file(scope, surroundings).and_then(|file| read_text(&file).ok().flatten());
-        text.is_some_and(|text| self.hook_commands(&text).iter().any(|line| self.is_our_hook(line)))
-    }
-
-    /// Where its hooks are registered, if it has any.
-    pub fn hook_file(self, scope: Scope, surroundings: &Surroundings) -> Option<PathBuf> {
-        let folder = match scope {
-            Scope::User => self.home(surroundings)?,
-            Scope::Project => surroundings.project.join(match self {
-                Client::Codex => ".codex",
-                Client::ClaudeCode => ".claude",
-                _ => ".gemini",
-            }),
-            Scope::Local => return None,
-        };
-        match self {
-            Client::Codex => Some(folder.join("hooks.json")),
-            Client::ClaudeCode | Client::GeminiCli => Some(folder.join("settings.json")),
-            Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => None,
-        }
-    }
-
-    /// The commands that a text of its hook file runs when a prompt is submitted.
-    pub fn hook_commands(self, text: &str) -> Vec<String> {
-        let value = self.hook_syntax().parse(text.strip_prefix(BOM).unwrap_or(text)).unwrap_or_default();
-        let groups = self.event().map(|event| &value["hooks"][event]);
-        let groups = groups.and_then(Value::as_array).into_iter().flatten();
-        let handlers = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
-        handlers.filter_map(|handler| handler["command"].as_str().map(str::to_owned)).collect()
-    }
-
-    /// Whether a command of a hook is ours.
-    pub fn is_our_hook(self, line: &str) -> bool {
-        // As PowerShell runs what stands in quotes.
-        let line = line.strip_prefix("& ").unwrap_or(line);
-        // Backslashes are no escapes in a path of Windows.
-        let posix = shlex::split(line);
-        let windows = shlex::split(&line.replace('\\', "/"));
-        [posix, windows].into_iter().flatten().any(|words| {
-            let words: Vec<&str> = words.iter().map(|word| word.trim_end_matches(';')).collect();
-            let is_hook = |pair: &[&str]| pair[0] == "hook" && Client::named(pair[1]) == Some(self);
-            words.first().is_some_and(|program| is_our_program(program)) && words.windows(2).any(is_hook)
-        })
-    }
-
-    /// The line that its shell runs: `hook CLIENT`, and these arguments.
-    fn hook_line(self, program: &str, arguments: &[String]) -> Result<String, String> {
-        let words = || ["hook", self.name()].into_iter().chain(arguments.iter().map(String::as_str));
-        let unquotable = |_| "a path with a NUL character cannot stand in a line for a shell".to_owned();
-        let line = if !cfg!(windows) {
-            shlex::try_join([program].into_iter().chain(words())).map_err(unquotable)?
-        } else if self == Client::ClaudeCode {
-            // A bash, to which a backslash is an escape.
-            let slashes = |word: &str| if word.contains(':') { word.replace('\\', "/") } else { word.to_owned() };
-            let words: Vec<String> = [program].into_iter().chain(words()).map(slashes).collect();
-            shlex::try_join(words.iter().map(String::as_str)).map_err(unquotable)?
-        } else if self == Client::Codex {
-            // cmd.exe
-            let quoted =
-                |word: &str| if word.contains([' ', '&', '(', ')']) { format!("\"{word}\"") } else { word.to_owned() };
-            [program].into_iter().chain(words()).map(quoted).collect::<Vec<_>>().join(" ")
-        } else {
-            // PowerShell
-            let quoted = |word: &str| format!("'{}'", word.replace('\'', "''"));
-            let words: Vec<String> = words().map(quoted).collect();
-            format!("& {} {}", quoted(program), words.join(" "))
-        };
-        // Gemini CLI blocks every prompt when the program is no longer there, whose status is 127.
-        Ok(if self == Client::GeminiCli { format!("{line}; exit 0") } else { line })
     }
 
     /// What begins the name of a variable in a text of its config, whose value it puts in its place, if that is in this text.
@@ -176,16 +108,6 @@ impl Client {
             Client::Opencode => ["{env:", "{file:"].into_iter().find(|mark| text.contains(mark)),
             Client::ClaudeCode | Client::VsCode | Client::Cursor => text.contains("${").then_some("${"),
         }
-    }
-
-    /// How long it waits for the hook, in its own unit: five seconds.
-    fn hook_timeout(self) -> u32 {
-        if self == Client::GeminiCli { 5000 } else { 5 }
-    }
-
-    pub(super) fn hook_syntax(self) -> Syntax {
-        let is_lenient = self != Client::Codex;
-        Syntax::Json { comments: is_lenient, trailing_commas: is_lenient }
     }
 
     /// What it writes of a server.
@@ -272,7 +194,7 @@ impl Installation {
                     return Err(format!(
                         "{}: another server has the name `{SERVER}`; {}. Give it another name, or write --replace to put \
                          prompt-expander in its place",
-                        place(&server),
+                        place(&server.path, server.position),
                         what_it_runs(&server)
                     ));
                 }
@@ -280,12 +202,12 @@ impl Installation {
             } else if server.name == SERVER && !server.enabled {
                 plan.notes.push(format!(
                     "{}: `{SERVER}` is switched off there; it stays so until you switch it on",
-                    place(&server)
+                    place(&server.path, server.position)
                 ));
             } else if server.name != SERVER && server.is_ours() {
                 plan.notes.push(format!(
                     "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
-                    place(&server),
+                    place(&server.path, server.position),
                     server.name
                 ));
             }
@@ -307,11 +229,21 @@ impl Installation {
         let entry = client.entry(&self.program, &self.arguments);
         draft.edit(|text, syntax| edit::set(syntax, text, &keys, &entry, is_replaced))?;
         let mut drafts = vec![draft];
+        let (of_install, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
         if let (Some(arguments), Some(event)) = (&self.hook, client.event()) {
             let line = client.hook_line(&self.program, arguments)?;
-            let draft = hook_draft(client, scope, surroundings, &mut drafts)?;
-            let is_ours = |line: &str| client.is_our_hook(line);
-            draft.edit(|text, syntax| edit::set_hook(syntax, text, event, &line, client.hook_timeout(), &is_ours))?;
+            let what_next = match of_install {
+                true => "each message is expanded twice until you take it out",
+                false => "no other is written; take it out first, or see that it names the prompts of the server",
+            };
+            for hook in &others {
+                plan.notes.push(format!("{}; {what_next}", in_its_own_way(hook)));
+            }
+            if others.is_empty() || of_install {
+                let draft = hook_draft(client, scope, surroundings, &mut drafts)?;
+                let timeout = client.hook_timeout();
+                draft.edit(|text, syntax| edit::set_hook(syntax, text, event, &line, timeout, &is_replaceable))?;
+            }
         }
         plan.changes = drafts.into_iter().filter_map(Draft::change).collect();
         Ok(plan)
@@ -329,7 +261,7 @@ pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Resu
         let Some(command) = server.command.as_ref().filter(|_| server.is_ours()) else {
             plan.notes.push(format!(
                 "{}: `{SERVER}` is another server, which is left alone; {}",
-                place(&server),
+                place(&server.path, server.position),
                 what_it_runs(&server)
             ));
             continue;
@@ -343,13 +275,14 @@ pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Resu
     if let Some(event) = client.event()
         && own_hook_file(client, scope, surroundings).is_ok_and(|file| file.exists())
     {
-        let is_ours = |line: &str| client.is_our_hook(line);
         let draft = hook_draft(client, scope, surroundings, &mut drafts)?;
-        if let Some(line) = client.hook_commands(&draft.text).into_iter().find(|line| is_ours(line)) {
-            draft.edit(|text, syntax| edit::remove_hook(syntax, text, event, &is_ours))?;
+        if let Some(line) = draft.hook_lines(event, &draft.text).into_iter().find(|line| is_replaceable(line)) {
+            draft.edit(|text, syntax| edit::remove_hook(syntax, text, event, &is_replaceable))?;
             draft.done.push(Done::Hook { event, line });
         }
     }
+    let (_, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
+    plan.notes.extend(others.iter().map(|hook| format!("{}; take it out yourself", in_its_own_way(hook))));
     plan.changes = drafts.into_iter().filter_map(|draft| draft.undone(client)).collect();
     let is_of_client =
         |folder: &&Path| **folder != surroundings.project && surroundings.home.as_deref() != Some(*folder);
@@ -431,8 +364,8 @@ impl Draft {
         let before = self.before.clone()?;
         let backups = backups(&self.path);
         let is_all = |text: &str| self.with_done(client, text).as_ref() == Some(&before);
-        let (restored, redundant): (Vec<_>, Vec<_>) = (backups.iter().filter(|(_, text)| is_all(text)).cloned())
-            .partition(|(_, text)| self.is_free(client, text));
+        let (restored, redundant): (Vec<_>, Vec<_>) =
+            (backups.iter().filter(|(_, text)| is_all(text)).cloned()).partition(|(_, text)| self.is_free(text));
         let is_new = is_all(self.new);
         let mut change = self.change()?;
         if let Some((_, text)) = restored.first() {
@@ -454,8 +387,7 @@ impl Draft {
             let changed = match done {
                 Done::Server { keys, entry } => edit::set(self.syntax, &text, keys, entry, true),
                 Done::Hook { event, line } => {
-                    let is_ours = |line: &str| client.is_our_hook(line);
-                    edit::set_hook(self.syntax, &text, event, line, client.hook_timeout(), &is_ours)
+                    edit::set_hook(self.syntax, &text, event, line, client.hook_timeout(), &is_replaceable)
                 }
             };
             text = changed.ok()?;
@@ -467,7 +399,7 @@ impl Draft {
     }
 
     /// Whether nothing of ours is in a text of this file.
-    fn is_free(&self, client: Client, text: &str) -> bool {
+    fn is_free(&self, text: &str) -> bool {
         let value = self.syntax.parse(text.strip_prefix(BOM).unwrap_or(text)).unwrap_or_default();
         self.done.iter().all(|done| match done {
             Done::Server { keys, .. } => {
@@ -475,8 +407,15 @@ impl Draft {
                 let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str());
                 !command.is_some_and(is_our_program)
             }
-            Done::Hook { .. } => !client.hook_commands(text).iter().any(|line| client.is_our_hook(line)),
+            Done::Hook { event, .. } => !self.hook_lines(event, text).iter().any(|line| is_replaceable(line)),
         })
+    }
+
+    /// The commands that a text of this file runs at an event.
+    fn hook_lines(&self, event: &str, text: &str) -> Vec<String> {
+        let value = self.syntax.parse(text.strip_prefix(BOM).unwrap_or(text)).unwrap_or_default();
+        let line = |handler: &Value| handler["command"].as_str().map(str::to_owned);
+        handlers(&value, event).filter_map(|(_, _, handler)| line(handler)).collect()
     }
 }
 
@@ -501,6 +440,21 @@ fn config_of(
         }
     }
     Ok(path)
+}
+
+/// Whether a hook is there that `install` may write anew, and those that run us and are not its own: they do more than that, or
+/// stand in another file. Notes what could not be read.
+fn known_hooks(
+    client: Client,
+    scope: Scope,
+    surroundings: &Surroundings,
+    notes: &mut Vec<String>,
+) -> (bool, Vec<Hook>) {
+    let (hooks, errors) = client.own_hooks(scope, surroundings);
+    notes.extend(errors.iter().map(|error| format!("{error}; whether a hook is registered there is not known")));
+    let (of_install, others): (Vec<Hook>, Vec<Hook>) =
+        hooks.into_iter().partition(|hook| hook.is_of_install(client, surroundings));
+    (!of_install.is_empty(), others)
 }
 
 /// The file of the hooks of a scope. An error where the scope makes no sense.
@@ -548,21 +502,18 @@ fn hook_draft<'d>(
     Ok(&mut drafts[at])
 }
 
-/// Whether a path, or a word of a command, names our program.
-fn is_our_program(program: &str) -> bool {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    let name = name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name);
-    name == PROGRAM
+/// What is said of a hook that runs us and is not as `install` writes it.
+fn in_its_own_way(hook: &Hook) -> String {
+    let place = place(&hook.path, hook.position);
+    format!(
+        "{place}: the hook {} runs prompt-expander, and is not one of `install`, so it is left alone",
+        named(&hook.line)
+    )
 }
 
-/// Whether two paths are one file, through links too.
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    a == b || fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
-}
-
-fn place(server: &Registration) -> String {
-    let position = server.position.map(|position| format!(":{position}")).unwrap_or_default();
-    format!("{}{position}", shown(&server.path))
+fn place(path: &Path, position: Option<Position>) -> String {
+    let position = position.map(|position| format!(":{position}")).unwrap_or_default();
+    format!("{}{position}", shown(path))
 }
 
 /// A path as it is printed, whatever is in it.
@@ -580,30 +531,4 @@ fn what_it_runs(server: &Registration) -> String {
 
 fn left_alone(error: ConfigError) -> String {
     format!("{error}; the file is left alone: repair it, then run this again")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn our_hook_is_known_by_its_program_and_its_client() {
-        for (line, is_ours) in [
-            ("prompt-expander hook codex", true),
-            ("/usr/bin/prompt-expander hook codex --prompts /p", true),
-            ("'/a b/prompt-expander' --no-builtin hook codex; exit 0", true),
-            ("prompt-expander hook codex; exit 0", true),
-            ("C:\\Users\\me\\prompt-expander.exe hook codex", true),
-            ("& 'C:\\a b\\prompt-expander.exe' 'hook' 'codex'; exit 0", true),
-            ("\"C:\\a b\\prompt-expander.exe\" hook codex", true),
-            ("prompt-expander hook gemini", false),
-            ("prompt-expander list", false),
-            ("log prompt-expander hook codex", false),
-            ("/opt/not-prompt-expander hook codex", false),
-            ("prompt-expander 'hook codex", false),
-            ("", false),
-        ] {
-            assert_eq!(Client::Codex.is_our_hook(line), is_ours, "{line}");
-        }
-    }
 }

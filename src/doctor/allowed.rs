@@ -3,8 +3,8 @@
 //! The keys are those that Codex 0.169, Claude Code 2.1.330 and Gemini CLI 0.61 read.
 
 use super::server::Configs;
-use super::{Doctor, Finding, Severity, broken, same_file, warning};
-use crate::client::{Client, Config, ConfigError, Registration, Scope};
+use super::{Doctor, Finding, Severity, broken, warning};
+use crate::client::{Client, Config, Registration, Scope};
 use crate::wording::named;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,10 @@ impl Doctor {
                     let message = format!("{shown} is switched off in this project");
                     return Some(broken(client, server, message).remedy("switch it on with `/mcp` in Claude Code"));
                 }
-                let settings: Vec<Config> = self.settings_of_claude().into_iter().flatten().collect();
+                // Those of the project go before the user's.
+                let scopes = [Scope::Project, Scope::User];
+                let settings = scopes.iter().flat_map(|scope| client.hook_configs(*scope, &self.surroundings));
+                let settings: Vec<Config> = settings.flatten().collect();
                 let denied = settings.iter().find(|settings| {
                     let denied = settings.value["deniedMcpServers"].as_array();
                     denied.is_some_and(|denied| denied.iter().any(|item| item["serverName"] == *name))
@@ -83,7 +86,10 @@ impl Doctor {
     /// Whether Claude Code was told to start a server that came with the project.
     fn approved(&self, client: Client, server: &Registration, configs: &Configs, project: &str) -> Option<Finding> {
         let name = named(&server.name);
-        let settings: Vec<Config> = self.settings_of_claude().into_iter().flatten().collect();
+        // Those of the project go before the user's.
+        let scopes = [Scope::Project, Scope::User];
+        let settings = scopes.iter().flat_map(|scope| client.hook_configs(*scope, &self.surroundings));
+        let settings: Vec<Config> = settings.flatten().collect();
         let listed = |key: &str| {
             let in_settings = settings.iter().filter_map(|settings| settings.value.get(key));
             let of_project = configs.get(&format!("/projects/{project}/{key}"));
@@ -166,7 +172,10 @@ impl Doctor {
                 [tool.as_str(), &format!("mcp__{}", server.name), &format!("mcp__{}__*", server.name), "mcp__*"];
             whole.contains(&rule)
         };
-        let settings: Vec<Config> = self.settings_of_claude().into_iter().flatten().collect();
+        // Those of the project go before the user's.
+        let scopes = [Scope::Project, Scope::User];
+        let settings = scopes.iter().flat_map(|scope| client.hook_configs(*scope, &self.surroundings));
+        let settings: Vec<Config> = settings.flatten().collect();
         let rule = |kind: &str| {
             settings.iter().find_map(|config| {
                 let rules = config.value.get("permissions")?.get(kind)?.as_array()?;
@@ -186,7 +195,7 @@ impl Doctor {
             return Some(Finding::new(Some(client), Severity::Warning, message).remedy(remedy).at(&path, position));
         }
         // With a hook, the model seldom has to call.
-        if rule("allow").is_some() || self.has_hook(client) {
+        if rule("allow").is_some() || scopes.iter().any(|scope| client.has_hook(*scope, &self.surroundings)) {
             return None;
         }
         let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
@@ -194,18 +203,6 @@ impl Doctor {
         let remedy = format!("add {} to `permissions.allow`", named(&tool));
         let file = self.claude_home().map(|home| home.join("settings.json"));
         Some(Finding { file, ..finding.remedy(remedy) })
-    }
-
-    /// The settings of Claude Code that are there, those of the project first.
-    pub(super) fn settings_of_claude(&self) -> Vec<Result<Config, ConfigError>> {
-        let client = Client::ClaudeCode;
-        let project = self.surroundings.project.join(".claude");
-        let of_project = ["settings.local.json", "settings.json"].map(|file| (Scope::Project, project.join(file)));
-        let of_user = self.claude_home().map(|home| (Scope::User, home.join("settings.json")));
-        let users = of_user.clone().map(|(_, path)| path).filter(|path| path.exists());
-        let of_project = of_project.into_iter().filter(|(_, path)| !users.iter().any(|user| same_file(user, path)));
-        let files = of_project.chain(of_user);
-        files.filter_map(|(scope, path)| Config::read_settings(client, scope, path).transpose()).collect()
     }
 
     fn claude_home(&self) -> Option<PathBuf> {

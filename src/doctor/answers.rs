@@ -3,8 +3,8 @@
 use super::probe::{Longest, Visit};
 use super::remedy::again;
 use super::server::Configs;
-use super::{Finding, Severity, broken, milliseconds, same_file};
-use crate::client::{Client, Registration, Way};
+use super::{Finding, Severity, broken, milliseconds};
+use crate::client::{Client, Registration, Way, is_same_file};
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::Path;
@@ -38,7 +38,7 @@ impl Answered<'_> {
         if visit.name != "prompt-expander" {
             let message = format!("{name} is another program, which calls itself {}", quoted(&visit.name));
             add(Severity::Warning, message, format!("run {install} to have this one in its place"));
-        } else if visit.version != env!("CARGO_PKG_VERSION") && !same_file(self.program, self.own) {
+        } else if visit.version != env!("CARGO_PKG_VERSION") && !is_same_file(self.program, self.own) {
             let (theirs, ours) = (quoted(&visit.version), env!("CARGO_PKG_VERSION"));
             let program = self.program.display();
             let message = format!("{name} is version {theirs}, in {program}; this program is `{ours}`");

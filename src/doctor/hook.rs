@@ -1,10 +1,10 @@
 //! A client's prompt-submit hooks that run us: whether the client would run them, and what they answer.
 
 use super::process::{self, how};
-use super::server::{Settled, written_folders};
+use super::server::Settled;
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, milliseconds, same_file, unreadable};
-use crate::client::{Client, Config, ConfigError, Position, Scope};
+use super::{Doctor, Finding, Severity, milliseconds, unreadable};
+use crate::client::{Arguments, Client, Config, Hook, Scope, is_same_file};
 use crate::library::Library;
 use crate::wording::{named, quoted};
 use serde_json::{Value, json};
@@ -12,79 +12,33 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What makes of a line for a shell more than one command, or something that is not known before it runs.
-const OPERATORS: [char; 11] = [';', '&', '|', '<', '>', '$', '`', '(', ')', '#', '\n'];
-
-/// What is written behind the command for Gemini CLI, so that a program that is gone blocks nothing.
-const NEVER_BLOCKS: &str = "; exit 0";
-
 /// A text that holds no command.
 const NO_COMMAND: &str = "The meeting is at 10:30.";
 
-/// A hook that runs us.
-struct Registered {
-    scope: Scope,
-    path: PathBuf,
-    position: Option<Position>,
-    /// The line for the shell, and its words.
-    line: String,
-    words: Vec<String>,
-    /// What Codex keeps its trust under.
-    key: String,
-    /// All that the file says of it.
-    entry: Value,
-    /// Whether it is for some prompts only.
-    has_matcher: bool,
-}
-
-impl Registered {
-    /// Where among the words our name is.
-    fn program(words: &[String]) -> Option<usize> {
-        let at = words.iter().position(|word| {
-            let stem = Path::new(word).file_stem().and_then(|stem| stem.to_str());
-            stem.is_some_and(|stem| stem.eq_ignore_ascii_case("prompt-expander"))
-        })?;
-        words[at..].iter().any(|word| word == "hook").then_some(at)
-    }
-
-    /// Whether the line is one command, `hook` of a program of our name, and nothing besides that could do something else.
-    fn is_plain(&self) -> bool {
-        let bare = self.line.trim();
-        let bare = bare.strip_suffix(NEVER_BLOCKS).unwrap_or(bare);
-        // As PowerShell runs what stands in quotes.
-        let bare =
-            if cfg!(windows) { bare.strip_prefix("& ").unwrap_or(bare).replace('\\', "/") } else { bare.to_owned() };
-        let words = shlex::split(&bare).unwrap_or_default();
-        !has_operators(&bare) && Registered::program(&words) == Some(0) && is_hook(&words[1..])
-    }
-
-    /// The client that it is told to serve.
-    fn told(&self) -> Option<&str> {
-        let at = self.words.iter().position(|word| word == "hook")?;
-        self.words.get(at + 1).map(|word| word.trim_end_matches(';'))
-    }
-}
-
 impl Doctor {
-    /// Whether a client runs us as a hook, or would.
-    pub(super) fn has_hook(&self, client: Client) -> bool {
-        let configs = self.hook_files(client).into_iter().flatten();
-        client.event().is_some_and(|event| configs.into_iter().any(|config| !registered(&config, event).is_empty()))
-    }
-
     /// What there is to say of the hooks of a client that run us; nothing, if there are none.
     pub(super) fn hooks(&self, client: Client, servers: &[Settled], library: &Library) -> Vec<Finding> {
         let Some(event) = client.event() else { return Vec::new() };
         let mut findings = Vec::new();
         let mut configs = Vec::new();
-        let mut hooks: Vec<Registered> = Vec::new();
-        for read in self.hook_files(client) {
-            match read {
-                Ok(config) => {
-                    hooks.extend(registered(&config, event));
-                    configs.push(config);
+        let mut hooks: Vec<Hook> = Vec::new();
+        // In Claude Code, what a project says goes before what its user does.
+        let scopes = match client {
+            Client::ClaudeCode => [Scope::Project, Scope::User],
+            _ => [Scope::User, Scope::Project],
+        };
+        for scope in scopes {
+            let of_servers = client.configs(scope, &self.surroundings);
+            for read in client.hook_configs(scope, &self.surroundings) {
+                match read {
+                    Ok(config) => {
+                        hooks.extend(config.hooks(event).into_iter().filter(Hook::is_ours));
+                        configs.push(config);
+                    }
+                    // What is wrong with it is said already.
+                    Err(error) if of_servers.contains(&error.path) => {}
+                    Err(error) => findings.push(unreadable(client, error)),
                 }
-                Err(error) => findings.push(unreadable(client, error)),
             }
         }
         let Some(first) = hooks.first() else { return findings };
@@ -103,18 +57,16 @@ impl Doctor {
         findings
     }
 
-    fn hook(
-        &self,
-        client: Client,
-        event: &str,
-        hook: &Registered,
-        servers: &[Settled],
-        library: &Library,
-    ) -> Vec<Finding> {
+    fn hook(&self, client: Client, event: &str, hook: &Hook, servers: &[Settled], library: &Library) -> Vec<Finding> {
         let title = client.title();
         let mut findings = Vec::new();
         let plain = format!("prompt-expander install {} --hook", client.name());
-        let install = format!("run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
+        let before = match hook.is_of_install(client, &self.surroundings) {
+            true => "",
+            // It would be left alone.
+            false => "take it out of the file, then ",
+        };
+        let install = format!("{before}run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
         let told = hook.told().unwrap_or_default();
         if Client::named(told) != Some(client) {
             let message = format!("the hook is told that the client is {}, and says nothing to {title}", quoted(told));
@@ -123,7 +75,7 @@ impl Doctor {
         }
         let project = &self.surroundings.project;
         let environment = self.environment_of_hook(client);
-        let word = &hook.words[Registered::program(&hook.words).unwrap_or_default()];
+        let word = &hook.words[hook.program().unwrap_or_default()];
         let program = match start::find(word, &environment, project) {
             Ok(found) => found,
             Err(why) => {
@@ -141,11 +93,12 @@ impl Doctor {
             let message = format!("the hook has {} ms, since Gemini CLI counts in milliseconds", hook.entry["timeout"]);
             findings.push(finding(client, hook, Severity::Warning, message, "set `timeout` to 5000".to_owned()));
         }
-        let folders: Vec<PathBuf> = written_folders(&hook.words)
+        let folders: Vec<PathBuf> = Arguments::of(&hook.words)
+            .folders
             .iter()
             .map(|folder| match (Path::new(folder).strip_prefix("~"), &self.surroundings.home) {
                 (Ok(below), Some(home)) => home.join(below),
-                _ => project.join(folder.trim_end_matches(';')),
+                _ => project.join(folder),
             })
             .collect();
         if servers.first().is_some_and(|server| server.folders != folders) {
@@ -155,10 +108,10 @@ impl Doctor {
         }
         // What is found from this folder may be a stranger's, too.
         let is_elsewhere = hook.scope == Scope::User && !start::is_of_folder(word, &program, &environment, project);
-        if !hook.is_plain() || !(is_elsewhere || same_file(&program, &self.program)) {
+        if !hook.is_alone() || !(is_elsewhere || is_same_file(&program, &self.program)) {
             let what = match hook.scope {
                 Scope::Project => "comes with the project and is not exactly this program",
-                _ if !hook.is_plain() => "is more than this program alone",
+                _ if !hook.is_alone() => "is more than this program alone",
                 _ => "runs what lies in this folder, and not this program",
             };
             let message = format!("the hook {what}, so it was not run: {}", named(&hook.line));
@@ -204,7 +157,7 @@ impl Doctor {
     fn ask(
         &self,
         event: &str,
-        hook: &Registered,
+        hook: &Hook,
         environment: &Environment,
         prompt: &str,
     ) -> Result<(String, Duration), String> {
@@ -235,96 +188,10 @@ impl Doctor {
         }
         environment
     }
-
-    /// The files that a client reads hooks from, as far as they are there.
-    fn hook_files(&self, client: Client) -> Vec<Result<Config, ConfigError>> {
-        let of_servers = |scope| self.configs(client, scope);
-        match client {
-            Client::ClaudeCode => self.settings_of_claude(),
-            Client::Codex => {
-                let home = client.home(&self.surroundings);
-                let project = self.surroundings.project.join(".codex");
-                let project = (home.as_ref() != Some(&project)).then_some((Scope::Project, project));
-                let files = home
-                    .map(|home| (Scope::User, home))
-                    .into_iter()
-                    .chain(project)
-                    .map(|(scope, folder)| (scope, folder.join("hooks.json")));
-                let read = |(scope, path)| Config::read_settings(client, scope, path).transpose();
-                // What is wrong with config.toml is said already.
-                let configs = [Scope::User, Scope::Project].into_iter().flat_map(of_servers).filter(Result::is_ok);
-                files.filter_map(read).chain(configs).collect()
-            }
-            _ => [Scope::User, Scope::Project].into_iter().flat_map(of_servers).filter(Result::is_ok).collect(),
-        }
-    }
-}
-
-/// Whether a line for a shell is more than one command, or holds what is not known before it runs.
-fn has_operators(line: &str) -> bool {
-    let mut quote = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), _) if open == letter => quote = None,
-            (Some('\''), _) => {}
-            (_, '\\') => _ = letters.next(),
-            (Some(_), '$' | '`') => return true,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, _) if OPERATORS.contains(&letter) => return true,
-            (None, _) => {}
-        }
-    }
-    false
-}
-
-/// Whether these arguments are the command `hook`, a client, and options that name prompts.
-fn is_hook(arguments: &[String]) -> bool {
-    let mut names = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--prompts" => _ = arguments.next(),
-            "--no-builtin" | "--project" => {}
-            other if other.starts_with("--prompts=") => {}
-            other => names.push(other),
-        }
-    }
-    matches!(names.as_slice(), ["hook", _])
-}
-
-/// The hooks of an event in a file that run us.
-fn registered(config: &Config, event: &str) -> Vec<Registered> {
-    let mut hooks = Vec::new();
-    let groups = config.value["hooks"][event].as_array();
-    let position = groups.and_then(|_| config.position(&["hooks", event]));
-    for (group_number, group) in groups.into_iter().flatten().enumerate() {
-        for (number, entry) in group["hooks"].as_array().into_iter().flatten().enumerate() {
-            let Some(line) = entry["command"].as_str() else { continue };
-            // A backslash is a separator there.
-            let written = if cfg!(windows) { line.replace('\\', "/") } else { line.to_owned() };
-            let words = shlex::split(&written).unwrap_or_default();
-            if Registered::program(&words).is_none() {
-                continue;
-            }
-            hooks.push(Registered {
-                scope: config.scope,
-                path: config.path.clone(),
-                position,
-                line: line.to_owned(),
-                words,
-                key: format!("{}:user_prompt_submit:{group_number}:{number}", config.path.display()),
-                entry: entry.clone(),
-                has_matcher: group.get("matcher").is_some(),
-            });
-        }
-    }
-    hooks
 }
 
 /// Why a client would not run its hooks.
-fn switched_off(client: Client, hook: &Registered, configs: &[Config]) -> Option<Finding> {
+fn switched_off(client: Client, hook: &Hook, configs: &[Config]) -> Option<Finding> {
     let found = |pointer: &str, off: bool| {
         configs.iter().find(|config| config.value.pointer(pointer) == Some(&Value::Bool(off)))
     };
@@ -356,7 +223,9 @@ fn switched_off(client: Client, hook: &Registered, configs: &[Config]) -> Option
             if let Some(config) = found("/features/hooks", false) {
                 return Some(off(config, "features.hooks", false));
             }
-            let state = configs.iter().find_map(|config| config.value.pointer("/hooks/state")?.get(&hook.key));
+            let (group, number) = hook.place;
+            let key = format!("{}:user_prompt_submit:{group}:{number}", hook.path.display());
+            let state = configs.iter().find_map(|config| config.value.pointer("/hooks/state")?.get(&key));
             let (message, remedy) = match state {
                 Some(state) if state["enabled"] == false => {
                     ("the hook is switched off in Codex", "switch it on with `/hooks` in Codex")
@@ -382,7 +251,7 @@ fn switched_off(client: Client, hook: &Registered, configs: &[Config]) -> Option
 
 /// What Codex 0.169 keeps of a hook that it trusts: the hash of the hook as JSON, its keys sorted. `None`: the hook has more
 /// to it than `install` writes.
-fn hash_of_codex(hook: &Registered) -> Option<String> {
+fn hash_of_codex(hook: &Hook) -> Option<String> {
     let entry = hook.entry.as_object()?;
     let is_plain = entry.keys().all(|key| ["type", "command", "timeout"].contains(&key.as_str())) && !hook.has_matcher;
     let timeout = entry.get("timeout").filter(|_| is_plain)?;
@@ -399,14 +268,12 @@ fn timeout(client: Client, entry: &Value) -> Option<Duration> {
 }
 
 /// What runs the line of a hook.
-fn shell(hook: &Registered) -> Command {
+fn shell(hook: &Hook) -> Command {
     if cfg!(windows) {
         // Which shell it is depends on the client; what we are told does not.
-        let program = Registered::program(&hook.words).unwrap_or_default();
+        let program = hook.program().unwrap_or_default();
         let mut command = Command::new(&hook.words[program]);
-        command.args(
-            hook.words[program + 1..].iter().map(|word| word.trim_end_matches(';')).take_while(|word| *word != "exit"),
-        );
+        command.args(hook.words[program + 1..].iter().take_while(|word| *word != "exit"));
         return command;
     }
     let mut command = Command::new("sh");
@@ -421,7 +288,7 @@ fn is_answer(answer: &str, event: &str) -> bool {
     output["hookEventName"] == event && output["additionalContext"].as_str().is_some_and(|text| !text.is_empty())
 }
 
-fn finding(client: Client, hook: &Registered, severity: Severity, message: String, remedy: String) -> Finding {
+fn finding(client: Client, hook: &Hook, severity: Severity, message: String, remedy: String) -> Finding {
     Finding::new(Some(client), severity, message).remedy(remedy).at(&hook.path, hook.position)
 }
 
@@ -430,25 +297,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_quotes_is_no_operator() {
-        for line in ["'/a $b `c` (d)/p' hook x", "\"/a & b; it's\" hook x", "/a\\ \\$b hook x", "'a'\\'';b' hook x"] {
-            assert!(!has_operators(line), "{line}");
-        }
-        for line in ["p hook x; y", "'p' hook x & y", "\"$(y)\" hook x", "\"`y`\"", "p\ny", "p \\\\; y", "p $x"] {
-            assert!(has_operators(line), "{line}");
-        }
-    }
-
-    #[test]
     fn the_hash_is_that_of_codex() {
         let line = "/usr/bin/prompt-expander hook codex";
-        let mut hook = Registered {
+        let mut hook = Hook {
             scope: Scope::User,
             path: PathBuf::new(),
             position: None,
             line: line.to_owned(),
             words: Vec::new(),
-            key: String::new(),
+            place: (0, 0),
             entry: json!({"type": "command", "command": line, "timeout": 5}),
             has_matcher: false,
         };

@@ -1,6 +1,6 @@
 //! The commands that put things right, as one types them.
 
-use crate::client::{Client, Registration, SERVER, Scope};
+use crate::client::{Arguments, Client, Registration, SERVER, Scope};
 
 /// The command that registers us, in backticks.
 pub(super) fn install(client: Client, scope: Scope) -> String {
@@ -38,7 +38,7 @@ pub(super) fn again(client: Client, server: &Registration) -> String {
 pub(super) fn reinstall(client: Client, server: &Registration, more: &str) -> String {
     let mut command = format!("prompt-expander install {}{}{more}", client.name(), option(server.scope));
     if server.is_ours() {
-        let (of_library, others) = divided(&server.args);
+        let Arguments { of_library, others, .. } = Arguments::of(&server.args);
         for word in of_library {
             command.push_str(&format!(" {}", quoted_for_shell(&word)));
         }
@@ -52,20 +52,4 @@ pub(super) fn reinstall(client: Client, server: &Registration, more: &str) -> St
 
 fn quoted_for_shell(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
-}
-
-/// The arguments that say which prompts there are, and the others.
-fn divided(arguments: &[String]) -> (Vec<String>, Vec<String>) {
-    let (mut of_library, mut others) = (Vec::new(), Vec::new());
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if argument == "--prompts" {
-            of_library.extend([argument.clone()].into_iter().chain(arguments.next().cloned()));
-        } else if argument == "--no-builtin" || argument.starts_with("--prompts=") {
-            of_library.push(argument.clone());
-        } else {
-            others.push(argument.clone());
-        }
-    }
-    (of_library, others)
 }

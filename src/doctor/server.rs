@@ -4,8 +4,8 @@ use super::answers::Answered;
 use super::probe::{self, End, Opening, Start};
 use super::remedy::{again, install, reinstall, uninstall};
 use super::start::{self, Environment};
-use super::{Doctor, Finding, broken, same_file, unreadable, warning};
-use crate::client::{Client, Config, ConfigError, Registration, SERVER, Scope};
+use super::{Doctor, Finding, broken, unreadable, warning};
+use crate::client::{Arguments, Client, Config, ConfigError, Registration, SERVER, Scope, is_same_file};
 use crate::wording::named;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Doctor {
         let mut configs = client.read_configs(scope, &self.surroundings);
         configs.retain(|read| {
             let path = read.as_ref().map_or_else(|error| &error.path, |config| &config.path);
-            scope != Scope::Project || !users.iter().any(|user| same_file(user, path))
+            scope != Scope::Project || !users.iter().any(|user| is_same_file(user, path))
         });
         configs
     }
@@ -109,7 +109,7 @@ impl Doctor {
         let environment = start::passed_on(client, &self.environment, &self.surroundings.project);
         server.is_ours()
             || start::find(command, &environment, &self.surroundings.project)
-                .is_ok_and(|found| same_file(&found, &self.program))
+                .is_ok_and(|found| is_same_file(&found, &self.program))
     }
 
     /// All that there is to say of one server; and the server, unless it is another's.
@@ -184,7 +184,7 @@ impl Doctor {
         // So may be what the user's own config finds in this folder.
         let is_meant = server.cwd.as_ref().is_some_and(|cwd| Path::new(cwd).is_absolute());
         let is_of_folder = !is_meant && start::is_of_folder(&command, &program, &environment, &folder);
-        if is_of_folder && !same_file(&program, &self.program) {
+        if is_of_folder && !is_same_file(&program, &self.program) {
             let message = format!(
                 "{name} is what lies in this folder, {}, and not this program, so it was not started",
                 named(&program.display().to_string())
@@ -207,7 +207,7 @@ impl Doctor {
             Ok(visit) => visit,
             Err(failure) => {
                 let message = format!("{name} ({}) {failure}", start::shown(&command, &arguments));
-                let remedy = if same_file(&program, &self.program) {
+                let remedy = if is_same_file(&program, &self.program) {
                     format!("correct its arguments, or run {}", install(client, server.scope))
                 } else {
                     format!("run {}, which puts this program in its place", again(client, server))
@@ -244,15 +244,9 @@ impl Doctor {
 
     /// Whether something that came with a project may be started: this program, told of folders and nothing else.
     fn is_harmless(&self, server: &Registration, program: &Path) -> bool {
-        let mut arguments = server.args.iter();
-        let mut harmless = server.env.keys().all(|name| LIBRARY_VARIABLES.contains(&name.as_str()));
-        while let Some(argument) = arguments.next() {
-            harmless &= match argument.as_str() {
-                "--prompts" => arguments.next().is_some(),
-                other => other.starts_with("--prompts=") || other == "--no-builtin" || other == "--project",
-            };
-        }
-        harmless && same_file(program, &self.program)
+        let harmless = Arguments::of(&server.args).is_only_of_prompts()
+            && server.env.keys().all(|name| LIBRARY_VARIABLES.contains(&name.as_str()));
+        harmless && is_same_file(program, &self.program)
     }
 
     /// What is said of a command that was found, but may not be found elsewhere.
@@ -283,8 +277,7 @@ impl Doctor {
     ) -> (Vec<PathBuf>, Vec<Finding>) {
         let mut findings = Vec::new();
         let mut folders = Vec::new();
-        let written = written_folders(arguments);
-        for written in written {
+        for written in Arguments::of(arguments).folders {
             let path = match (Path::new(&written).strip_prefix("~"), &self.surroundings.home) {
                 (Ok(below), Some(home)) => home.join(below),
                 _ => folder.join(&written),
@@ -335,18 +328,4 @@ fn manners(client: Client) -> (Opening, End) {
             (Opening::Initialize("2025-11-25"), End::CloseInput)
         }
     }
-}
-
-/// What the options `--prompts` among arguments name, as it is written.
-pub(super) fn written_folders(arguments: &[String]) -> Vec<String> {
-    let mut folders = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        match argument.strip_prefix("--prompts") {
-            Some("") => folders.extend(arguments.next().cloned()),
-            Some(value) => folders.extend(value.strip_prefix('=').map(str::to_owned)),
-            None => {}
-        }
-    }
-    folders
 }

@@ -828,6 +828,13 @@ fn a_hook_that_does_not_fit_its_client_or_its_server_is_told() {
     let other = format!("{PROGRAM} hook codex --prompts '{}'", client.prompts().display());
     codex_hook(&client, &other, true);
     found(&client, &["codex"], "warning", "the hook has other `--prompts` than the server");
+    // The same folder, in front of what `install` writes behind the command.
+    for folder in ["~/prompts".to_owned(), client.prompts().display().to_string()] {
+        let line = format!("{PROGRAM} hook gemini --prompts {folder}; exit 0");
+        let hooks = json!({"hooks": {"BeforeAgent": [{"hooks": [{"command": line, "timeout": 5000}]}]}});
+        gemini(&client, json!({"args": ["--prompts", client.prompts()]}), hooks);
+        is_fine(&client, "gemini");
+    }
     let twice =
         json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
     write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string());

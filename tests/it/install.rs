@@ -356,6 +356,83 @@ fn a_hook_stands_beside_those_that_are_there() {
     }
 }
 
+/// `install` and `doctor` agree on what is our hook: one that does more than `install` writes is its owner's.
+#[test]
+fn a_hook_that_runs_us_in_its_own_way_is_left_alone_and_gets_no_second() {
+    for (name, file) in HOOKS {
+        let user = User::new();
+        let event = if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
+        let line = format!("env A=1 '{}' hook {name}", user.program.display());
+        let text = json!({"hooks": {event: [{"hooks": [{"type": "command", "command": line}]}]}}).to_string();
+        user.write(file, &text);
+        let ran = user.run(&["install", name, "--hook", "--yes"]);
+        assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
+        let said = format!("warning: {}:1:11: the hook `{line}` runs prompt-expander, ", user.path(file).display());
+        assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no other is written; take it out first"), "{}", ran.stderr);
+        let hooks = |text: &str| serde_json::from_str::<Value>(text).unwrap()["hooks"].clone();
+        assert_eq!(hooks(&user.read(file)), hooks(&text), "{name}");
+        let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
+        let client = list["clients"].as_array().unwrap().iter().find(|client| client["name"] == name).unwrap();
+        assert_eq!(client["hooks"], json!([user.path(file)]));
+        let doctor = user.run(&["doctor", name]).stdout;
+        assert!(doctor.contains("is more than this program alone") && !doctor.contains("twice"), "{doctor}");
+        let remedy = format!("or take it out of the file, then run `prompt-expander install {name} --hook`");
+        assert!(doctor.contains(&remedy), "{doctor}");
+
+        let ran = user.run(&["uninstall", name, "--yes"]);
+        assert!(ran.stderr.contains("so it is left alone; take it out yourself"), "{}", ran.stderr);
+        assert_eq!(hooks(&user.read(file)), hooks(&text), "{name}");
+    }
+}
+
+#[test]
+fn a_hook_in_another_file_of_the_client_gets_no_second() {
+    for (name, other, own, text) in [
+        (
+            "codex",
+            ".codex/config.toml",
+            ".codex/hooks.json",
+            "[[hooks.UserPromptSubmit]]\n[[hooks.UserPromptSubmit.hooks]]\ntype = \"command\"\n\
+             command = \"prompt-expander hook codex\"\n",
+        ),
+        (
+            "claude-code",
+            "project/.claude/settings.local.json",
+            "project/.claude/settings.json",
+            r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "prompt-expander hook claude-code"}]}]}}"#,
+        ),
+    ] {
+        let user = User::new();
+        user.write(other, text);
+        let project = own.starts_with("project").then_some("--project");
+        let line = |command: &'static [&'static str]| {
+            [command, &[name]].concat().into_iter().chain(project).collect::<Vec<_>>()
+        };
+        for command in [&["install", "--hook", "--yes"][..], &["install", "--yes"]] {
+            let ran = user.run(&line(command));
+            assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
+            assert!(ran.stderr.contains(&format!("{}:1:", user.path(other).display())), "{}", ran.stderr);
+            assert!(ran.stderr.contains("no other is written"), "{}", ran.stderr);
+            assert!(!user.path(own).exists(), "{name}");
+        }
+        let list = user.done(&["install"]);
+        assert!(list.contains(&format!("{name}\thook\t{}\n", user.path(other).display())), "{list}");
+        user.done(&line(&["uninstall", "--yes"]));
+        assert_eq!(user.read(other).matches("prompt-expander hook").count(), 1);
+    }
+}
+
+#[test]
+fn a_hook_that_names_another_client_is_put_right() {
+    let user = User::new();
+    user.done(&["install", "gemini", "--hook", "--yes"]);
+    let right = user.read(".gemini/settings.json");
+    user.write(".gemini/settings.json", right.replace("hook gemini", "hook codex"));
+    user.done(&["install", "gemini", "--yes"]);
+    assert_eq!(user.read(".gemini/settings.json"), right);
+}
+
 #[test]
 fn a_hook_that_is_there_follows_the_server_to_other_prompts() {
     for (name, file) in HOOKS {
@@ -548,6 +625,30 @@ fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
     user.write(".gemini/settings.json", "{\"hooks\": null}");
     let said = user.refused(&["install", "gemini", "--hook", "--yes"]);
     assert!(said.contains("settings.json:1:2: `hooks` must be an object, and is not"), "{said}");
+}
+
+#[test]
+fn a_broken_file_of_hooks_is_said_by_the_list_and_where_no_hook_is_asked_for() {
+    let user = User::new();
+    user.write(".codex/hooks.json", "{");
+    let ran = user.run(&["install"]);
+    assert_eq!(ran.stdout, "codex\tits config cannot be read\t\n");
+    let place = format!("warning: {}:1:1: ", user.path(".codex/hooks.json").display());
+    assert!(ran.stderr.starts_with(&place), "{}", ran.stderr);
+    let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
+    assert_eq!(list["clients"][0]["problems"].as_array().unwrap().len(), 1, "{list}");
+
+    let ran = user.run(&["install", "codex", "--yes"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with(&place), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; whether a hook is registered there is not known\n"), "{}", ran.stderr);
+    assert_eq!(
+        user.run(&["install"]).stdout,
+        format!("codex\tregistered\t{}:1\n", user.path(".codex/config.toml").display())
+    );
+    // Said once, where it is the file of the servers as well.
+    user.write(".gemini/settings.json", "{,}");
+    assert_eq!(user.run(&["install"]).stderr.matches("settings.json").count(), 1);
 }
 
 #[test]
