@@ -5,10 +5,14 @@ use crate::client::{Client, golden};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-const ENVIRONMENT: [(&str, &str); 4] = [
+const ENVIRONMENT: [(&str, &str); 5] = [
     ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts goes before it."),
     ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set."),
     ("XDG_CONFIG_HOME", "The configuration directory on Linux, instead of ~/.config."),
+    (
+        "CODEX_HOME, CLAUDE_CONFIG_DIR, GEMINI_CLI_HOME",
+        "Where install and doctor look for the files of these clients, as the clients do.",
+    ),
     ("NO_COLOR", "If it is set, nothing is colored."),
 ];
 
