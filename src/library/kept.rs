@@ -3,13 +3,14 @@
 //! Nothing here decides what is served. A file whose stamp cannot be relied on is not kept, so that it is read again.
 
 use super::stamp::Stamp;
+use foldhash::fast::RandomState;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
 /// What was made of each file, by the name of its prompt. Of which path the name is, may change; it is looked at each time.
 #[derive(Debug)]
-pub(super) struct Kept<T>(RefCell<HashMap<String, (Stamp, T)>>);
+pub(super) struct Kept<T>(RefCell<HashMap<String, (Stamp, T), RandomState>>);
 
 impl<T: Clone> Kept<T> {
     /// What was made of the file, or is made of it now.

@@ -443,7 +443,11 @@ impl<'h> Entry<'h> {
     }
 
     fn find_items(&self) -> Vec<Item<'h>> {
-        let dash = |line: &str| line.trim() == "-" || line.trim_start().starts_with("- ");
+        // Behind blanks only, which `indent_of` counts; other white space takes more than a byte.
+        let dash = |line: &str| {
+            let item = line.trim_start_matches([' ', '\t']);
+            item.trim_end() == "-" || item.starts_with("- ")
+        };
         let first = self.continuation().find(|(_, line)| !is_blank_or_comment(line));
         let is_mark = self.raw.starts_with(['&', '!']) && !self.raw.contains([' ', '\t']);
         let begins_below = is_blank_or_comment(self.raw) || is_mark;
