@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
+use std::io::{self, Write};
 
 /// How many values one text may hold: the members of its objects, the elements of its lists. The tree of so many takes
 /// 24 MiB at most, if each is an object of its own.
@@ -237,8 +238,16 @@ impl Serialize for Object<'_> {
 }
 
 /// One value as compact JSON, in one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Json(String);
+pub struct Json(Form);
+
+enum Form {
+    Written(String),
+    /// An object that is written when its turn has come: `begin` writes it up to the brace at its end, `end` has the rest.
+    Unwritten {
+        begin: Box<dyn Fn(&mut Writer<'_>)>,
+        end: String,
+    },
+}
 
 impl Json {
     /// Writes a value.
@@ -246,7 +255,7 @@ impl Json {
     /// # Errors
     /// Those of its `Serialize`.
     pub fn of(value: &impl Serialize) -> serde_json::Result<Json> {
-        serde_json::to_string(value).map(Json)
+        serde_json::to_string(value).map(Json::written)
     }
 
     /// This object, and behind its members those of `more`, which is written as an object too.
@@ -255,22 +264,116 @@ impl Json {
     /// Those of `more`'s `Serialize`.
     pub fn with(mut self, more: &impl Serialize) -> serde_json::Result<Json> {
         let more = serde_json::to_string(more)?;
-        if self.0.pop() == Some('}') && self.0.len() > 1 {
-            self.0.push(',');
+        let (Form::Written(end) | Form::Unwritten { end, .. }) = &mut self.0;
+        end.truncate(end.len() - 1);
+        if !end.ends_with('{') {
+            end.push(',');
         }
-        self.0.push_str(more.strip_prefix('{').unwrap_or(&more));
+        end.push_str(more.strip_prefix('{').unwrap_or(&more));
         Ok(self)
     }
 
     /// A text that is compact JSON already.
     pub fn written(text: String) -> Json {
         debug_assert!(!text.contains('\n') && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok(), "{text}");
-        Json(text)
+        Json(Form::Written(text))
     }
 
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// An object that is written when its turn has come, however often that is: a long one need never be in memory as a
+    /// whole, and its reader begins with it while we go on. `begin` writes at least one member, and all but the last brace.
+    pub fn unwritten(begin: impl Fn(&mut Writer<'_>) + 'static) -> Json {
+        Json(Form::Unwritten { begin: Box::new(begin), end: "}".to_owned() })
+    }
+
+    /// Writes it; flushes nothing.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+        match &self.0 {
+            Form::Written(text) => output.write_all(text.as_bytes()),
+            Form::Unwritten { begin, end } => {
+                let mut writer = Writer { text: String::new(), output, outcome: Ok(()) };
+                begin(&mut writer);
+                writer.push(end);
+                writer.end()
+            }
+        }
+    }
+
+    /// The same as a text.
+    pub fn into_text(self) -> String {
+        if let Form::Written(text) = self.0 {
+            return text;
+        }
+        let mut text = Vec::new();
+        self.write(&mut text).expect("memory takes all");
+        String::from_utf8(text).expect("written from texts")
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Form::Written(text) => f.write_str(text),
+            Form::Unwritten { end, .. } => write!(f, "{{…{end}"),
+        }
+    }
+}
+
+/// JSON on its way to an output, of which it holds [`Writer::HELD`] bytes back at most, and what one piece adds.
+pub struct Writer<'o> {
+    text: String,
+    output: &'o mut dyn Write,
+    /// Of the output; once it has failed, all else is dropped.
+    outcome: io::Result<()>,
+}
+
+impl Writer<'_> {
+    /// What a pipe of Linux holds: who reads it has all of it at once.
+    const HELD: usize = 64 * 1024;
+
+    /// How much of a long text is escaped at once.
+    const PIECE: usize = 16 * 1024;
+
+    /// Makes room for so many bytes more, or for as many as are held.
+    pub fn reserve(&mut self, length: usize) {
+        self.text.reserve(length.min(Writer::HELD + Writer::PIECE));
+    }
+
+    /// JSON as it is.
+    pub fn push(&mut self, json: &str) {
+        self.text.push_str(json);
+        self.pass_on(Writer::HELD);
+    }
+
+    /// A text as it stands between the quotes of a string.
+    pub fn push_escaped(&mut self, text: &str, escaped: Escaped) {
+        let mut rest = text;
+        while rest.len() > Writer::PIECE {
+            let end = (0..=Writer::PIECE).rev().find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
+            let (piece, behind) = rest.split_at(end);
+            push_escaped(&mut self.text, piece, escaped);
+            self.pass_on(Writer::HELD);
+            rest = behind;
+        }
+        push_escaped(&mut self.text, rest, escaped);
+        self.pass_on(Writer::HELD);
+    }
+
+    /// Writes what is held, if that is so many bytes.
+    fn pass_on(&mut self, from: usize) {
+        if self.text.len() >= from {
+            if self.outcome.is_ok() {
+                self.outcome = self.output.write_all(self.text.as_bytes());
+            }
+            self.text.clear();
+        }
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.pass_on(0);
+        self.outcome
     }
 }
 
@@ -287,7 +390,7 @@ pub enum Escaped {
 ///
 /// serde_json escapes once, and what is to be escaped twice it would have to read again. Here a text is read once for each
 /// of its two places in an answer, and written where it stays.
-pub fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
+fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
     let bytes = text.as_bytes();
     let mut copied = 0;
     let mut at = 0;
@@ -366,7 +469,7 @@ mod tests {
     #[test]
     fn of_two_members_of_one_name_the_last_counts() {
         let twice = object(r#"{"a": [1], "b": 2, "a": "x"}"#);
-        assert_eq!(Json::of(&Value::Object(twice)).unwrap().as_str(), r#"{"b":2,"a":"x"}"#);
+        assert_eq!(Json::of(&Value::Object(twice)).unwrap().into_text(), r#"{"b":2,"a":"x"}"#);
         let mut object = object(r#" {"a": 1, "b\n": "x\ty", "a": "z", "n": null, "o": {"a": [[]]}} "#);
         assert_eq!(object.text("a"), Ok(Some("z")));
         assert_eq!(object.text("b\n"), Ok(Some("x\ty")));
@@ -397,6 +500,79 @@ mod tests {
         assert!(Value::parse(&long(MAX_VALUES)).is_ok());
         let error = Value::parse(&long(MAX_VALUES + 1)).unwrap_err().to_string();
         assert!(error.starts_with("more than 100000 values in one line"), "{error}");
+    }
+
+    #[test]
+    fn an_object_that_is_written_later_is_the_same_each_time_and_takes_more_members() {
+        let json = |text: &'static str| Json::unwritten(move |writer| writer.push(text));
+        assert_eq!(json(r#"{"a":1"#).into_text(), r#"{"a":1}"#);
+        #[derive(Serialize)]
+        struct More {
+            b: u8,
+        }
+        let more = json(r#"{"a":1"#).with(&More { b: 2 }).unwrap();
+        let mut twice = Vec::new();
+        more.write(&mut twice).unwrap();
+        more.write(&mut twice).unwrap();
+        assert_eq!(twice, br#"{"a":1,"b":2}{"a":1,"b":2}"#);
+        for (object, with_more) in [("{}", r#"{"b":2}"#), (r#"{"a":1}"#, r#"{"a":1,"b":2}"#)] {
+            assert_eq!(Json::written(object.to_owned()).with(&More { b: 2 }).unwrap().into_text(), with_more);
+        }
+    }
+
+    /// What is written of a text, and the longest piece of it.
+    fn streamed(text: &str, escapes: Escaped) -> (String, usize) {
+        struct Pieces(Vec<u8>, usize);
+        impl Write for Pieces {
+            fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+                self.0.extend_from_slice(piece);
+                self.1 = self.1.max(piece.len());
+                Ok(piece.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let owned = text.to_owned();
+        let json = Json::unwritten(move |writer| {
+            writer.push("{\"a\":\"");
+            writer.push_escaped(&owned, escapes);
+            writer.push("\"");
+        });
+        let mut pieces = Pieces(Vec::new(), 0);
+        json.write(&mut pieces).unwrap();
+        (String::from_utf8(pieces.0).unwrap(), pieces.1)
+    }
+
+    #[test]
+    fn a_long_text_is_written_in_pieces_that_are_not_long_wherever_its_characters_end() {
+        for shift in 0..4 {
+            let text = format!("{}{}", "x".repeat(shift), "a\"\\\n🦀é\u{1}".repeat(30_000));
+            for (escapes, want) in [(Escaped::Once, by_serde(&text)), (Escaped::Twice, by_serde(&by_serde(&text)))] {
+                let (got, longest) = streamed(&text, escapes);
+                assert!(got == format!("{{\"a\":\"{want}\"}}"), "{shift} {escapes:?}");
+                assert!(longest < Writer::HELD + 7 * Writer::PIECE, "{longest}");
+            }
+        }
+        assert_eq!(streamed("", Escaped::Once).0, r#"{"a":""}"#);
+    }
+
+    #[test]
+    fn nothing_more_is_written_to_an_output_that_has_failed() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                self.0 += 1;
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let json = Json::unwritten(|writer| (0..100_000).for_each(|_| writer.push("1234567890")));
+        let mut full = Full(0);
+        assert_eq!(json.write(&mut full).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(full.0, 1);
     }
 
     fn escaped(text: &str, escaped: Escaped) -> String {
@@ -434,7 +610,7 @@ mod tests {
         fn a_value_that_was_read_is_written_as_it_was(json in any_json()) {
             let text = json.to_string();
             let written = Json::of(&Value::parse(&text).unwrap()).unwrap();
-            prop_assert_eq!(written.as_str(), text);
+            prop_assert_eq!(written.into_text(), text);
         }
 
         #[test]

@@ -55,7 +55,7 @@ pub struct Request<'l> {
 }
 
 /// What goes out: one line, once it is written.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Outgoing {
     /// The answer to a request, or to a batch.
     Response(Response),
@@ -64,10 +64,10 @@ pub enum Outgoing {
 }
 
 /// An answer.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Response(Answer);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Answer {
     Result {
         id: Id,
@@ -268,12 +268,15 @@ impl Response {
         Response(Answer::Batch(answers))
     }
 
-    /// How many bytes of results it holds.
-    pub fn length(&self) -> usize {
-        match &self.0 {
-            Answer::Result { result, .. } => result.as_str().len(),
-            Answer::Error { .. } => 0,
-            Answer::Batch(answers) => answers.iter().map(Response::length).sum(),
+    /// The same, its result written already; and how many bytes that has.
+    pub fn written(self) -> (Response, usize) {
+        match self.0 {
+            Answer::Result { id, result } => {
+                let text = result.into_text();
+                let length = text.len();
+                (Response::result(id, Json::written(text)), length)
+            }
+            answer => (Response(answer), 0),
         }
     }
 
@@ -283,7 +286,7 @@ impl Response {
                 output.write_all(br#"{"jsonrpc":"2.0","id":"#)?;
                 serde_json::to_writer(&mut *output, id)?;
                 output.write_all(br#","result":"#)?;
-                output.write_all(result.as_str().as_bytes())?;
+                result.write(output)?;
                 output.write_all(b"}")
             }
             Answer::Error { id, error } => {

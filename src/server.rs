@@ -142,7 +142,8 @@ impl Server {
             }
             Ok(message) => match self.handle(message)? {
                 Outgoing::Response(answer) => {
-                    written += answer.length();
+                    let (answer, length) = answer.written();
+                    written += length;
                     Some(answer)
                 }
                 Outgoing::Notification(_) => None, // only of what is modern

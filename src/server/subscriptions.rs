@@ -233,7 +233,7 @@ fn subscribed(wanted: &Object<'_>) -> Result<Option<BTreeSet<String>>, Error> {
     let mut known = BTreeSet::new();
     for uri in uris {
         let Some(uri) = uri.as_text() else {
-            let shown = quoted(Json::of(uri).map_err(Error::internal)?.as_str());
+            let shown = quoted(&Json::of(uri).map_err(Error::internal)?.into_text());
             let message = format!("{shown} in `notifications.resourceSubscriptions` is no string");
             return Err(Error::invalid_params(message));
         };

@@ -7,7 +7,7 @@ mod expand_prompt;
 mod list_prompts;
 
 use super::lifecycle::Era;
-use crate::json::{Escaped, Json, Object, push_escaped};
+use crate::json::{Escaped, Json, Object};
 use crate::jsonrpc::Error;
 use crate::library::Library;
 use crate::mcp::{CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
@@ -101,30 +101,36 @@ pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &O
     }
 }
 
-/// The result of a call that went well: the structured content, and before it the same as a text.
+/// What a tool answers: an object, in pieces.
 ///
-/// The structured content comes in pieces, each with whether it is JSON already or stands, unescaped, inside a string of
-/// it. So nothing is escaped a second time, and nothing is copied but into the result. (`for_each`, because a chain of
-/// iterators that is asked for one piece after the other looks each time where it is.)
-pub(super) fn result<'p>(structured: impl Iterator<Item = Piece<'p>> + Clone) -> Json {
-    const OPEN: &str = r#"{"content":[{"type":"text","text":""#;
-    const BETWEEN: &str = r#""}],"structuredContent":"#;
-    let length: usize = structured.clone().map(|piece| piece.text().len()).sum();
-    // Twice, and a little more for what is escaped.
-    let mut result = String::with_capacity(OPEN.len() + BETWEEN.len() + 2 * length + length / 8 + 64);
-    result.push_str(OPEN);
-    structured.clone().for_each(|piece| match piece {
-        Piece::Json(json) => push_escaped(&mut result, json, Escaped::Once),
-        Piece::Fixed { escaped, .. } => result.push_str(escaped),
-        Piece::Text(text) => push_escaped(&mut result, text, Escaped::Twice),
-    });
-    result.push_str(BETWEEN);
-    structured.for_each(|piece| match piece {
-        Piece::Json(json) | Piece::Fixed { json, .. } => result.push_str(json),
-        Piece::Text(text) => push_escaped(&mut result, text, Escaped::Once),
-    });
-    result.push('}');
-    Json::written(result)
+/// A piece is JSON already or stands, unescaped, inside a string of it. So no text is escaped a second time, or copied but to
+/// where it is written from.
+pub(super) trait Structured: 'static {
+    /// Gives the pieces, the same ones each time.
+    fn pieces<'p>(&'p self, each: impl FnMut(Piece<'p>));
+
+    /// About how many bytes they have.
+    fn length(&self) -> usize;
+}
+
+/// The result of a call that went well: the structured content, and before it the same as a text.
+pub(super) fn result(structured: impl Structured) -> Json {
+    Json::unwritten(move |writer| {
+        // Twice, and a little more for what is escaped.
+        let length = structured.length();
+        writer.reserve(2 * length + length / 8 + 128);
+        writer.push(r#"{"content":[{"type":"text","text":""#);
+        structured.pieces(|piece| match piece {
+            Piece::Json(json) => writer.push_escaped(json, Escaped::Once),
+            Piece::Fixed { escaped, .. } => writer.push(escaped),
+            Piece::Text(text) => writer.push_escaped(text, Escaped::Twice),
+        });
+        writer.push(r#""}],"structuredContent":"#);
+        structured.pieces(|piece| match piece {
+            Piece::Json(json) | Piece::Fixed { json, .. } => writer.push(json),
+            Piece::Text(text) => writer.push_escaped(text, Escaped::Once),
+        });
+    })
 }
 
 /// A piece of structured content.
@@ -141,14 +147,6 @@ pub(super) enum Piece<'p> {
     },
     /// A text inside a string.
     Text(&'p str),
-}
-
-impl<'p> Piece<'p> {
-    fn text(self) -> &'p str {
-        match self {
-            Piece::Json(text) | Piece::Text(text) | Piece::Fixed { json: text, .. } => text,
-        }
-    }
 }
 
 impl From<serde_json::Error> for ToolError {

@@ -17,7 +17,7 @@ use std::io::{self, BufWriter, Write};
 use tap::Tapped;
 
 /// How many bytes of answers are held back at most, while more lines are there to be read, none of which takes long to
-/// answer. A longer answer is written from where it was made.
+/// answer. A longer answer is written while it is made.
 const HELD: usize = 64 * 1024;
 
 /// Serves until the end of input. A last line without a line end is served too. A `tap` records all lines.

@@ -1,6 +1,6 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
-use super::{Called, Piece, ServerTool, ToolError, result};
+use super::{Called, Piece, ServerTool, Structured, ToolError, result};
 use crate::json::{Json, Object, Value};
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
 use crate::prompt::ExpandError;
@@ -94,9 +94,22 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    let text = expansion.pieces().map(Piece::Text);
-    let structured = [Piece::Json(r#"{"prompt":""#)].into_iter().chain(text).chain([Piece::Json(r#""}"#)]);
-    Ok(result(structured))
+    Ok(result(Expanded(expansion.into())))
+}
+
+/// What the user asks for.
+struct Expanded(String);
+
+impl Structured for Expanded {
+    fn pieces<'p>(&'p self, mut each: impl FnMut(Piece<'p>)) {
+        each(Piece::Fixed { json: r#"{"prompt":""#, escaped: r#"{\"prompt\":\""# });
+        each(Piece::Text(&self.0));
+        each(Piece::Fixed { json: r#""}"#, escaped: r#"\"}"# });
+    }
+
+    fn length(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// The values that a model gives by name. A number or a truth value is its JSON text, null is no value.
@@ -110,7 +123,7 @@ fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError>
     for (name, value) in arguments.into_iter().flat_map(Object::iter) {
         let text = match value {
             Value::Text(text) => text.to_string(),
-            Value::Number(_) | Value::Bool(_) => Json::of(value)?.as_str().to_owned(),
+            Value::Number(_) | Value::Bool(_) => Json::of(value)?.into_text(),
             Value::Null => {
                 values.remove(name);
                 continue;
