@@ -34,6 +34,7 @@ use builtin::Shipped;
 use dir::Dir;
 use places::Places;
 use project::Project;
+use scan::Found;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
@@ -92,6 +93,8 @@ pub struct PromptFile {
 /// What lists show of a prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
+    /// The prompt's name.
+    pub name: Arc<str>,
     /// What it says of itself.
     pub summary: Summary,
     /// How long the file is, in bytes.
@@ -224,7 +227,7 @@ impl Library {
         let index = self.index();
         let (builtin, own): (Vec<_>, Vec<_>) =
             index.entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
-        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name.to_string()).collect();
+        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().to_owned()).collect();
         Names { own: names(own), builtin: names(builtin), unseen: index.unseen }
     }
 
@@ -246,7 +249,7 @@ impl Library {
         for dir in dirs {
             let scan = dir.scan();
             let mut problems = [&*scan.unseen, &*scan.problems, &*scan.warnings].concat();
-            for (name, path) in &scan.files {
+            for Found { name, path, .. } in scan.files.values().map(|found| &**found) {
                 report.files += 1;
                 match dir.read(name, path) {
                     Ok((prompt, _)) => {

@@ -190,7 +190,7 @@ impl Row {
         let prompt = &listed.summary;
         let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
         Row {
-            name: entry.name.to_string(),
+            name: entry.name().to_owned(),
             layer: output::layer(entry.layer()),
             description: one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
@@ -203,7 +203,7 @@ impl JsonPrompt {
     fn of(entry: &Entry<'_>, listed: &Listed) -> JsonPrompt {
         let prompt = &listed.summary;
         JsonPrompt {
-            name: entry.name.to_string(),
+            name: entry.name().to_owned(),
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: output::layer(entry.layer()),

@@ -65,7 +65,7 @@ impl Shipped {
 
     pub(super) fn listed(&self) -> Result<Arc<Listed>, Problem> {
         let summary = self.read()?.summary();
-        Ok(Arc::new(Listed { summary, size: self.text.len(), modified: None }))
+        Ok(Arc::new(Listed { name: self.name.into(), summary, size: self.text.len(), modified: None }))
     }
 
     pub(super) fn file(&self) -> PromptFile {

@@ -4,8 +4,7 @@
 //! project's directory), loops end, and nothing but a regular file is ever opened. What was read is kept as long as the
 //! stamps of file and folder say that it is still so (`stamp.rs`); to look at them costs a tenth of reading.
 
-use super::kept::Kept;
-use super::scan::Scan;
+use super::scan::{Found, Scan};
 use super::stamp::{LocalDevice, Stamp};
 use super::{Layer, Listed, Problem, PromptFile};
 use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
@@ -43,8 +42,7 @@ pub(super) struct Dir {
     named: bool,
     /// Prompts by name.
     prompts: RefCell<BTreeMap<String, KeptPrompt>>,
-    /// What lists show of each file, or why it is no prompt.
-    listed: Kept<Result<Arc<Listed>, Diagnostic>>,
+    /// What was found the last time, with what was kept of each file.
     scanned: RefCell<Option<Arc<Scan>>>,
     /// Where its files lie, as this request has found.
     pub(super) local: LocalDevice,
@@ -69,8 +67,8 @@ impl Clone for Dir {
 impl Dir {
     /// The directory at a path; `named`: the user named it, so that it should be there.
     pub(super) fn new(path: PathBuf, named: bool) -> Dir {
-        let (prompts, listed, scanned) = (RefCell::default(), Kept::default(), RefCell::default());
-        Dir { path, layer: Layer::User, named, prompts, listed, scanned, local: LocalDevice::default() }
+        let (prompts, scanned) = (RefCell::default(), RefCell::default());
+        Dir { path, layer: Layer::User, named, prompts, scanned, local: LocalDevice::default() }
     }
 
     /// The directory of a project, which need not be there: links that lead out of it are refused.
@@ -131,11 +129,12 @@ impl Dir {
     }
 
     /// What lists show of a file.
-    pub(super) fn listed(&self, name: &str, path: &Path) -> Result<Arc<Listed>, Problem> {
-        let listed = self.listed.get_or(name, path, || {
+    pub(super) fn listed(&self, Found { name, path, listed }: &Found) -> Result<Arc<Listed>, Problem> {
+        let listed = listed.get_or(path, || {
             let Read { bytes, modified, stamp } = self.read_regular_file(path)?;
-            let listed = Prompt::parse(name, &bytes)
-                .map(|prompt| Arc::new(Listed { summary: prompt.summary(), size: bytes.len(), modified }));
+            let listed = Prompt::parse(&**name, &bytes)
+                .map(|prompt| (prompt.summary(), Arc::clone(name)))
+                .map(|(summary, name)| Arc::new(Listed { name, summary, size: bytes.len(), modified }));
             Ok((stamp, listed))
         });
         listed.and_then(|listed| listed).map_err(|diagnostic| self.problem(path, diagnostic))
@@ -264,14 +263,18 @@ impl Dir {
     /// again, if every folder shows the stamp that it showed then.
     pub(super) fn scan(&self) -> Arc<Scan> {
         self.local.forget();
-        if let Some(scan) = &*self.scanned.borrow()
-            && scan.is_current()
-        {
-            return Arc::clone(scan);
-        }
-        let scan = Arc::new(self.walk());
-        self.listed.retain(|name| scan.files.contains_key(name));
-        *self.scanned.borrow_mut() = scan.is_reliable.then(|| Arc::clone(&scan));
+        let before = self.scanned.take();
+        let scan = match before {
+            Some(scan) if scan.is_current() => scan,
+            before => {
+                let mut scan = self.walk();
+                if let Some(before) = before {
+                    scan.take_over(&before);
+                }
+                Arc::new(scan)
+            }
+        };
+        *self.scanned.borrow_mut() = Some(Arc::clone(&scan));
         scan
     }
 
@@ -280,7 +283,7 @@ impl Dir {
     pub(super) fn hash_stamps(&self, hasher: &mut impl Hasher) -> bool {
         let scan = self.scan();
         let mut settled = true;
-        for (name, path) in &scan.files {
+        for Found { name, path, .. } in scan.files.values().map(|found| &**found) {
             let stamp = Stamp::at(path);
             settled &= stamp.is_none_or(|stamp| stamp.is_settled());
             (name, stamp).hash(hasher);

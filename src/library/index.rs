@@ -4,8 +4,9 @@
 use super::builtin::{self, Shipped};
 use super::dir::Dir;
 use super::kept::Kept;
+use super::scan::Found;
 use super::{Listed, Problem};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Every name of a library, and what should have one but has not.
@@ -21,15 +22,11 @@ pub struct Index<'l> {
 
 /// A name, and where its prompt is.
 #[derive(Debug)]
-pub struct Entry<'l> {
-    /// The prompt's name.
-    pub name: Arc<str>,
-    place: Place<'l>,
-}
+pub struct Entry<'l>(Place<'l>);
 
 #[derive(Debug)]
 enum Place<'l> {
-    File(&'l Dir, Arc<Path>),
+    File(&'l Dir, Arc<Found>),
     Builtin(&'static Shipped),
 }
 
@@ -56,29 +53,40 @@ pub enum Source {
 impl<'l> Index<'l> {
     pub(super) fn of(dirs: impl Iterator<Item = &'l Dir>, refused: Option<Problem>, with_builtin: bool) -> Index<'l> {
         let mut index = Index { unseen: refused.into_iter().collect(), ..Index::default() };
+        let mut layers = 0;
         for dir in dirs {
             let scan = dir.scan();
             index.unseen.extend_from_slice(&scan.unseen);
             index.problems.extend_from_slice(&scan.problems);
-            index.entries.extend(scan.files.iter().map(|(name, path)| {
-                let place = Place::File(dir, Arc::clone(path));
-                Entry { name: Arc::clone(name), place }
-            }));
+            index.entries.extend(scan.files.values().map(|found| Entry(Place::File(dir, Arc::clone(found)))));
+            layers += 1;
         }
-        for shipped in builtin::all().iter().filter(|_| with_builtin) {
-            index.entries.push(Entry { name: shipped.name.into(), place: Place::Builtin(shipped) });
+        if with_builtin {
+            index.entries.extend(builtin::all().iter().map(|shipped| Entry(Place::Builtin(shipped))));
+            layers += 1;
         }
-        // Of each name the first, even one of a broken file, hides the others; the order of the layers is kept.
-        index.entries.sort_by(|a, b| a.name.cmp(&b.name));
-        index.entries.dedup_by(|later, first| later.name == first.name);
+        // One layer is sorted. Of each name the first, even one of a broken file, hides the others; the order of the layers
+        // is kept.
+        if layers > 1 {
+            index.entries.sort_by(|a, b| a.name().cmp(b.name()));
+            index.entries.dedup_by(|later, first| later.name() == first.name());
+        }
         index
     }
 }
 
 impl Entry<'_> {
+    /// The prompt's name.
+    pub fn name(&self) -> &str {
+        match &self.0 {
+            Place::File(_, found) => &found.name,
+            Place::Builtin(shipped) => shipped.name,
+        }
+    }
+
     /// Who has put it there.
     pub fn layer(&self) -> Layer {
-        match &self.place {
+        match &self.0 {
             Place::File(dir, _) => dir.layer,
             Place::Builtin(_) => Layer::Builtin,
         }
@@ -86,8 +94,8 @@ impl Entry<'_> {
 
     /// Where it is.
     pub fn source(&self) -> Source {
-        match &self.place {
-            Place::File(_, path) => Source::File(path.to_path_buf()),
+        match &self.0 {
+            Place::File(_, found) => Source::File(found.path.to_path_buf()),
             Place::Builtin(_) => Source::Builtin,
         }
     }
@@ -97,8 +105,8 @@ impl Entry<'_> {
     /// # Errors
     /// The file cannot be a prompt, or cannot be read.
     pub fn listed(&self) -> Result<Arc<Listed>, Problem> {
-        match &self.place {
-            Place::File(dir, path) => dir.listed(&self.name, path),
+        match &self.0 {
+            Place::File(dir, found) => dir.listed(found),
             Place::Builtin(shipped) => shipped.listed(),
         }
     }
@@ -109,9 +117,9 @@ impl Entry<'_> {
     /// # Errors
     /// The file cannot be read, or is no text.
     pub(super) fn made<T: Clone>(&self, kept: &Kept<T>, make: impl FnOnce(&str) -> T) -> Result<T, Problem> {
-        match &self.place {
-            Place::File(dir, path) => kept.get_or(&self.name, path, || {
-                let (file, stamp) = dir.text(path)?;
+        match &self.0 {
+            Place::File(dir, found) => kept.get_or(&found.path, || {
+                let (file, stamp) = dir.text(&found.path)?;
                 Ok((stamp, make(&file.text)))
             }),
             Place::Builtin(shipped) => Ok(make(shipped.text)),

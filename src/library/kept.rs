@@ -3,46 +3,34 @@
 //! Nothing here decides what is served. A file whose stamp cannot be relied on is not kept, so that it is read again.
 
 use super::stamp::Stamp;
-use foldhash::fast::RandomState;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-/// What was made of each file, by the name of its prompt. Of which path the name is, may change; it is looked at each time.
+/// What was made of one file, if anything was.
 #[derive(Debug)]
-pub(super) struct Kept<T>(RefCell<HashMap<String, (Stamp, T), RandomState>>);
+pub(super) struct Kept<T>(Mutex<Option<(Stamp, T)>>);
 
 impl<T: Clone> Kept<T> {
-    /// What was made of the file, or is made of it now.
+    /// What was made of the file at a path, or is made of it now.
     ///
     /// # Errors
     /// Those of `make`, which gives the reliable stamp that the file had before it was read, if it had one.
-    pub(super) fn get_or<E>(
-        &self,
-        name: &str,
-        path: &Path,
-        make: impl FnOnce() -> Result<(Option<Stamp>, T), E>,
-    ) -> Result<T, E> {
-        if let Some((stamp, made)) = self.0.borrow().get(name)
+    pub(super) fn get_or<E>(&self, path: &Path, make: impl FnOnce() -> Result<(Option<Stamp>, T), E>) -> Result<T, E> {
+        // A panic elsewhere leaves it as it was, or whole.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((stamp, made)) = &*kept
             && Stamp::at(path) == Some(*stamp)
         {
             return Ok(made.clone());
         }
         let (stamp, made) = make()?;
-        if let Some(stamp) = stamp {
-            self.0.borrow_mut().insert(name.to_owned(), (stamp, made.clone()));
-        }
+        *kept = stamp.map(|stamp| (stamp, made.clone()));
         Ok(made)
-    }
-
-    /// Forgets what was made of files that are there no longer.
-    pub(super) fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        self.0.borrow_mut().retain(|name, _| is_there(name));
     }
 }
 
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {
-        Kept(RefCell::default())
+        Kept(Mutex::default())
     }
 }

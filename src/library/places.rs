@@ -31,8 +31,8 @@ impl Places {
             places.add_way(&dir.path);
             let scan = dir.scan();
             places.folders.extend(scan.folders.iter().filter_map(|(folder, _)| fs::canonicalize(folder).ok()));
-            let linked = scan.files.values().filter(|file| has_other_names(file));
-            places.files.extend(linked.map(|file| file.to_path_buf()));
+            let linked = scan.files.values().filter(|found| has_other_names(&found.path));
+            places.files.extend(linked.map(|found| found.path.to_path_buf()));
             for (link, _) in &scan.links {
                 places.add_target(link);
                 places.targets.extend(fs::canonicalize(link).ok().and_then(|file| file.parent().map(Path::to_owned)));

@@ -1,11 +1,11 @@
 //! What a directory holds: the only file that names walkdir.
 
-use super::Layer;
-use super::Problem;
 use super::dir::{
     Dir, LEADS_NOWHERE, MAX_DEPTH, MAX_NAME, is_hidden, is_markdown, is_segment, leads_nowhere, leads_out,
 };
+use super::kept::Kept;
 use super::stamp::{LocalDevice, Stamp};
+use super::{Layer, Listed, Problem};
 use crate::prompt::Diagnostic;
 use crate::wording::printable;
 use std::collections::BTreeMap;
@@ -25,8 +25,8 @@ pub const MAX_LINKED_FOLDERS: usize = 1_000;
 /// What a directory holds.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Name → file, unread.
-    pub(super) files: BTreeMap<Arc<str>, Arc<Path>>,
+    /// By name.
+    pub(super) files: BTreeMap<Arc<str>, Arc<Found>>,
     /// What kept a part of the directory, or all of it, from being seen, sorted by path.
     pub(super) unseen: Vec<Problem>,
     /// What should be a prompt and is none, sorted by path.
@@ -41,11 +41,30 @@ pub(super) struct Scan {
     pub(super) is_reliable: bool,
 }
 
+/// A file that should be a prompt.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: Arc<str>,
+    pub(super) path: Box<Path>,
+    /// What lists show of it, or why it is no prompt.
+    pub(super) listed: Kept<Result<Arc<Listed>, Diagnostic>>,
+}
+
 impl Scan {
     /// Whether another scan would find the same.
     pub(super) fn is_current(&self) -> bool {
-        self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
+        self.is_reliable
+            && self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
             && self.links.iter().all(|(link, target)| *target == Target::of(link))
+    }
+
+    /// Takes over what an earlier scan has kept of the same files.
+    pub(super) fn take_over(&mut self, before: &Scan) {
+        for (name, found) in &mut self.files {
+            if let Some(kept) = before.files.get(name).filter(|kept| kept.path == found.path) {
+                *found = Arc::clone(kept);
+            }
+        }
     }
 
     fn add_folder(&mut self, folder: PathBuf, local: &LocalDevice) {
@@ -217,14 +236,16 @@ impl Dir {
                 return;
             }
         };
-        match scan.files.entry(name.into()) {
-            Entry::Vacant(vacant) => _ = vacant.insert(path.into()),
+        let name: Arc<str> = name.into();
+        let found = Arc::new(Found { name: Arc::clone(&name), path: path.into(), listed: Kept::default() });
+        match scan.files.entry(name) {
+            Entry::Vacant(vacant) => _ = vacant.insert(found),
             Entry::Occupied(mut occupied) => {
-                let path: Arc<Path> = path.into();
-                let hidden = if path < *occupied.get() { occupied.insert(path) } else { path };
-                let first = printable(&occupied.get().display().to_string());
+                let hidden = if found.path < occupied.get().path { occupied.insert(found) } else { found };
+                let first = printable(&occupied.get().path.display().to_string());
                 let message = format!("{first} has the same name, and comes first");
-                scan.problems.push(self.problem(&hidden, Diagnostic::error(None, message, "rename one of the two")));
+                let diagnostic = Diagnostic::error(None, message, "rename one of the two");
+                scan.problems.push(self.problem(&hidden.path, diagnostic));
             }
         }
     }

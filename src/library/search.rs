@@ -42,10 +42,10 @@ impl<'l> Index<'l> {
             match entry.listed() {
                 Ok(prompt) if tag.is_some_and(|tag| !has_tag(&prompt.summary, tag)) => {}
                 Ok(prompt) => {
-                    let score = query.as_mut().map_or(Some(0), |query| query.score(&entry.name, &prompt.summary));
+                    let score = query.as_mut().map_or(Some(0), |query| query.score(entry.name(), &prompt.summary));
                     found.extend(score.map(|score| (score, (entry, prompt))));
                 }
-                Err(problem) if query.as_mut().is_none_or(|query| query.score_name(&entry.name).is_some()) => {
+                Err(problem) if query.as_mut().is_none_or(|query| query.score_name(entry.name()).is_some()) => {
                     problems.push(problem);
                 }
                 Err(_) => {}

@@ -11,6 +11,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 #[derive(Debug, Default)]
 pub(super) struct Snapshot(BTreeMap<String, Fingerprint>);
 
+/// What was made of each file, by the name of its prompt: the fingerprints of what is listed, and of its content.
+pub(super) type KeptFingerprints = BTreeMap<String, Kept<(Option<u64>, u64)>>;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     /// Of title, description and arguments; `None` for a file that is no prompt.
@@ -56,10 +59,10 @@ impl Changes {
 
 impl Snapshot {
     /// Looks at all of the library, and reads what was not kept of the last look.
-    pub(super) fn of(library: &Library, kept: &Kept<(Option<u64>, u64)>) -> Snapshot {
-        let fingerprint = |entry: &Entry<'_>| {
-            let made = entry.made(kept, |text| {
-                let prompt = Prompt::parse(&*entry.name, text.as_bytes()).ok();
+    pub(super) fn of(library: &Library, kept: &mut KeptFingerprints) -> Snapshot {
+        let mut fingerprint = |entry: &Entry<'_>| {
+            let made = entry.made(kept.entry(entry.name().to_owned()).or_default(), |text| {
+                let prompt = Prompt::parse(entry.name(), text.as_bytes()).ok();
                 let listed = prompt.map(|prompt| hash(&listed(&prompt)));
                 (listed, hash(&text))
             });
@@ -67,8 +70,8 @@ impl Snapshot {
             Fingerprint { listed, content, layer: entry.layer() }
         };
         let entries = library.index().entries;
-        let snapshot = Snapshot(entries.iter().map(|entry| (entry.name.to_string(), fingerprint(entry))).collect());
-        kept.retain(|name| snapshot.0.contains_key(name));
+        let snapshot = Snapshot(entries.iter().map(|entry| (entry.name().to_owned(), fingerprint(entry))).collect());
+        kept.retain(|name, _| snapshot.0.contains_key(name));
         snapshot
     }
 

@@ -5,9 +5,8 @@
 //! files. Where the system gives no news, the thread looks at the times of the files again and again.
 
 use super::Library;
-use super::kept::Kept;
 use super::places::Places;
-use super::snapshot::{Changes, Snapshot};
+use super::snapshot::{Changes, KeptFingerprints, Snapshot};
 use super::stamp::is_remote;
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
 use notify::{Error, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
@@ -161,15 +160,15 @@ fn run(library: &Library, shared: &Arc<Shared>, hooks: &Hooks) {
     let (sender, burst) = sync_channel(1);
     let mut observer = Observer::new(library, shared, sender, hooks.warn);
     shared.lock().is_listening = true;
-    let kept = Kept::default();
-    let mut before = Snapshot::of(library, &kept);
+    let mut kept = KeptFingerprints::new();
+    let mut before = Snapshot::of(library, &mut kept);
     let begun = shared.lock().begin();
     shared.ready.notify_all();
     shared.tell(begun, hooks);
     loop {
         observer.wait_for_a_burst(library, &burst);
         observer.renew(library);
-        let now = Snapshot::of(library, &kept);
+        let now = Snapshot::of(library, &mut kept);
         let changes = before.changes(&now);
         before = now;
         shared.tell(changes, hooks);

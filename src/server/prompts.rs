@@ -16,13 +16,13 @@ pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
     let listed = |entry: &Entry<'_>| {
         let prompt = &entry.listed().ok()?.summary;
         Some(mcp::Prompt {
-            name: entry.name.to_string(),
+            name: entry.name().to_owned(),
             title: prompt.title.clone(),
-            description: of_layer(entry.layer(), description(&entry.name, prompt.description.clone())),
+            description: of_layer(entry.layer(), description(entry.name(), prompt.description.clone())),
             arguments: arguments(prompt),
         })
     };
-    let (prompts, next_cursor) = page.fill(&index.entries, |entry| &entry.name, listed);
+    let (prompts, next_cursor) = page.fill(&index.entries, Entry::name, listed);
     mcp::ListPromptsResult { prompts, next_cursor }
 }
 

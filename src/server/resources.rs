@@ -38,12 +38,12 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
     let index = library.index();
     let (resources, next_cursor) =
-        page.fill(&index.entries, |entry| &entry.name, |entry| Some(resource(entry, &*entry.listed().ok()?)));
+        page.fill(&index.entries, Entry::name, |entry| Some(resource(entry, &*entry.listed().ok()?)));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
 fn resource(entry: &Entry<'_>, listed: &Listed) -> mcp::Resource {
-    let name = &*entry.name;
+    let name = entry.name();
     let modified = listed.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
         uri: uri(name),

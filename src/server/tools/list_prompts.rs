@@ -106,13 +106,13 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
         "}" => "]}".to_owned(),
         rest => format!("],{rest}"),
     };
-    let prompts = found.into_iter().take(limit).map(|(entry, listed)| (entry.layer(), entry.name, listed));
+    let prompts = found.into_iter().take(limit).map(|(entry, listed)| (entry.layer(), listed));
     Ok(result(List { prompts: prompts.collect(), end }))
 }
 
 /// The prompts, and how the object goes on behind the last of them.
 struct List {
-    prompts: Vec<(Layer, Arc<str>, Arc<Listed>)>,
+    prompts: Vec<(Layer, Arc<Listed>)>,
     end: String,
 }
 
@@ -121,8 +121,8 @@ struct List {
 impl Structured for List {
     fn pieces<'p>(&'p self, mut each: impl FnMut(Piece<'p>)) {
         each(Piece::Fixed { json: r#"{"prompts":["#, escaped: r#"{\"prompts\":["# });
-        for (index, (layer, name, listed)) in self.prompts.iter().enumerate() {
-            let Summary { description, usage, .. } = &listed.summary;
+        for (index, (layer, listed)) in self.prompts.iter().enumerate() {
+            let Listed { name, summary: Summary { description, usage, .. }, .. } = &**listed;
             each(match index {
                 0 => Piece::Fixed { json: r#"{"name":""#, escaped: r#"{\"name\":\""# },
                 _ => Piece::Fixed { json: r#",{"name":""#, escaped: r#",{\"name\":\""# },
