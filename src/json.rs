@@ -347,18 +347,20 @@ impl Writer<'_> {
         self.pass_on(Writer::HELD);
     }
 
-    /// A text as it stands between the quotes of a string.
-    pub fn push_escaped(&mut self, text: &str, escaped: Escaped) {
+    /// A text as it stands between the quotes of a string. Whether it stands there unchanged.
+    pub fn push_escaped(&mut self, text: &str, escaped: Escaped) -> bool {
         let mut rest = text;
+        let mut is_unchanged = true;
         while rest.len() > Writer::PIECE {
             let end = (0..=Writer::PIECE).rev().find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
             let (piece, behind) = rest.split_at(end);
-            push_escaped(&mut self.text, piece, escaped);
+            is_unchanged &= push_escaped(&mut self.text, piece, escaped);
             self.pass_on(Writer::HELD);
             rest = behind;
         }
-        push_escaped(&mut self.text, rest, escaped);
+        is_unchanged &= push_escaped(&mut self.text, rest, escaped);
         self.pass_on(Writer::HELD);
+        is_unchanged
     }
 
     /// Writes what is held, if that is so many bytes.
@@ -386,11 +388,11 @@ pub enum Escaped {
     Twice,
 }
 
-/// Adds `text` to `json` as it stands between the quotes of a string.
+/// Adds `text` to `json` as it stands between the quotes of a string. Whether it stands there unchanged.
 ///
 /// serde_json escapes once, and what is to be escaped twice it would have to read again. Here a text is read once for each
 /// of its two places in an answer, and written where it stays.
-fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
+fn push_escaped(json: &mut String, text: &str, escaped: Escaped) -> bool {
     let bytes = text.as_bytes();
     let mut copied = 0;
     let mut at = 0;
@@ -401,6 +403,7 @@ fn push_escaped(json: &mut String, text: &str, escaped: Escaped) {
         at = copied;
     }
     json.push_str(&text[copied..]);
+    copied == 0
 }
 
 /// The next byte from `from` on that a string of JSON cannot hold as it is: `"`, `\`, and what is below a space.
@@ -416,8 +419,8 @@ fn next_to_escape(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(chunk) = bytes[at..].first_chunk() {
         let eight = u64::from_le_bytes(*chunk);
-        let equals = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
-        let found = (below(eight, 0x20) | equals(b'"') | equals(b'\\')) & HIGHEST_BITS;
+        let turned = |bits: u8| eight ^ (ONES * u64::from(bits));
+        let found = (below(turned(2), 0x21) | below(turned(b'\\'), 1)) & HIGHEST_BITS;
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize / 8);
         }

@@ -120,15 +120,19 @@ pub(super) fn result(structured: impl Structured) -> Json {
         let length = structured.length();
         writer.reserve(2 * length + length / 8 + 128);
         writer.push(r#"{"content":[{"type":"text","text":""#);
+        // Of each text, whether it is the same in both places: to know it saves looking through it again.
+        let mut unchanged = Vec::new();
         structured.pieces(|piece| match piece {
-            Piece::Json(json) => writer.push_escaped(json, Escaped::Once),
+            Piece::Json(json) => _ = writer.push_escaped(json, Escaped::Once),
             Piece::Fixed { escaped, .. } => writer.push(escaped),
-            Piece::Text(text) => writer.push_escaped(text, Escaped::Twice),
+            Piece::Text(text) => unchanged.push(writer.push_escaped(text, Escaped::Twice)),
         });
         writer.push(r#""}],"structuredContent":"#);
+        let mut unchanged = unchanged.into_iter();
         structured.pieces(|piece| match piece {
             Piece::Json(json) | Piece::Fixed { json, .. } => writer.push(json),
-            Piece::Text(text) => writer.push_escaped(text, Escaped::Once),
+            Piece::Text(text) if unchanged.next() == Some(true) => writer.push(text),
+            Piece::Text(text) => _ = writer.push_escaped(text, Escaped::Once),
         });
     })
 }
