@@ -4,18 +4,18 @@
 //! project's directory), loops end, and nothing but a regular file is ever opened. What was read is kept as long as the
 //! stamps of file and folder say that it is still so (`stamp.rs`); to look at them costs a tenth of reading.
 
+use super::kept::lock;
 use super::scan::{Found, Scan};
 use super::stamp::{LocalDevice, Stamp};
 use super::{Layer, Listed, Problem, PromptFile};
 use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
 use crate::wording::{printable, quoted};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
@@ -41,9 +41,9 @@ pub(super) struct Dir {
     /// Whether the user named it, so that it should be there.
     named: bool,
     /// Prompts by name.
-    prompts: RefCell<BTreeMap<String, KeptPrompt>>,
+    prompts: Mutex<BTreeMap<String, KeptPrompt>>,
     /// What was found the last time, with what was kept of each file.
-    scanned: RefCell<Option<Arc<Scan>>>,
+    scanned: Mutex<Option<Arc<Scan>>>,
     /// Where its files lie, as this request has found.
     pub(super) local: LocalDevice,
 }
@@ -67,7 +67,7 @@ impl Clone for Dir {
 impl Dir {
     /// The directory at a path; `named`: the user named it, so that it should be there.
     pub(super) fn new(path: PathBuf, named: bool) -> Dir {
-        let (prompts, scanned) = (RefCell::default(), RefCell::default());
+        let (prompts, scanned) = (Mutex::default(), Mutex::default());
         Dir { path, layer: Layer::User, named, prompts, scanned, local: LocalDevice::default() }
     }
 
@@ -94,7 +94,7 @@ impl Dir {
 
     /// The prompt with exactly this name, if there is a file for it.
     pub(super) fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
-        if let Some(kept) = self.prompts.borrow().get(name)
+        if let Some(kept) = lock(&self.prompts).get(name)
             && [&kept.folder, &kept.file].iter().all(|(path, stamp)| Stamp::at(path) == Some(*stamp))
             && !self.may_lead_out(&kept.file.0)
         {
@@ -119,7 +119,7 @@ impl Dir {
 
     fn keep(&self, kept: KeptPrompt) {
         let prompt = &kept.prompt;
-        let mut prompts = self.prompts.borrow_mut();
+        let mut prompts = lock(&self.prompts);
         prompts.remove(&prompt.name);
         let length: usize = prompts.values().map(|kept| kept.prompt.template.body().len()).sum();
         if prompts.len() == KEPT_PROMPTS || length + prompt.template.body().len() > KEPT_BYTES {
@@ -263,7 +263,8 @@ impl Dir {
     /// again, if every folder shows the stamp that it showed then.
     pub(super) fn scan(&self) -> Arc<Scan> {
         self.local.forget();
-        let before = self.scanned.take();
+        let mut scanned = lock(&self.scanned);
+        let before = scanned.take();
         let scan = match before {
             Some(scan) if scan.is_current() => scan,
             before => {
@@ -274,7 +275,7 @@ impl Dir {
                 Arc::new(scan)
             }
         };
-        *self.scanned.borrow_mut() = Some(Arc::clone(&scan));
+        *scanned = Some(Arc::clone(&scan));
         scan
     }
 

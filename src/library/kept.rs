@@ -4,7 +4,12 @@
 
 use super::stamp::Stamp;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks what is never left half changed, so that a panic of whoever held it makes no difference.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What was made of one file, if anything was.
 #[derive(Debug)]
@@ -16,8 +21,7 @@ impl<T: Clone> Kept<T> {
     /// # Errors
     /// Those of `make`, which gives the reliable stamp that the file had before it was read, if it had one.
     pub(super) fn get_or<E>(&self, path: &Path, make: impl FnOnce() -> Result<(Option<Stamp>, T), E>) -> Result<T, E> {
-        // A panic elsewhere leaves it as it was, or whole.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         if let Some((stamp, made)) = &*kept
             && Stamp::at(path) == Some(*stamp)
         {

@@ -5,7 +5,9 @@ use crate::prompt::Summary;
 use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use std::cmp::Reverse;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 /// The longest query that is read, in characters; the rest is ignored. Nobody types a longer one.
 const MAX_QUERY: usize = 200;
@@ -16,6 +18,9 @@ const NAME: Field = Field { weight: 4, least: 12 };
 const TAG: Field = Field { weight: 3, least: 12 };
 const TITLE: Field = Field { weight: 2, least: 12 };
 const DESCRIPTION: Field = Field { weight: 1, least: 18 };
+
+/// From how many prompts on a second thread helps. To start it takes as long as to look at fifty files.
+const SHARED_FROM: usize = 2_000;
 
 struct Field {
     weight: u32,
@@ -35,25 +40,61 @@ impl<'l> Index<'l> {
     /// Reads all prompts, and leaves those that match the words of a query and have a tag. Without either, all are left. Of a
     /// tag, letter case and a leading `#` make no difference.
     pub fn select(self, query: Option<&str>, tag: Option<&str>) -> Selection<'l> {
-        let mut query = query.map(Query::new);
         let mut problems = [self.unseen, self.problems].concat();
         let mut found = Vec::new();
-        for entry in self.entries {
-            match entry.listed() {
-                Ok(prompt) if tag.is_some_and(|tag| !has_tag(&prompt.summary, tag)) => {}
-                Ok(prompt) => {
-                    let score = query.as_mut().map_or(Some(0), |query| query.score(entry.name(), &prompt.summary));
-                    found.extend(score.map(|score| (score, (entry, prompt))));
-                }
-                Err(problem) if query.as_mut().is_none_or(|query| query.score_name(entry.name()).is_some()) => {
-                    problems.push(problem);
-                }
-                Err(_) => {}
+        let looked = look_at_all(&self.entries, query, tag);
+        for (entry, looked) in self.entries.into_iter().zip(looked) {
+            match looked {
+                Looked::Found(score, prompt) => found.push((score, (entry, prompt))),
+                Looked::Problem(problem) => problems.push(*problem),
+                Looked::Other => {}
             }
         }
         found.sort_by_key(|(score, _)| Reverse(*score)); // stable: those that match alike stay sorted by name
         Selection { found: found.into_iter().map(|(_, found)| found).collect(), problems }
     }
+}
+
+/// What an entry turned out to be.
+enum Looked {
+    /// It matches so well.
+    Found(u32, Arc<Listed>),
+    /// It is no prompt, and its name matches.
+    Problem(Box<Problem>),
+    /// It does not match.
+    Other,
+}
+
+/// Looks at the entries, at half of many in another thread.
+fn look_at_all(entries: &[Entry<'_>], query: Option<&str>, tag: Option<&str>) -> Vec<Looked> {
+    let (first, second) = entries.split_at(if entries.len() < SHARED_FROM { 0 } else { entries.len() / 2 });
+    thread::scope(|scope| {
+        let help = || thread::Builder::new().spawn_scoped(scope, || look(first, query, tag)).ok(); // none is left
+        let helper = if first.is_empty() { None } else { help() };
+        let second = look(second, query, tag);
+        let mut looked = match helper {
+            Some(helper) => helper.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => look(first, query, tag),
+        };
+        looked.extend(second);
+        looked
+    })
+}
+
+fn look(entries: &[Entry<'_>], query: Option<&str>, tag: Option<&str>) -> Vec<Looked> {
+    let mut query = query.map(Query::new);
+    let look = |entry: &Entry<'_>| match entry.listed() {
+        Ok(prompt) if tag.is_some_and(|tag| !has_tag(&prompt.summary, tag)) => Looked::Other,
+        Ok(prompt) => {
+            let score = query.as_mut().map_or(Some(0), |query| query.score(entry.name(), &prompt.summary));
+            score.map_or(Looked::Other, |score| Looked::Found(score, prompt))
+        }
+        Err(problem) => {
+            let is_meant = query.as_mut().is_none_or(|query| query.score_name(entry.name()).is_some());
+            if is_meant { Looked::Problem(Box::new(problem)) } else { Looked::Other }
+        }
+    };
+    entries.iter().map(look).collect()
 }
 
 fn has_tag(prompt: &Summary, tag: &str) -> bool {

@@ -8,9 +8,10 @@
 //! The rule, whatever is kept: take the stamp, decide whether it can be relied on, and only then look. One change stays
 //! unseen: a program that keeps a file mapped into its memory and writes to the same page again.
 
-use std::cell::Cell;
+use super::kept::lock;
 use std::fs::{self, Metadata};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 /// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems tick
@@ -78,12 +79,12 @@ impl Stamp {
 /// one, and to ask for each is to pay for a seventh of its reading. The number of a device that is unmounted may be another's
 /// tomorrow.
 #[derive(Debug, Default)]
-pub(super) struct LocalDevice(Cell<Option<u64>>);
+pub(super) struct LocalDevice(Mutex<Option<u64>>);
 
 impl LocalDevice {
     /// Before another look.
     pub(super) fn forget(&self) {
-        self.0.set(None);
+        self.set(None);
     }
 
     fn has(&self, path: &Path, metadata: &Metadata) -> bool {
@@ -91,12 +92,16 @@ impl LocalDevice {
         let device = Some(std::os::unix::fs::MetadataExt::dev(metadata));
         #[cfg(not(unix))]
         let device = None;
-        if device.is_some() && device == self.0.get() {
+        if device.is_some() && device == *lock(&self.0) {
             return true;
         }
         let is_local = is_local(path);
-        self.0.set(device.filter(|_| is_local));
+        self.set(device.filter(|_| is_local));
         is_local
+    }
+
+    fn set(&self, device: Option<u64>) {
+        *lock(&self.0) = device;
     }
 }
 
