@@ -245,7 +245,7 @@ enum Form {
     /// An object that is written when its turn has come: `begin` writes it up to the brace at its end, `end` has the rest.
     Unwritten {
         begin: Box<dyn Fn(&mut Writer<'_>)>,
-        end: String,
+        end: Cow<'static, str>,
     },
 }
 
@@ -264,7 +264,10 @@ impl Json {
     /// Those of `more`'s `Serialize`.
     pub fn with(mut self, more: &impl Serialize) -> serde_json::Result<Json> {
         let more = serde_json::to_string(more)?;
-        let (Form::Written(end) | Form::Unwritten { end, .. }) = &mut self.0;
+        let end = match &mut self.0 {
+            Form::Written(text) => text,
+            Form::Unwritten { end, .. } => end.to_mut(),
+        };
         end.truncate(end.len() - 1);
         if !end.ends_with('{') {
             end.push(',');
@@ -282,7 +285,7 @@ impl Json {
     /// An object that is written when its turn has come, however often that is: a long one need never be in memory as a
     /// whole, and its reader begins with it while we go on. `begin` writes at least one member, and all but the last brace.
     pub fn unwritten(begin: impl Fn(&mut Writer<'_>) + 'static) -> Json {
-        Json(Form::Unwritten { begin: Box::new(begin), end: "}".to_owned() })
+        Json(Form::Unwritten { begin: Box::new(begin), end: "}".into() })
     }
 
     /// Writes it; flushes nothing.

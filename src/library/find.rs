@@ -99,14 +99,12 @@ impl Library {
     /// The same without a scan: nothing but the colon, spaces around the name and `:` for `/` is overlooked. See
     /// [`Library::get`].
     pub fn find_exactly(&self, command: &str) -> Option<Result<Arc<Prompt>, Problem>> {
-        let stripped = strip(command);
-        let mut spellings = vec![command, stripped];
-        spellings.dedup();
-        let with_slashes = stripped.replace(':', "/");
-        if with_slashes != stripped {
-            spellings.push(&with_slashes);
-        }
-        spellings.into_iter().find_map(|name| self.get(name))
+        self.get(command).or_else(|| {
+            let stripped = strip(command);
+            let with_slashes = stripped.replace(':', "/");
+            let others = [(command, stripped), (stripped, &with_slashes)].into_iter();
+            others.filter(|(tried, name)| tried != name).find_map(|(_, name)| self.get(name))
+        })
     }
 
     fn look_further(&self, command: &str) -> Lookup {

@@ -156,6 +156,9 @@ fn parts<'v>(prompt: &Prompt, mut words: Divided) -> Vec<Part<'v>> {
 /// # Errors
 /// A value has a name that the prompt does not have.
 pub(super) fn refuse_unknown(prompt: &Prompt, values: &BTreeMap<String, String>) -> Result<(), ExpandError> {
+    if values.is_empty() {
+        return Ok(());
+    }
     let known = prompt.value_names();
     let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let closest = closest(name, known.iter().copied()).map(str::to_owned);

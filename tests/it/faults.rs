@@ -387,6 +387,18 @@ mod exhausted {
     }
 
     #[test]
+    fn where_no_thread_can_be_started_a_list_of_thousands_is_complete() {
+        let Some(mut client) = with_threads(1) else { return };
+        for number in 0..2_500 {
+            client.write(&format!("{number:04}.md"), "Text.");
+        }
+        let names = client.names();
+        assert_eq!(names.split(' ').count(), 2_501);
+        assert!(names.starts_with("0000 0001") && names.ends_with("2499 a"));
+        assert_eq!(client.threads(), 1);
+    }
+
+    #[test]
     fn where_only_the_thread_that_hears_the_system_cannot_be_started_changes_are_looked_for_and_told() {
         let Some(client) = with_threads(2) else { return };
         let mut client = client.stderr(Some(

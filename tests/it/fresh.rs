@@ -4,7 +4,7 @@
 //! files are kept indeed. Each change is followed at once by others of the same length, within one tick of the file clock.
 
 use crate::client::{Client, settle};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
@@ -335,6 +335,48 @@ fn hundreds_of_changes_within_one_tick_of_the_file_clock_all_show() {
         }
         assert!(ask(&mut client, if round % 4 < 2 { Ask::Expand } else { Ask::List }).contains(&text), "{round}");
     }
+}
+
+/// Of so many, two threads look at half each.
+#[test]
+fn of_thousands_every_prompt_and_problem_is_listed_in_order_and_every_change_in_the_very_next_list() {
+    let mut client = Client::new();
+    let name = |number: usize| format!("{number:04}.md");
+    for number in 0..2_500 {
+        fs::write(client.prompts().join(name(number)), file(&format!("A {number}"))).unwrap();
+    }
+    let broken = [0, 17, 1_249, 1_250, 2_499];
+    for number in broken {
+        fs::write(client.prompts().join(name(number)), b"\xff").unwrap();
+    }
+    settle(client.root());
+    let mut want: Vec<(String, String)> = (0..2_500)
+        .filter(|number| !broken.contains(number))
+        .map(|number| (format!("{number:04}"), format!("A {number}")))
+        .collect();
+    let listed = |client: &mut Client| -> Vec<(String, String)> {
+        let list = client.list();
+        let problems: Vec<&str> =
+            list["problems"].as_array().unwrap().iter().map(|problem| problem["file"].as_str().unwrap()).collect();
+        assert_eq!(problems, broken.map(name));
+        let text = |prompt: &Value, key: &str| prompt[key].as_str().unwrap().to_owned();
+        let prompts = list["prompts"].as_array().unwrap().iter();
+        prompts.map(|prompt| (text(prompt, "name"), text(prompt, "description"))).collect()
+    };
+    for changed in [None, Some(1), Some(1_248), Some(1_251), Some(2_498)] {
+        if let Some(number) = changed {
+            let name = format!("{number:04}");
+            let description = format!("B {number}");
+            fs::write(client.prompts().join(format!("{name}.md")), file(&description)).unwrap();
+            want.iter_mut().find(|(known, _)| *known == name).unwrap().1 = description;
+        }
+        assert!(listed(&mut client) == want, "{changed:?}");
+    }
+    let found = client.call("list_prompts", json!({"query": "B", "limit": 2})).structured();
+    assert_eq!(
+        found["prompts"],
+        json!([{"name": "0001", "description": "B 1"}, {"name": "1248", "description": "B 1248"}])
+    );
 }
 
 #[test]
