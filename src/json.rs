@@ -411,10 +411,11 @@ fn push_escaped(json: &mut String, text: &str, escaped: Escaped) -> bool {
 
 /// The next byte from `from` on that a string of JSON cannot hold as it is: `"`, `\`, and what is below a space.
 ///
-/// Eight bytes at a time, as one number: a byte that is `"` or `\` is zero once that is subtracted without borrow (XOR); and
-/// of the bytes that are below a limit, the lowest is the first whose subtraction borrows into its highest bit, where that
-/// was not set before (`& !eight`: bytes from 0x80 on). What lies above the lowest may be found by mistake, so each mask is
-/// right in its lowest hit only; and so is, of three masks in one, the lowest of all.
+/// Eight bytes at a time, as one number: of the bytes that are below a limit, the lowest is the first whose subtraction
+/// borrows into its highest bit, where that was not set before (`& !eight`: bytes from 0x80 on). Bit 2 turned over makes `"`
+/// 0x20, the one behind what is below a space, all of which stays below; the bits of `\` turned over make it the only zero.
+/// What lies above the lowest may be found by mistake, so each mask is right in its lowest hit only; and so is, of two masks
+/// in one, the lowest of all.
 fn next_to_escape(bytes: &[u8], from: usize) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHEST_BITS: u64 = ONES << 7;
