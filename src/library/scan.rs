@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
-/// How many files and folders one scan looks at.
-pub const MAX_ENTRIES: usize = 100_000;
+/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
+pub const MAX_ENTRIES: usize = 200_000;
 
 /// How many links to folders one scan follows. Links between folders can make many more paths than there are files.
 pub const MAX_LINKED_FOLDERS: usize = 1_000;
