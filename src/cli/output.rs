@@ -53,17 +53,6 @@ pub(super) struct JsonProblem {
     repair: String,
 }
 
-impl JsonProblem {
-    /// Its place in the file, and what is said of it.
-    pub(super) fn in_file(&self) -> (String, String) {
-        let place = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!("{line}:{column}"),
-            _ => "file".to_owned(),
-        };
-        (place, format!("{}; {}", self.message, self.repair))
-    }
-}
-
 impl From<Problem> for JsonProblem {
     fn from(Problem { path, diagnostic, .. }: Problem) -> Self {
         JsonProblem {
