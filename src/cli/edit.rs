@@ -119,7 +119,7 @@ pub(super) fn check(library: &Library, file: &Path) -> anyhow::Result<ExitCode> 
     }
     let mut problems = library.check().problems;
     problems.retain(|problem| is_same(&problem.path, file));
-    output::problems(&problems);
+    output::report(&problems);
     let has_errors = problems.iter().any(|problem| problem.diagnostic.severity == Severity::Error);
     Ok(if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

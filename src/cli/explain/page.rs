@@ -34,7 +34,7 @@ struct Field {
 /// The page in so many columns.
 pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for line in output::wrap(&format!(":{}", explanation.prompt.name), columns) {
+    for line in output::in_lines(&format!(":{}", explanation.prompt.name), columns) {
         writeln!(text, "{NAME}{line}{NAME:#}")?;
     }
     for (heading, fields) in [
@@ -218,7 +218,7 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
     let indent = if is_narrow { 2 } else { 2 + label_width + 2 };
     for Field { label, value, style, is_path } in fields {
         let width = columns.saturating_sub(indent);
-        let values = if *is_path { vec![value.clone()] } else { output::wrap(value, width) };
+        let values = if *is_path { vec![value.clone()] } else { output::in_lines(value, width) };
         let is_beside = !is_narrow && output::width(label) <= label_width;
         let mut values = values.iter();
         if is_beside {
@@ -226,7 +226,7 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
             let first = values.next().map_or("", String::as_str);
             writeln!(text, "  {style}{label}{style:#}{gap}  {first}")?;
         } else {
-            for label in output::wrap(label, columns.saturating_sub(1)) {
+            for label in output::in_lines(label, columns.saturating_sub(1)) {
                 writeln!(text, " {style}{label}{style:#}")?;
             }
         }
