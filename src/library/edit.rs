@@ -1,9 +1,10 @@
-//! New prompt files: which names they may have, and where they lie. The only file that writes any.
+//! New prompt files: which names they may have, and where they lie; and what became of files that an editor had. The only
+//! file that writes any.
 
-use super::Library;
 use super::dir::{Dir, MAX_DEPTH, MAX_NAME};
 use super::find::{not_a_command, strip};
 use super::project::FOLDER;
+use super::{Library, Problem};
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -64,6 +65,48 @@ impl Library {
     /// known.
     pub fn first_directory(&self) -> Option<&Path> {
         self.dirs.first().map(|dir| dir.path.as_path())
+    }
+
+    /// Whether an editor can do something about what lies at this path: there is a file, and it lies where one sees it.
+    pub fn is_editable(&self, path: &Path) -> bool {
+        // To open a FIFO is to wait for its writer. And what is saved behind a link that a project has to elsewhere, would
+        // change a file that nobody has named.
+        fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.leads_out(path)
+    }
+
+    /// What [`Library::check`] tells of one file.
+    pub fn problems_of(&self, file: &Path) -> Vec<Problem> {
+        let mut problems = self.check().problems;
+        problems.retain(|problem| is_same(&problem.path, file));
+        problems
+    }
+}
+
+/// Whether two paths name one file; where letter case makes no difference, what was typed may differ from what is listed.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let lower = |path: &Path| path.to_string_lossy().to_lowercase();
+    a == b || (cfg!(any(windows, target_os = "macos")) && lower(a) == lower(b))
+}
+
+/// What is at the path of a prompt file after others could change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A file still, or a link, wherever that leads.
+    There,
+    /// A folder.
+    Folder,
+    /// Nothing.
+    Gone,
+}
+
+impl Standing {
+    /// What is there now.
+    pub fn of(file: &Path) -> Standing {
+        match fs::symlink_metadata(file) {
+            Err(_) => Standing::Gone,
+            Ok(now) if now.is_dir() => Standing::Folder,
+            Ok(_) => Standing::There,
+        }
     }
 }
 
@@ -179,6 +222,18 @@ pub fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Creat
     Ok(path)
 }
 
+/// Deletes a file that [`create`] made if it holds nothing but this text, which it was made with. Whether it did.
+///
+/// # Errors
+/// It cannot be deleted.
+pub fn take_back(file: &Path, text: &str) -> io::Result<bool> {
+    let is_as_made = fs::read(file).is_ok_and(|now| now == text.as_bytes());
+    if is_as_made {
+        fs::remove_file(file)?;
+    }
+    Ok(is_as_made)
+}
+
 /// Why a folder could not be made: the first step on the way to it that is none, or what the system says.
 fn no_folder(folder: &Path, error: io::Error) -> CreateError {
     let mut steps: Vec<&Path> = folder.ancestors().collect();
@@ -256,5 +311,61 @@ mod tests {
         }
         assert!(new_name(&"x".repeat(MAX_NAME + 1)).unwrap_err().contains("the limit is 1024"));
         assert!(new_name(&("d/".repeat(MAX_DEPTH + 1) + "x")).unwrap_err().contains("the limit is 32"));
+    }
+
+    #[test]
+    fn what_was_made_is_taken_back_only_as_it_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = create(folder.path(), "git/a", "Text.\n").unwrap();
+        assert_eq!(Standing::of(&file), Standing::There);
+        fs::write(&file, "Text.").unwrap();
+        assert!(!take_back(&file, "Text.\n").unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"Text.");
+        assert!(take_back(&file, "Text.").unwrap());
+        assert_eq!(Standing::of(&file), Standing::Gone);
+        assert!(!take_back(&file, "Text.").unwrap());
+        fs::create_dir(&file).unwrap();
+        assert!(!take_back(&file, "Text.").unwrap());
+        assert_eq!(Standing::of(&file), Standing::Folder);
+    }
+
+    #[test]
+    fn the_problems_of_a_file_are_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| create(folder.path(), name, "---\n").unwrap());
+        fs::write(&c, "Text.").unwrap();
+        let library = Library::named([folder.path().to_owned()]);
+        for (file, want) in [(&a, vec!["a.md"]), (&b, vec!["b.md"]), (&c, vec![])] {
+            let problems = library.problems_of(file);
+            assert_eq!(problems.iter().map(|problem| problem.file.as_str()).collect::<Vec<_>>(), want);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_editor_gets_files_and_nothing_outside_of_a_project() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let prompts = folder.path().join(FOLDER);
+        fs::create_dir_all(prompts.join("folder.md")).unwrap();
+        for file in [folder.path().join("out.md"), prompts.join("in.md")] {
+            fs::write(file, "Text.").unwrap();
+        }
+        for (to, link) in [("../out.md", "out.md"), ("in.md", "link.md"), ("nowhere", "broken.md")] {
+            symlink(to, prompts.join(link)).unwrap();
+        }
+        let project = Library::default().with_project(folder.path(), None);
+        let named = Library::named([prompts.clone()]);
+        for (file, of_project, of_named) in [
+            ("in.md", true, true),
+            ("link.md", true, true),
+            ("out.md", false, true),
+            ("broken.md", false, false),
+            ("folder.md", false, false),
+            ("none.md", false, false),
+        ] {
+            let path = prompts.join(file);
+            assert_eq!((project.is_editable(&path), named.is_editable(&path)), (of_project, of_named), "{file}");
+        }
     }
 }
