@@ -19,7 +19,7 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Why a prompt file cannot be made.
 #[derive(Debug)]
-pub enum CreateError {
+pub(crate) enum CreateError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
     /// A file or a broken link stands where a folder is needed.
@@ -63,19 +63,19 @@ impl std::error::Error for CreateError {}
 impl Library {
     /// The directory that new prompts go into: the first. `None`, if there is none, such as where no home directory is
     /// known.
-    pub fn first_directory(&self) -> Option<&Path> {
+    pub(crate) fn first_directory(&self) -> Option<&Path> {
         self.dirs.first().map(|dir| dir.path.as_path())
     }
 
     /// Whether an editor can do something about what lies at this path: there is a file, and it lies where one sees it.
-    pub fn is_editable(&self, path: &Path) -> bool {
+    pub(crate) fn is_editable(&self, path: &Path) -> bool {
         // To open a FIFO is to wait for its writer. And what is saved behind a link that a project has to elsewhere, would
         // change a file that nobody has named.
         fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.leads_out(path)
     }
 
     /// What [`Library::check`] tells of one file.
-    pub fn problems_of(&self, file: &Path) -> Vec<Problem> {
+    pub(crate) fn problems_of(&self, file: &Path) -> Vec<Problem> {
         let mut problems = self.check().problems;
         problems.retain(|problem| is_same(&problem.path, file));
         problems
@@ -90,7 +90,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 
 /// What is at the path of a prompt file after others could change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// A file still, or a link, wherever that leads.
     There,
     /// A folder.
@@ -101,7 +101,7 @@ pub enum Standing {
 
 impl Standing {
     /// What is there now.
-    pub fn of(file: &Path) -> Standing {
+    pub(crate) fn of(file: &Path) -> Standing {
         match fs::symlink_metadata(file) {
             Err(_) => Standing::Gone,
             Ok(now) if now.is_dir() => Standing::Folder,
@@ -116,7 +116,7 @@ impl Standing {
 /// # Errors
 /// One could not type it in a chat, or some system has no file of that name; the reason is a line for a person. What is
 /// only unwise elsewhere is refused everywhere, because folders of prompts are shared.
-pub fn new_name(typed: &str) -> Result<String, String> {
+pub(crate) fn new_name(typed: &str) -> Result<String, String> {
     let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
     let bare = strip(typed);
     if bare.is_empty() {
@@ -196,7 +196,7 @@ fn is_invisible(character: char) -> bool {
 /// # Errors
 /// There is such a file, in any spelling of its ending, or it cannot be written. Then there is nothing new but perhaps
 /// folders.
-pub fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
+pub(crate) fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
     let any = Dir::new(directory.to_owned(), true);
     let is_of_project = directory.file_name().is_some_and(|folder| folder == FOLDER);
     let dir = if is_of_project { Dir::of_project(directory.to_owned()) } else { any.clone() };
@@ -226,7 +226,7 @@ pub fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Creat
 ///
 /// # Errors
 /// It cannot be deleted.
-pub fn take_back(file: &Path, text: &str) -> io::Result<bool> {
+pub(crate) fn take_back(file: &Path, text: &str) -> io::Result<bool> {
     let is_as_made = fs::read(file).is_ok_and(|now| now == text.as_bytes());
     if is_as_made {
         fs::remove_file(file)?;
