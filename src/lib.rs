@@ -38,7 +38,7 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` reads files of prompts, and `library/edit.rs` makes new ones; `library/scan.rs` walks over folders, and
+//!   `library/dir.rs` reads files of prompts, and `library/edit.rs` makes new ones and takes them back; `library/scan.rs` walks over folders, and
 //!   `library/places.rs` and `library/watch.rs` know where to wait for news of them. `library/project.rs` knows where the
 //!   prompts of a project are, which nobody gets who has not asked for them.
 //! - The program writes nothing but what its user named, and clients' configs, after it asked: `client/config.rs` reads them,

@@ -19,7 +19,7 @@ mod stamp;
 mod watch;
 
 pub use dir::{MAX_DEPTH, MAX_NAME};
-pub use edit::{CreateError, create, new_name};
+pub(crate) use edit::{CreateError, Standing, create, new_name, take_back};
 pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Layer, Source};
 pub use project::FOLDER as PROJECT_FOLDER;
@@ -189,7 +189,7 @@ impl Library {
     }
 
     /// Whether the file at this path is a link of the project that leads out of its prompts, and so is not followed.
-    pub fn leads_out(&self, path: &Path) -> bool {
+    fn leads_out(&self, path: &Path) -> bool {
         self.dirs().0.any(|dir| path.starts_with(&dir.path) && dir.way_out(path).is_some())
     }
 

@@ -6,7 +6,6 @@ use crate::prompt::Severity;
 use crate::wording::count;
 use clap::Args;
 use serde::Serialize;
-use std::io::Write;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -37,13 +36,10 @@ impl Check {
             let problems = report.problems.into_iter().map(Into::into).collect();
             output::print_json(&Json { files: report.files, problems })?;
         } else {
-            let mut text = Vec::new();
-            for problem in &report.problems {
-                output::write_problem(&mut text, problem)?;
-            }
+            let problems: String = report.problems.iter().map(output::problem_in_two_lines).collect();
             let files = count(report.files, "file");
-            writeln!(text, "{files} checked: {}, {}", count(errors, "error"), count(warnings, "warning"))?;
-            output::print(&text)?;
+            let counts = format!("{files} checked: {}, {}\n", count(errors, "error"), count(warnings, "warning"));
+            output::print((problems + &counts).as_bytes())?;
         }
         Ok(if errors > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

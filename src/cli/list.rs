@@ -150,8 +150,8 @@ fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<V
     let mut text = Vec::new();
     for row in rows {
         let name_width = 1 + output::width(&row.name);
-        let mut description = output::wrap(&row.description, columns.saturating_sub(indent)).into_iter();
-        let name = output::wrap(&format!(":{}", row.name), columns);
+        let mut description = output::in_lines(&row.description, columns.saturating_sub(indent)).into_iter();
+        let name = output::in_lines(&format!(":{}", row.name), columns);
         let [name, last] = [&name[..name.len() - 1], &name[name.len() - 1..]].map(|lines| lines.join("\n"));
         if !name.is_empty() {
             writeln!(text, "{NAME}{name}{NAME:#}")?; // longer than a line
@@ -171,7 +171,7 @@ fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<V
         let layer = if is_narrow { row.layer } else { "" };
         let tags = row.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
         for detail in [layer, &row.usage, &tags].into_iter().filter(|detail| !detail.is_empty()) {
-            for line in output::wrap(detail, columns.saturating_sub(indent)) {
+            for line in output::in_lines(detail, columns.saturating_sub(indent)) {
                 writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", "")?;
             }
         }
@@ -180,7 +180,7 @@ fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<V
         writeln!(text)?;
     }
     for problem in problems {
-        writeln!(text, "{}", output::problem(problem, columns))?;
+        writeln!(text, "{}", output::problem_in_a_paragraph(problem, columns))?;
     }
     Ok(text)
 }

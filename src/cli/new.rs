@@ -66,7 +66,7 @@ impl New {
         let ended = self.edit.then(|| editor::open(&file)).transpose();
         let ended = ended.with_context(|| format!("{} is made, but not opened", shown(&file)))?;
         let library = if is_served { library } else { Library::named([directory]) };
-        let checked = edit::check(&library, &file)?;
+        let checked = edit::check(&library, &file);
         if let Some(Err(why)) = ended.map(|ended| ended.well()) {
             bail!("{why}; {} is as it left it", shown(&file));
         }

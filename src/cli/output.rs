@@ -53,17 +53,6 @@ pub(super) struct JsonProblem {
     repair: String,
 }
 
-impl JsonProblem {
-    /// Its place in the file, and what is said of it.
-    pub(super) fn in_file(&self) -> (String, String) {
-        let place = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!("{line}:{column}"),
-            _ => "file".to_owned(),
-        };
-        (place, format!("{}; {}", self.message, self.repair))
-    }
-}
-
 impl From<Problem> for JsonProblem {
     fn from(Problem { path, diagnostic, .. }: Problem) -> Self {
         JsonProblem {
@@ -94,21 +83,34 @@ pub(super) fn source(source: Source) -> String {
     }
 }
 
-/// Adds a problem as `check` says it: the repair in a line of its own.
-pub(super) fn write_problem(text: &mut Vec<u8>, problem: &Problem) -> std::io::Result<()> {
+/// A problem as `check` prints it: the repair in a line of its own.
+pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
-    let style = if *severity == Severity::Error { ERROR } else { WARNING };
-    writeln!(text, "{}: {style}{severity}:{style:#} {message}", problem.place())?;
-    writeln!(text, "    {FAINT}repair:{FAINT:#} {repair}")
+    let style = style_of(*severity);
+    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}repair:{FAINT:#} {repair}\n", problem.place())
 }
 
-/// Says on standard error what `check` would say of these.
-pub(super) fn problems(problems: &[Problem]) {
-    let mut text = Vec::new();
-    for problem in problems {
-        let _ = write_problem(&mut text, problem);
+/// A problem as a list shows it: a paragraph of so many columns. Its path stays whole, so that a terminal can make a link of
+/// it.
+pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
+    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let text = format!("{severity}: {}: {message}; {repair}", problem.place());
+    let style = style_of(*severity);
+    let severity = format!("{severity}:");
+    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+}
+
+fn style_of(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => ERROR,
+        Severity::Warning => WARNING,
     }
-    let _ = anstream::stderr().write_all(&text);
+}
+
+/// Says on standard error what `check` would print of these.
+pub(super) fn report(problems: &[Problem]) {
+    let text: String = problems.iter().map(problem_in_two_lines).collect();
+    let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
 /// A path in one line, control characters escaped.
@@ -148,23 +150,14 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A line broken into lines of so many columns at most: after a word, and within one only if it is longer than that.
-pub(super) fn wrap(line: &str, columns: usize) -> Vec<String> {
-    textwrap::wrap(line, options(columns)).into_iter().map(Cow::into_owned).collect()
+/// The lines of a text in so many columns at most, broken after a word, and within one only if it is longer than that.
+pub(super) fn in_lines(text: &str, columns: usize) -> Vec<String> {
+    textwrap::wrap(text, options(columns)).into_iter().map(Cow::into_owned).collect()
 }
 
 fn options<'i>(columns: usize) -> textwrap::Options<'i> {
     // A hyphen is part of a name here.
     textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
-}
-
-/// A problem as a paragraph of so many columns. Its path stays whole, so that a terminal can make a link of it.
-pub(super) fn problem(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
-    let text = format!("{severity}: {}: {message}; {repair}", problem.place());
-    let style = if *severity == Severity::Error { ERROR } else { WARNING };
-    let severity = format!("{severity}:");
-    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
 }
 
 /// A text in lines of so many columns, broken at its blanks; the first stands behind `indent` columns, and the others are
@@ -234,7 +227,7 @@ mod tests {
             ("x", 0, &["x"]),
             ("", 9, &[""]),
         ] {
-            assert_eq!(wrap(line, columns), want, "{line} in {columns}");
+            assert_eq!(in_lines(line, columns), want, "{line} in {columns}");
         }
         assert_eq!(one_line(" a\n\tb\u{1b}[31m  c "), "a b [31m c");
     }

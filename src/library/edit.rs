@@ -1,9 +1,10 @@
-//! New prompt files: which names they may have, and where they lie. The only file that writes any.
+//! New prompt files: which names they may have, and where they lie; and what became of files that an editor had. The only
+//! file that writes any.
 
-use super::Library;
 use super::dir::{Dir, MAX_DEPTH, MAX_NAME};
 use super::find::{not_a_command, strip};
 use super::project::FOLDER;
+use super::{Library, Problem};
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -18,7 +19,7 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Why a prompt file cannot be made.
 #[derive(Debug)]
-pub enum CreateError {
+pub(crate) enum CreateError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
     /// A file or a broken link stands where a folder is needed.
@@ -62,8 +63,50 @@ impl std::error::Error for CreateError {}
 impl Library {
     /// The directory that new prompts go into: the first. `None`, if there is none, such as where no home directory is
     /// known.
-    pub fn first_directory(&self) -> Option<&Path> {
+    pub(crate) fn first_directory(&self) -> Option<&Path> {
         self.dirs.first().map(|dir| dir.path.as_path())
+    }
+
+    /// Whether an editor can do something about what lies at this path: there is a file, and it lies where one sees it.
+    pub(crate) fn is_editable(&self, path: &Path) -> bool {
+        // To open a FIFO is to wait for its writer. And what is saved behind a link that a project has to elsewhere, would
+        // change a file that nobody has named.
+        fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.leads_out(path)
+    }
+
+    /// What [`Library::check`] tells of one file.
+    pub(crate) fn problems_of(&self, file: &Path) -> Vec<Problem> {
+        let mut problems = self.check().problems;
+        problems.retain(|problem| is_same(&problem.path, file));
+        problems
+    }
+}
+
+/// Whether two paths name one file; where letter case makes no difference, what was typed may differ from what is listed.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let lower = |path: &Path| path.to_string_lossy().to_lowercase();
+    a == b || (cfg!(any(windows, target_os = "macos")) && lower(a) == lower(b))
+}
+
+/// What is at the path of a prompt file after others could change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// A file still, or a link, wherever that leads.
+    There,
+    /// A folder.
+    Folder,
+    /// Nothing.
+    Gone,
+}
+
+impl Standing {
+    /// What is there now.
+    pub(crate) fn of(file: &Path) -> Standing {
+        match fs::symlink_metadata(file) {
+            Err(_) => Standing::Gone,
+            Ok(now) if now.is_dir() => Standing::Folder,
+            Ok(_) => Standing::There,
+        }
     }
 }
 
@@ -73,7 +116,7 @@ impl Library {
 /// # Errors
 /// One could not type it in a chat, or some system has no file of that name; the reason is a line for a person. What is
 /// only unwise elsewhere is refused everywhere, because folders of prompts are shared.
-pub fn new_name(typed: &str) -> Result<String, String> {
+pub(crate) fn new_name(typed: &str) -> Result<String, String> {
     let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
     let bare = strip(typed);
     if bare.is_empty() {
@@ -153,7 +196,7 @@ fn is_invisible(character: char) -> bool {
 /// # Errors
 /// There is such a file, in any spelling of its ending, or it cannot be written. Then there is nothing new but perhaps
 /// folders.
-pub fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
+pub(crate) fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
     let any = Dir::new(directory.to_owned(), true);
     let is_of_project = directory.file_name().is_some_and(|folder| folder == FOLDER);
     let dir = if is_of_project { Dir::of_project(directory.to_owned()) } else { any.clone() };
@@ -177,6 +220,18 @@ pub fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Creat
         CreateError::Io(path.clone(), error)
     })?;
     Ok(path)
+}
+
+/// Deletes a file that [`create`] made if it holds nothing but this text, which it was made with. Whether it did.
+///
+/// # Errors
+/// It cannot be deleted.
+pub(crate) fn take_back(file: &Path, text: &str) -> io::Result<bool> {
+    let is_as_made = fs::read(file).is_ok_and(|now| now == text.as_bytes());
+    if is_as_made {
+        fs::remove_file(file)?;
+    }
+    Ok(is_as_made)
 }
 
 /// Why a folder could not be made: the first step on the way to it that is none, or what the system says.
@@ -256,5 +311,61 @@ mod tests {
         }
         assert!(new_name(&"x".repeat(MAX_NAME + 1)).unwrap_err().contains("the limit is 1024"));
         assert!(new_name(&("d/".repeat(MAX_DEPTH + 1) + "x")).unwrap_err().contains("the limit is 32"));
+    }
+
+    #[test]
+    fn what_was_made_is_taken_back_only_as_it_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = create(folder.path(), "git/a", "Text.\n").unwrap();
+        assert_eq!(Standing::of(&file), Standing::There);
+        fs::write(&file, "Text.").unwrap();
+        assert!(!take_back(&file, "Text.\n").unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"Text.");
+        assert!(take_back(&file, "Text.").unwrap());
+        assert_eq!(Standing::of(&file), Standing::Gone);
+        assert!(!take_back(&file, "Text.").unwrap());
+        fs::create_dir(&file).unwrap();
+        assert!(!take_back(&file, "Text.").unwrap());
+        assert_eq!(Standing::of(&file), Standing::Folder);
+    }
+
+    #[test]
+    fn the_problems_of_a_file_are_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| create(folder.path(), name, "---\n").unwrap());
+        fs::write(&c, "Text.").unwrap();
+        let library = Library::named([folder.path().to_owned()]);
+        for (file, want) in [(&a, vec!["a.md"]), (&b, vec!["b.md"]), (&c, vec![])] {
+            let problems = library.problems_of(file);
+            assert_eq!(problems.iter().map(|problem| problem.file.as_str()).collect::<Vec<_>>(), want);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_editor_gets_files_and_nothing_outside_of_a_project() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let prompts = folder.path().join(FOLDER);
+        fs::create_dir_all(prompts.join("folder.md")).unwrap();
+        for file in [folder.path().join("out.md"), prompts.join("in.md")] {
+            fs::write(file, "Text.").unwrap();
+        }
+        for (to, link) in [("../out.md", "out.md"), ("in.md", "link.md"), ("nowhere", "broken.md")] {
+            symlink(to, prompts.join(link)).unwrap();
+        }
+        let project = Library::default().with_project(folder.path(), None);
+        let named = Library::named([prompts.clone()]);
+        for (file, of_project, of_named) in [
+            ("in.md", true, true),
+            ("link.md", true, true),
+            ("out.md", false, true),
+            ("broken.md", false, false),
+            ("folder.md", false, false),
+            ("none.md", false, false),
+        ] {
+            let path = prompts.join(file);
+            assert_eq!((project.is_editable(&path), named.is_editable(&path)), (of_project, of_named), "{file}");
+        }
     }
 }

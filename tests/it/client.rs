@@ -531,6 +531,13 @@ pub(crate) fn settle(path: &Path) {
     std::thread::sleep(settled.duration_since(SystemTime::now()).unwrap_or_default());
 }
 
+/// A `PATH` by which the program is found under its name.
+#[cfg(unix)]
+pub(crate) fn search_path() -> String {
+    let folder = Path::new(env!("CARGO_BIN_EXE_prompt-expander")).parent().unwrap();
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
 #[cfg(unix)]
 pub(crate) fn make_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

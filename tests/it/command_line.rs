@@ -312,50 +312,10 @@ fn an_output_that_nobody_reads_is_an_ordinary_end() {
     }
 }
 
-/// On a terminal, which `script` of util-linux gives.
 #[cfg(target_os = "linux")]
-pub(crate) mod terminal {
+mod at_a_terminal {
     use super::*;
-
-    /// What the program prints to a terminal of 60 columns; `None` where there is no `script`.
-    fn on_terminal(client: &Client, arguments: &str, variables: &[(&str, &str)], stdin: &[u8]) -> Option<String> {
-        on_terminal_of(60, client, arguments, variables, stdin)
-    }
-
-    /// The same on a terminal of so many columns.
-    pub(crate) fn on_terminal_of(
-        columns: usize,
-        client: &Client,
-        arguments: &str,
-        variables: &[(&str, &str)],
-        stdin: &[u8],
-    ) -> Option<String> {
-        use std::io::Write;
-        let program = client.command();
-        let line = format!(
-            "stty cols {columns} rows 20; {} {} {arguments}",
-            program.get_program().to_str().unwrap(),
-            client.library_arguments().join(" ")
-        );
-        let mut command = std::process::Command::new("script");
-        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        for (name, value) in program.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.current_dir(client.root()).env("TERM", "xterm").envs(variables.iter().copied());
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = match child {
-            Ok(child) => child,
-            Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
-            Err(_) => return None,
-        };
-        child.stdin.take().unwrap().write_all(stdin).unwrap();
-        let output = child.wait_with_output().unwrap();
-        Some(String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n"))
-    }
+    use crate::terminal::ran;
 
     #[test]
     fn list_is_a_colored_table_of_whole_texts_on_a_terminal_only() {
@@ -367,8 +327,7 @@ pub(crate) mod terminal {
             .prompt("c.md", "")
             .prompt("broken.md", "---\n");
         let place = client.prompts().join("broken.md").display().to_string();
-        let on_terminal =
-            |columns, variables: &[(&str, &str)]| on_terminal_of(columns, &client, "list", variables, b"");
+        let on_terminal = |columns, variables: &[(&str, &str)]| ran(&client, columns, "list", variables, "");
         let wide = ":a            user  Short.\n\
                     :c            user\n\
                     :git/compare  user  Compare options for a decision, which is\n                    \
@@ -406,7 +365,7 @@ pub(crate) mod terminal {
     fn a_very_long_name_takes_no_column_from_the_others() {
         let long = format!("{}/x", "long".repeat(20));
         let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
-        let Some(listed) = on_terminal(&client, "list", &[("NO_COLOR", "1")], b"") else { return };
+        let Some(listed) = ran(&client, 60, "list", &[("NO_COLOR", "1")], "") else { return };
         let (first, second) = (format!(":{}", &long[..59]), &long[59..]);
         assert_eq!(listed, format!(":a  user  Short.\n{first}\n{second}\n    user  Long.\n"));
     }
@@ -414,7 +373,7 @@ pub(crate) mod terminal {
     #[test]
     fn the_program_alone_says_on_a_terminal_what_it_is_and_what_to_type() {
         let client = Client::new();
-        let Some(said) = on_terminal(&client, "", &[], b"\x04") else { return };
+        let Some(said) = ran(&client, 60, "", &[], "\x04") else { return };
         assert!(said.contains("prompt-expander is an MCP server and waits for a client"), "{said}");
         assert!(said.contains("`prompt-expander list`"), "{said}");
     }
@@ -422,14 +381,14 @@ pub(crate) mod terminal {
     #[test]
     fn the_program_alone_serves_on_a_terminal_where_nobody_hears_what_it_says() {
         let client = Client::new();
-        let Some(said) = on_terminal(&client, "2>/dev/full; echo status $?", &[], b"\x04") else { return };
+        let Some(said) = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04") else { return };
         assert!(said.contains("status 0"), "{said}");
     }
 
     #[test]
     fn expand_without_words_on_a_terminal_does_not_wait() {
         let client = Client::new().prompt("p.md", "[{{input}}]");
-        let Some(said) = on_terminal(&client, "expand p", &[], b"") else { return };
+        let Some(said) = ran(&client, 60, "expand p", &[], "") else { return };
         assert_eq!(said, "[]\n");
     }
 }

@@ -1,8 +1,10 @@
 //! `completions`: what real shells make of the script. A shell that is not there is passed over.
 
 use crate::client::Client;
-use std::io::Write;
-use std::path::Path;
+#[cfg(unix)]
+use crate::client::search_path;
+#[cfg(target_os = "linux")]
+use crate::terminal::typed;
 use std::process::{Command, Stdio};
 
 /// Prompts with folders and with colons in their names, in folders with blanks in theirs.
@@ -14,36 +16,6 @@ fn library() -> Client {
         .prompt("zebra.md", "---\ntags: [work, wo rk]\n---\nZ.");
     std::fs::rename(client.prompts(), client.root().join("my prompts")).unwrap();
     client
-}
-
-/// Runs a program in a terminal of this width, where this is typed; what was to be seen. `None` where there is no `script`.
-#[cfg(target_os = "linux")]
-pub(crate) fn typed(client: &Client, columns: usize, line: &str, keys: &str) -> Option<String> {
-    let program = client.command();
-    let line = format!("stty cols {columns} rows 50; {line}");
-    let mut command = Command::new("script");
-    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.current_dir(client.root()).env("TERM", "xterm").env("PATH", path()).env_remove("ZDOTDIR");
-    let mut child = match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
-        Err(_) => return None,
-    };
-    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
-}
-
-/// Where the program under test is found by its name.
-fn path() -> String {
-    let folder = Path::new(env!("CARGO_BIN_EXE_prompt-expander")).parent().unwrap();
-    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
 }
 
 fn is_there(shell: &str) -> bool {
@@ -173,7 +145,7 @@ fn fish_completes_names_of_prompts_with_their_descriptions() {
         let script = "prompt-expander completions fish | source; complete -C $argv[1]";
         fish.args(["--no-config", "-c", script, line])
             .envs(client.command().get_envs().filter_map(|(k, v)| Some((k, v?))));
-        let output = fish.current_dir(client.root()).env("PATH", path()).stdin(Stdio::null()).output().unwrap();
+        let output = fish.current_dir(client.root()).env("PATH", search_path()).stdin(Stdio::null()).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), want, "{line}");
     }
 }

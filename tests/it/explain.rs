@@ -278,12 +278,12 @@ fn a_name_that_is_none_or_a_broken_file_gets_the_help_that_expand_gives() {
 #[cfg(target_os = "linux")]
 #[test]
 fn it_can_be_read_on_a_terminal_of_any_width() {
-    use crate::command_line::terminal::on_terminal_of;
+    use crate::terminal;
     let client = Client::new().prompt("compare.md", COMPARE);
     let file = client.prompts().join("compare.md").display().to_string();
     for columns in [12, 20, 43, 44, 80, 200] {
         let plain = [("NO_COLOR", "1")];
-        let Some(shown) = on_terminal_of(columns, &client, "explain compare Rust", &plain, b"") else { return };
+        let Some(shown) = terminal::ran(&client, columns, "explain compare Rust", &plain, "") else { return };
         assert!(shown.contains(&file), "{shown}");
         let too_long = |line: &&str| line.chars().count() > columns && !line.contains(&file);
         assert_eq!(shown.lines().find(too_long), None, "{columns} columns");
@@ -292,8 +292,8 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
             assert!(bare.contains(text), "{shown}");
         }
     }
-    let shown = on_terminal_of(20, &client, "explain compare Rust", &[("NO_COLOR", "1")], b"").unwrap();
+    let shown = terminal::ran(&client, 20, "explain compare Rust", &[("NO_COLOR", "1")], "").unwrap();
     assert!(shown.contains("Arguments\n options\n  Rust (by position)\n criteria\n  cost (its default)\n"), "{shown}");
-    let colored = on_terminal_of(80, &client, "explain compare Rust", &[], b"").unwrap();
+    let colored = terminal::ran(&client, 80, "explain compare Rust", &[], "").unwrap();
     assert!(colored.contains("\u{1b}["), "{colored:?}");
 }

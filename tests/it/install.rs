@@ -1042,31 +1042,17 @@ fn a_folder_that_only_the_environment_names_is_not_registered_and_that_is_said()
     assert!(ran.stderr.contains("PROMPT_EXPANDER_PROMPTS is not part of the registration"), "{}", ran.stderr);
 }
 
-/// On a terminal, which `script` of util-linux gives.
 #[cfg(target_os = "linux")]
-mod terminal {
+mod at_a_terminal {
     use super::*;
     use std::io::{Read, Write};
-    use std::process::{Child, Command, Stdio};
+    use std::process::Child;
 
-    /// The program at a terminal of so many columns; `None` where there is no `script`.
-    fn started(user: &User, columns: usize, line: &str) -> Option<Child> {
-        let program = user.client.command();
-        let line = format!("stty cols {columns} rows 20; '{}' {line}", user.program.display());
-        let mut command = Command::new("script");
-        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        for (name, value) in program.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.current_dir(user.path("project")).env("TERM", "xterm").env("NO_COLOR", "1");
-        match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
-            Ok(child) => Some(child),
-            Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
-            Err(_) => None,
-        }
+    /// The program at a terminal of so many columns.
+    fn started(user: &User, columns: usize, arguments: &str) -> Option<Child> {
+        let mut program = user.client.command();
+        program.current_dir(user.path("project")).env("NO_COLOR", "1");
+        crate::terminal::started(&program, columns, &format!("'{}' {arguments}", user.program.display()))
     }
 
     /// Reads up to the question, does something, answers; gives all that was said, and the status.

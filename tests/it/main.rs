@@ -39,6 +39,8 @@ mod resources;
 #[cfg(target_os = "linux")]
 mod soak;
 mod supply_chain;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod tidy;
 mod tool_definitions;
 mod traffic;

@@ -507,11 +507,10 @@ mod editors {
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
     }
 
-    /// In a terminal, which `script` of util-linux gives.
     #[cfg(target_os = "linux")]
-    mod terminal {
+    mod at_a_terminal {
         use super::*;
-        use crate::completions::typed;
+        use crate::terminal::typed;
 
         #[test]
         fn an_editor_has_the_terminal_also_where_a_text_was_piped_in() {

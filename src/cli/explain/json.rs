@@ -1,0 +1,164 @@
+//! An explanation as scripts see it.
+
+use super::{Explanation, Filled, Lengths, Measure};
+use crate::cli::output::{self, JsonProblem};
+use crate::library::{Layer, Source};
+use crate::prompt::{Given, Left, Origin, Reason};
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct JsonExplanation {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    description: String,
+    layer: &'static str,
+    source: String,
+    shadows: Vec<JsonSource>,
+    tags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<String>,
+    arguments: Vec<JsonGiven>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
+    placeholders: Vec<JsonPlaceholder>,
+    left: Vec<JsonLeft>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expansion: Option<JsonExpansion>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<JsonProblem>,
+}
+
+#[derive(Serialize)]
+struct JsonSource {
+    layer: &'static str,
+    source: String,
+}
+
+#[derive(Serialize)]
+struct JsonGiven {
+    name: String,
+    value: String,
+    from: &'static str,
+}
+
+#[derive(Serialize)]
+struct JsonPlaceholder {
+    name: String,
+    count: usize,
+    is_empty: bool,
+}
+
+#[derive(Serialize)]
+struct JsonLeft {
+    text: String,
+    line: usize,
+    column: usize,
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct JsonExpansion {
+    bytes: usize,
+    characters: usize,
+    tokens: usize,
+    limits: Vec<JsonLimit>,
+}
+
+#[derive(Serialize)]
+struct JsonLimit {
+    client: &'static str,
+    /// How the expansion gets there.
+    way: &'static str,
+    /// What it takes of the limit.
+    length: usize,
+    limit: usize,
+    unit: String,
+    is_whole: bool,
+}
+
+impl From<Explanation<'_>> for JsonExplanation {
+    fn from(explanation: Explanation<'_>) -> JsonExplanation {
+        let prompt = explanation.prompt;
+        let (expansion, error) = match explanation.expansion {
+            Ok(lengths) => (Some(lengths.into()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        JsonExplanation {
+            name: prompt.name.clone(),
+            title: prompt.title(),
+            description: prompt.description().unwrap_or_default(),
+            layer: output::layer(explanation.layer),
+            source: output::source(explanation.source),
+            shadows: explanation.shadows.into_iter().map(Into::into).collect(),
+            tags: prompt.tags.clone(),
+            usage: prompt.usage(),
+            arguments: explanation.given.into_iter().map(Into::into).collect(),
+            input: explanation.input.map(str::to_owned),
+            placeholders: explanation.placeholders.into_iter().map(Into::into).collect(),
+            left: explanation.left.into_iter().map(Into::into).collect(),
+            error,
+            expansion,
+            problems: explanation.problems.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<(Layer, Source)> for JsonSource {
+    fn from((layer, source): (Layer, Source)) -> JsonSource {
+        JsonSource { layer: output::layer(layer), source: output::source(source) }
+    }
+}
+
+impl From<Given<'_>> for JsonGiven {
+    fn from(given: Given<'_>) -> JsonGiven {
+        let from = match given.origin {
+            Origin::Named => "named",
+            Origin::Pair => "pair",
+            Origin::Word => "position",
+            Origin::Rest => "rest",
+            Origin::Default => "default",
+            Origin::Nothing => "nothing",
+            Origin::Missing => "missing",
+        };
+        JsonGiven { name: given.name.to_owned(), value: given.value.into_owned(), from }
+    }
+}
+
+impl From<Filled<'_>> for JsonPlaceholder {
+    fn from(Filled { name, count, is_empty }: Filled<'_>) -> JsonPlaceholder {
+        JsonPlaceholder { name: name.to_owned(), count, is_empty }
+    }
+}
+
+impl From<Left> for JsonLeft {
+    fn from(left: Left) -> JsonLeft {
+        let reason = match left.reason {
+            Reason::Escaped => "escaped",
+            Reason::Foreign => "foreign",
+            Reason::Unknown => "unknown",
+        };
+        JsonLeft { text: left.written, line: left.position.line, column: left.position.column, reason }
+    }
+}
+
+impl From<Lengths> for JsonExpansion {
+    fn from(Lengths { bytes, characters, tokens, measures }: Lengths) -> JsonExpansion {
+        JsonExpansion { bytes, characters, tokens, limits: measures.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<Measure> for JsonLimit {
+    fn from(measure: Measure) -> JsonLimit {
+        JsonLimit {
+            client: measure.client.name(),
+            way: measure.limit.way.name(),
+            length: measure.length,
+            limit: measure.limit.most,
+            unit: measure.unit(),
+            is_whole: measure.is_whole(),
+        }
+    }
+}

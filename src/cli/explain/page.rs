@@ -1,0 +1,238 @@
+//! An explanation as people see it: labels, and beside or below each what there is to say.
+
+use super::{BYTES_OF_TOKEN, Explanation, Filled, Measure};
+use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
+use crate::library::Source;
+use crate::prompt::{Given, INPUT, Left, Origin, Reason};
+use crate::wording::{count, printable, thousands};
+use anstyle::Style;
+use std::io::Write;
+use std::path::Path;
+
+/// How much is shown of a value, or of a text in braces, in characters.
+const SHOWN: usize = 200;
+
+/// How many texts in braces are shown that are left as they are.
+const SHOWN_LEFT: usize = 10;
+
+/// Below this width, a value stands below its label.
+const NARROW: usize = 44;
+
+/// The widest label that has its value beside it.
+const WIDEST_LABEL: usize = 24;
+
+/// A label, and what stands beside it.
+struct Field {
+    label: String,
+    value: String,
+    /// Of the label.
+    style: Style,
+    /// Whether it is the path of a file, which stays whole, so that a terminal can make a link of it.
+    is_path: bool,
+}
+
+/// The page in so many columns.
+pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for line in output::in_lines(&format!(":{}", explanation.prompt.name), columns) {
+        writeln!(text, "{NAME}{line}{NAME:#}")?;
+    }
+    for (heading, fields) in [
+        ("", about(explanation)),
+        ("Arguments", arguments(explanation)),
+        ("Placeholders", braces(explanation)),
+        ("Expansion", lengths(explanation)),
+        ("Warnings", warnings(explanation)),
+    ] {
+        write_section(&mut text, heading, &fields, columns)?;
+    }
+    Ok(text)
+}
+
+/// What it is, and where it is from; without what would be empty.
+fn about(explanation: &Explanation<'_>) -> Vec<Field> {
+    let prompt = explanation.prompt;
+    let one_line = |text: Option<String>| output::one_line(&text.unwrap_or_default());
+    let mut fields = vec![
+        Field::new("about", one_line(prompt.description())),
+        Field::new("title", one_line(prompt.title())),
+        Field::new("layer", output::layer(explanation.layer)),
+    ];
+    if let Source::File(path) = &explanation.source {
+        fields.push(Field::path("file", path));
+    }
+    fields.extend(explanation.shadows.iter().map(|(_, source)| match source {
+        Source::File(path) => Field::path("hides", path),
+        Source::Builtin => Field::new("hides", "the built-in prompt"),
+    }));
+    let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
+    fields.push(Field::new("tags", tags.join(" ")));
+    fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
+    fields.retain(|field| !field.value.is_empty());
+    fields
+}
+
+/// What each argument gets, and what stands for the whole text.
+fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
+    let mut fields: Vec<Field> = explanation.given.iter().map(argument).collect();
+    // An argument may have that name, and the text follows the body all the same.
+    let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
+    let label = if is_taken { "the text" } else { INPUT };
+    fields.extend(explanation.input.map(|input| Field::new(label, with_origin(input, "the whole text"))));
+    fields
+}
+
+fn argument(given: &Given<'_>) -> Field {
+    let origin = match given.origin {
+        Origin::Nothing => return Field::new(given.name, "(not given: empty)"),
+        Origin::Missing => return Field::new(given.name, "(missing)").styled(ERROR),
+        Origin::Named => "by --arg",
+        Origin::Pair => "by name",
+        Origin::Word => "by position",
+        Origin::Rest => "the rest of the text",
+        Origin::Default => "its default",
+    };
+    Field::new(given.name, with_origin(&given.value, origin))
+}
+
+/// What stands in braces: filled if there is an expansion, or left as it is.
+fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
+    let mut fields = Vec::new();
+    if explanation.placeholders.is_empty() {
+        fields.push(Field::new("filled", "none: the text follows the body, after a blank line"));
+    } else if explanation.expansion.is_ok() {
+        let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
+            explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
+        fields.push(Field::new("filled", shown_filled(&filled)));
+        fields.push(Field::new("empty", shown_filled(&empty)));
+    }
+    let (unknown, left): (Vec<&Left>, Vec<&Left>) =
+        explanation.left.iter().partition(|left| left.reason == Reason::Unknown);
+    fields.push(Field::new("left", shown_left(&left)));
+    fields.push(Field::new("unknown", shown_left(&unknown)).styled(WARNING));
+    fields.retain(|field| !field.value.is_empty());
+    fields
+}
+
+fn shown_filled(placeholders: &[&Filled<'_>]) -> String {
+    let shown = placeholders.iter().map(|Filled { name, count, .. }| match count {
+        1 => format!("{{{{{name}}}}}"),
+        count => format!("{{{{{name}}}}} ({count} times)"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// The first of them with their places, and how many more there are.
+fn shown_left(left: &[&Left]) -> String {
+    let shown = left.iter().take(SHOWN_LEFT);
+    let mut texts: Vec<String> =
+        shown.map(|left| format!("{} ({}:{})", cut(&left.written), left.position.line, left.position.column)).collect();
+    if left.len() > SHOWN_LEFT {
+        texts.push(format!("and {} more", thousands(left.len() - SHOWN_LEFT)));
+    }
+    texts.join(", ")
+}
+
+/// How long the expansion is, or why there is none.
+fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
+    let lengths = match &explanation.expansion {
+        Ok(lengths) => lengths,
+        Err(error) => return vec![Field::new("none", error.to_string()).styled(ERROR)],
+    };
+    let tokens = format!("about {}, of {BYTES_OF_TOKEN} bytes each", thousands(lengths.tokens));
+    let mut fields = vec![
+        Field::new("bytes", thousands(lengths.bytes)),
+        Field::new("characters", thousands(lengths.characters)),
+        Field::new("tokens", tokens),
+    ];
+    fields.extend(lengths.measures.iter().map(measure));
+    fields
+}
+
+fn measure(measure: &Measure) -> Field {
+    let Measure { client, limit, length } = measure;
+    let label = format!("{} {}", client.name(), limit.way.name());
+    let measured = format!("{} of {} {}", thousands(*length), thousands(limit.most), measure.unit());
+    match measure.is_whole() {
+        true => Field::new(label, measured),
+        false => Field::new(label, format!("too long, {measured}: {}", limit.beyond)).styled(WARNING),
+    }
+}
+
+fn warnings(explanation: &Explanation<'_>) -> Vec<Field> {
+    let diagnostics = explanation.problems.iter().map(|problem| &problem.diagnostic);
+    let fields = diagnostics.map(|diagnostic| {
+        let place = diagnostic.position.map(|position| format!("{}:{}", position.line, position.column));
+        Field::new(place.unwrap_or_else(|| "file".to_owned()), diagnostic.to_string())
+    });
+    fields.collect()
+}
+
+/// A value as a person sees it: in one line, how long it is if that is not all of it, and where it is from.
+fn with_origin(value: &str, origin: &str) -> String {
+    match value.chars().nth(SHOWN) {
+        _ if value.is_empty() => format!("(empty: {origin})"),
+        None => format!("{} ({origin})", cut(value)),
+        Some(_) => format!("{} ({origin}, {} in all)", cut(value), characters(value)),
+    }
+}
+
+/// The beginning of a text, in one line.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        None => printable(text),
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
+    }
+}
+
+fn characters(text: &str) -> String {
+    let number = text.chars().count();
+    count(number, "character").replacen(&number.to_string(), &thousands(number), 1)
+}
+
+impl Field {
+    fn new(label: impl Into<String>, value: impl Into<String>) -> Field {
+        Field { label: label.into(), value: value.into(), style: FAINT, is_path: false }
+    }
+
+    fn path(label: &str, path: &Path) -> Field {
+        Field { is_path: true, ..Field::new(label, output::shown(path)) }
+    }
+
+    fn styled(self, style: Style) -> Field {
+        Field { style, ..self }
+    }
+}
+
+/// Writes fields below a heading; nothing, if there are none.
+fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: usize) -> anyhow::Result<()> {
+    if fields.is_empty() {
+        return Ok(());
+    }
+    if !heading.is_empty() {
+        writeln!(text, "\n{heading}")?;
+    }
+    let widths = fields.iter().map(|field| output::width(&field.label)).filter(|width| *width <= WIDEST_LABEL);
+    let label_width = widths.max().unwrap_or(0);
+    let is_narrow = columns < NARROW;
+    let indent = if is_narrow { 2 } else { 2 + label_width + 2 };
+    for Field { label, value, style, is_path } in fields {
+        let width = columns.saturating_sub(indent);
+        let values = if *is_path { vec![value.clone()] } else { output::in_lines(value, width) };
+        let is_beside = !is_narrow && output::width(label) <= label_width;
+        let mut values = values.iter();
+        if is_beside {
+            let gap = " ".repeat(label_width - output::width(label));
+            let first = values.next().map_or("", String::as_str);
+            writeln!(text, "  {style}{label}{style:#}{gap}  {first}")?;
+        } else {
+            for label in output::in_lines(label, columns.saturating_sub(1)) {
+                writeln!(text, " {style}{label}{style:#}")?;
+            }
+        }
+        for value in values {
+            writeln!(text, "{:indent$}{value}", "")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The program at a terminal, which `script` of util-linux gives. Where there is none, `None` says that a test has nothing
+//! to look at; in CI, it fails.
+
+use crate::client::{Client, search_path};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+/// Starts a line for a shell at a terminal of so many columns, with the variables and in the folder of this program.
+pub(crate) fn started(program: &Command, columns: usize, line: &str) -> Option<Child> {
+    let line = format!("stty cols {columns} rows 50; {line}");
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(program.get_current_dir().unwrap()).env("TERM", "xterm");
+    match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+        Ok(child) => Some(child),
+        Err(error) if std::env::var_os("CI").is_some() => panic!("script, of util-linux: {error}"),
+        Err(_) => None,
+    }
+}
+
+/// Runs a line for a shell, which finds the program by its name, where this is typed; what was to be seen.
+pub(crate) fn typed(client: &Client, columns: usize, line: &str, keys: &str) -> Option<String> {
+    let mut program = client.command();
+    program.env("PATH", search_path()).env_remove("ZDOTDIR");
+    Some(seen(started(&program, columns, line)?, keys))
+}
+
+/// Runs the program on this client's library, with these variables, where this is typed; what was to be seen.
+pub(crate) fn ran(
+    client: &Client,
+    columns: usize,
+    arguments: &str,
+    variables: &[(&str, &str)],
+    keys: &str,
+) -> Option<String> {
+    let mut program = client.command();
+    program.envs(variables.iter().copied());
+    let path = program.get_program().to_str().unwrap();
+    let line = format!("{path} {} {arguments}", client.library_arguments().join(" "));
+    Some(seen(started(&program, columns, &line)?, keys))
+}
+
+/// All that is to be seen until the line ends, where this is typed.
+fn seen(mut child: Child, keys: &str) -> String {
+    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")
+}
