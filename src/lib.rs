@@ -48,9 +48,10 @@
 //!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.
 //! - Besides that, the revision that `initialize` settled is kept, who listens, and what they were last told.
 //! - A line of input holds so many values at most, which bounds the tree that is made of it; `expand_prompt` copies a text
-//!   into its answer and nowhere else.
-//! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody
-//!   wants to hear of changes; nothing is scanned or watched before.
+//!   into its expansion and nowhere else, and what it answers is written while it is made.
+//! - Requests are answered one after the other, in one thread; of thousands of prompts, a second one looks at half for as
+//!   long as a list takes. The watch has a thread of its own, from when somebody wants to hear of changes; nothing is scanned
+//!   or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
 //! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
 //!   `cli/editor.rs` the user's editor.
