@@ -344,10 +344,15 @@ impl Writer<'_> {
         self.text.reserve(length.min(Writer::HELD + Writer::PIECE));
     }
 
-    /// JSON as it is.
+    /// JSON as it is; a long one goes out from where it is.
     pub fn push(&mut self, json: &str) {
-        self.text.push_str(json);
-        self.pass_on(Writer::HELD);
+        if json.len() < Writer::HELD {
+            self.text.push_str(json);
+            self.pass_on(Writer::HELD);
+        } else {
+            self.pass_on(0);
+            self.write(json);
+        }
     }
 
     /// A text as it stands between the quotes of a string. Whether it stands there unchanged.
@@ -369,10 +374,16 @@ impl Writer<'_> {
     /// Writes what is held, if that is so many bytes.
     fn pass_on(&mut self, from: usize) {
         if self.text.len() >= from {
-            if self.outcome.is_ok() {
-                self.outcome = self.output.write_all(self.text.as_bytes());
-            }
-            self.text.clear();
+            let mut text = std::mem::take(&mut self.text);
+            self.write(&text);
+            text.clear();
+            self.text = text;
+        }
+    }
+
+    fn write(&mut self, json: &str) {
+        if self.outcome.is_ok() {
+            self.outcome = self.output.write_all(json.as_bytes());
         }
     }
 
@@ -562,6 +573,31 @@ mod tests {
             }
         }
         assert_eq!(streamed("", Escaped::Once).0, r#"{"a":""}"#);
+    }
+
+    #[test]
+    fn a_long_text_that_is_json_already_is_written_from_where_it_is() {
+        /// Where each piece lies, and how long it is.
+        struct Pieces(Vec<(usize, usize)>);
+        impl Write for Pieces {
+            fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+                self.0.push((piece.as_ptr().addr(), piece.len()));
+                Ok(piece.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let text: std::sync::Arc<str> = "x".repeat(10 * Writer::HELD).into();
+        let owned = std::sync::Arc::clone(&text);
+        let json =
+            Json::unwritten(move |writer| ["{\"a\":\"", &owned, "\""].into_iter().for_each(|json| writer.push(json)));
+        let mut pieces = Pieces(Vec::new());
+        json.write(&mut pieces).unwrap();
+        let lengths: Vec<usize> = pieces.0.iter().map(|(_, length)| *length).collect();
+        assert_eq!(lengths, ["{\"a\":\"".len(), text.len(), "\"}".len()]);
+        assert_eq!(pieces.0[1].0, text.as_ptr().addr());
+        assert_eq!(json.into_text(), format!("{{\"a\":\"{text}\"}}"));
     }
 
     #[test]

@@ -47,10 +47,11 @@
 //! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
 //!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.
 //! - Besides that, the revision that `initialize` settled is kept, who listens, and what they were last told.
-//! - A line of input holds so many values at most, which bounds the tree that is made of it; the answer of
-//!   a tool is written while it is made, and never in memory as a whole.
-//! - Requests are answered one after the other, in one thread; a second one helps to look at many files. The watch has a
-//!   thread of its own, from when somebody wants to hear of changes; nothing is scanned or watched before.
+//! - A line of input holds so many values at most, which bounds the tree that is made of it; `expand_prompt` copies a text
+//!   into its expansion and nowhere else, and what it answers is written while it is made.
+//! - Requests are answered one after the other, in one thread; of thousands of prompts, a second one looks at half for as
+//!   long as a list takes. The watch has a thread of its own, from when somebody wants to hear of changes; nothing is scanned
+//!   or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
 //! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
 //!   `cli/editor.rs` the user's editor.

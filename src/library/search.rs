@@ -46,8 +46,8 @@ impl<'l> Index<'l> {
         for (entry, looked) in self.entries.into_iter().zip(looked) {
             match looked {
                 Looked::Found(score, prompt) => found.push((score, (entry, prompt))),
-                Looked::Problem(problem) => problems.push(*problem),
-                Looked::Other => {}
+                Looked::Problem(problem, true) => problems.push(*problem),
+                Looked::Problem(_, false) | Looked::Other => {}
             }
         }
         found.sort_by_key(|(score, _)| Reverse(*score)); // stable: those that match alike stay sorted by name
@@ -59,8 +59,8 @@ impl<'l> Index<'l> {
 enum Looked {
     /// It matches so well.
     Found(u32, Arc<Listed>),
-    /// It is no prompt, and its name matches.
-    Problem(Box<Problem>),
+    /// It is no prompt; and whether its name matches.
+    Problem(Box<Problem>, bool),
     /// It does not match.
     Other,
 }
@@ -72,16 +72,29 @@ fn look_at_all(entries: &[Entry<'_>], query: Option<&str>, tag: Option<&str>) ->
         let help = || thread::Builder::new().spawn_scoped(scope, || look(first, query, tag)).ok(); // none is left
         let helper = if first.is_empty() { None } else { help() };
         let second = look(second, query, tag);
-        let mut looked = match helper {
-            Some(helper) => helper.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            None => look(first, query, tag),
+        let Some(helper) = helper else {
+            let mut looked = look(first, query, tag);
+            looked.extend(second);
+            return looked;
         };
+        let mut looked = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
         looked.extend(second);
+        // Two threads have two files open, and there may be a descriptor for one only: what was not read is tried again alone.
+        let problems = (0..looked.len()).filter(|&index| matches!(looked[index], Looked::Problem(..)));
+        let problems: Vec<usize> = problems.collect();
+        let again = look(problems.iter().map(|&index| &entries[index]), query, tag);
+        for (index, again) in problems.into_iter().zip(again) {
+            looked[index] = again;
+        }
         looked
     })
 }
 
-fn look(entries: &[Entry<'_>], query: Option<&str>, tag: Option<&str>) -> Vec<Looked> {
+fn look<'e, 'l: 'e>(
+    entries: impl IntoIterator<Item = &'e Entry<'l>>,
+    query: Option<&str>,
+    tag: Option<&str>,
+) -> Vec<Looked> {
     let mut query = query.map(Query::new);
     let look = |entry: &Entry<'_>| match entry.listed() {
         Ok(prompt) if tag.is_some_and(|tag| !has_tag(&prompt.summary, tag)) => Looked::Other,
@@ -91,10 +104,10 @@ fn look(entries: &[Entry<'_>], query: Option<&str>, tag: Option<&str>) -> Vec<Lo
         }
         Err(problem) => {
             let is_meant = query.as_mut().is_none_or(|query| query.score_name(entry.name()).is_some());
-            if is_meant { Looked::Problem(Box::new(problem)) } else { Looked::Other }
+            Looked::Problem(Box::new(problem), is_meant)
         }
     };
-    entries.iter().map(look).collect()
+    entries.into_iter().map(look).collect()
 }
 
 fn has_tag(prompt: &Summary, tag: &str) -> bool {

@@ -329,6 +329,24 @@ mod exhausted {
         assert_eq!(client.names(), "a folder/b");
     }
 
+    /// Two threads look at half of them each.
+    #[test]
+    fn one_descriptor_is_enough_for_a_list_of_thousands() {
+        let mut client = Client::new();
+        client.request("ping", json!({}));
+        leave_descriptors(Pid::from_raw(client.pid() as i32).unwrap(), 1);
+        for round in 0..5 {
+            // What has just changed is not kept from the last time.
+            for number in 0..2_500 {
+                client.write(&format!("{number:04}.md"), "Text.");
+            }
+            for list in [client.list(), client.call("list_prompts", json!({"query": "Text"})).structured()] {
+                assert_eq!(list["problems"], Value::Null, "{round}");
+                assert_eq!(list["prompts"].as_array().unwrap().len(), 2_500, "{round}");
+            }
+        }
+    }
+
     #[test]
     fn a_watch_for_which_there_are_no_descriptors_is_missed_once_and_changes_are_told_all_the_same() {
         let client = Client::new().prompt("a.md", "A");
