@@ -126,12 +126,17 @@ impl Client {
     }
 
     /// How it calls the event that a prompt was submitted. `None`: it has no hook that is known to add to the prompt.
-    pub fn event(self) -> Option<&'static str> {
+    pub fn hook_event(self) -> Option<&'static str> {
         match self {
             Client::Codex | Client::ClaudeCode => Some("UserPromptSubmit"),
             Client::GeminiCli => Some("BeforeAgent"),
             Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => None,
         }
+    }
+
+    /// Those that have such a hook.
+    pub fn with_hook() -> impl Iterator<Item = Client> {
+        Client::ALL.into_iter().filter(|client| client.hook_event().is_some())
     }
 
     /// The names of its program. (Zed is `zeditor` where another Zed was first.)

@@ -1,6 +1,6 @@
 //! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
 
-use super::install::{client_parser, surroundings};
+use super::client::{client_parser, surroundings};
 use super::output::{self, ERROR, NAME, WARNING};
 use super::source::PromptSource;
 use crate::client::Client;

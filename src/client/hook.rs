@@ -71,7 +71,7 @@ impl Hook {
 impl Client {
     /// The hooks in a scope that run our program, and why a file of hooks could not be read. Reads them.
     pub fn own_hooks(self, scope: Scope, surroundings: &Surroundings) -> (Vec<Hook>, Vec<ConfigError>) {
-        let Some(event) = self.event() else { return (Vec::new(), Vec::new()) };
+        let Some(event) = self.hook_event() else { return (Vec::new(), Vec::new()) };
         let (mut hooks, mut errors) = (Vec::new(), Vec::new());
         for read in self.hook_configs(scope, surroundings) {
             match read {

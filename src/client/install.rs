@@ -230,7 +230,7 @@ impl Installation {
         draft.edit(|text, syntax| edit::set(syntax, text, &keys, &entry, is_replaced))?;
         let mut drafts = vec![draft];
         let (of_install, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
-        if let (Some(arguments), Some(event)) = (&self.hook, client.event()) {
+        if let (Some(arguments), Some(event)) = (&self.hook, client.hook_event()) {
             let line = client.hook_line(&self.program, arguments)?;
             let what_next = match of_install {
                 true => "each message is expanded twice until you take it out",
@@ -272,7 +272,7 @@ pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Resu
         draft.done.push(Done::Server { keys, entry: client.entry(command, &server.args) });
         drafts.push(draft);
     }
-    if let Some(event) = client.event()
+    if let Some(event) = client.hook_event()
         && own_hook_file(client, scope, surroundings).is_ok_and(|file| file.exists())
     {
         let draft = hook_draft(client, scope, surroundings, &mut drafts)?;

@@ -18,7 +18,7 @@ const NO_COMMAND: &str = "The meeting is at 10:30.";
 impl Doctor {
     /// What there is to say of the hooks of a client that run us; nothing, if there are none.
     pub(super) fn hooks(&self, client: Client, servers: &[Settled], library: &Library) -> Vec<Finding> {
-        let Some(event) = client.event() else { return Vec::new() };
+        let Some(event) = client.hook_event() else { return Vec::new() };
         let mut findings = Vec::new();
         let mut configs = Vec::new();
         let mut hooks: Vec<Hook> = Vec::new();
