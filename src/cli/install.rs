@@ -114,7 +114,7 @@ impl Install {
         // The one option of the server that a hook has, too; --prompts and --no-builtin stand before `--`.
         let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
         // A hook that is there must know the same prompts as the server.
-        let has_hook = self.hook || client.has_hook(scope(self.project), &surroundings);
+        let has_hook = self.hook || client.read_files(&surroundings).has_hook(scope(self.project));
         let installation = Installation {
             client,
             scope: scope(self.project),

@@ -8,7 +8,7 @@ use super::edit::{self, Entry, Node};
 use super::file::{Change, backups};
 use super::hook::{handlers, is_our_program, is_replaceable};
 use super::syntax::{Fault, Syntax};
-use super::{Client, Config, ConfigError, Hook, Position, Registration, SERVER, Scope, Surroundings, is_same_file};
+use super::{Client, ConfigError, Files, Hook, Position, Registration, SERVER, Scope, Surroundings, is_same_file};
 use crate::wording::{named, printable};
 use serde_json::Value;
 use std::fs;
@@ -65,35 +65,29 @@ impl Client {
             hooks: Vec::new(),
             errors: Vec::new(),
         };
-        let mut seen: Vec<(PathBuf, Scope)> = Vec::new();
+        let files = self.read_files(surroundings);
+        let mut seen: Vec<&Path> = Vec::new();
         for scope in [Scope::User, Scope::Local, Scope::Project] {
-            for config in self.read_configs(scope, surroundings) {
-                match config.and_then(|config| Ok((config.registrations()?, config.path))) {
+            for config in files.configs(scope) {
+                let read = config.map_err(Clone::clone);
+                match read.and_then(|config| Ok((config.registrations(scope, surroundings)?, &config.path))) {
+                    // Two names of one file.
+                    Ok((_, path)) if scope == Scope::Project && seen.iter().any(|seen| is_same_file(seen, path)) => {}
                     Ok((registrations, path)) => {
-                        let is_known =
-                            |known: &(PathBuf, Scope)| is_same_file(&known.0, &path) && scope == Scope::Project;
-                        if seen.iter().any(is_known) {
-                            continue; // the project is the home directory
-                        }
-                        seen.push((path, scope));
+                        seen.push(path);
                         let ours = registrations.into_iter().filter(|server| server.name == SERVER || server.is_ours());
                         state.registrations.extend(ours);
                     }
-                    Err(error) if !state.errors.contains(&error) => state.errors.push(error),
-                    Err(_) => {}
+                    Err(error) => state.add_error(&error),
                 }
             }
-            let (hooks, errors) = self.own_hooks(scope, surroundings);
+            let (hooks, errors) = files.own_hooks(scope);
             for Hook { path, .. } in hooks {
                 if !state.hooks.contains(&path) {
                     state.hooks.push(path);
                 }
             }
-            for error in errors {
-                if !state.errors.contains(&error) {
-                    state.errors.push(error);
-                }
-            }
+            errors.into_iter().for_each(|error| state.add_error(error));
         }
         state
     }
@@ -146,12 +140,13 @@ impl Client {
 
     /// The config of a scope that is written: the one that has us, else the first that is there, else the one that the client
     /// would make.
-    fn config_to_write(self, scope: Scope, surroundings: &Surroundings) -> Result<PathBuf, String> {
+    fn config_to_write(self, scope: Scope, surroundings: &Surroundings, files: &Files) -> Result<PathBuf, String> {
         let paths = self.configs(scope, surroundings);
         let there: Vec<&PathBuf> = paths.iter().filter(|path| fs::symlink_metadata(path).is_ok()).collect();
         let has_us = |path: &&&PathBuf| {
-            let config = Config::read(self, scope, (**path).clone(), surroundings).ok().flatten();
-            let registrations = config.and_then(|config| config.registrations().ok()).unwrap_or_default();
+            let config = files.at(path).and_then(Result::ok);
+            let registrations = config.and_then(|config| config.registrations(scope, surroundings).ok());
+            let registrations = registrations.unwrap_or_default();
             registrations.iter().any(|server| server.name == SERVER)
         };
         let new = if self == Client::Opencode && scope == Scope::User { paths.last() } else { paths.first() };
@@ -162,6 +157,15 @@ impl Client {
                 self.title()
             )
         })
+    }
+}
+
+impl State {
+    /// What is wrong with a file for two reasons, is said once.
+    fn add_error(&mut self, error: &ConfigError) {
+        if !self.errors.contains(error) {
+            self.errors.push(error.clone());
+        }
     }
 }
 
@@ -184,11 +188,11 @@ impl Installation {
     pub fn plan(&self, surroundings: &Surroundings) -> Result<Plan, String> {
         let Installation { client, scope, .. } = *self;
         let mut plan = Plan::default();
-        let path = config_of(client, scope, surroundings, &mut plan.notes)?;
-        let config = Config::read(client, scope, path.clone(), surroundings).map_err(left_alone)?;
-        let registrations = config.as_ref().map(Config::registrations).transpose().map_err(left_alone)?;
+        let files = client.read_files(surroundings);
+        let path = config_of(client, scope, surroundings, &files, &mut plan.notes)?;
+        let registrations = registrations_at(&files, &path, scope, surroundings)?;
         let mut is_replaced = false;
-        for server in registrations.unwrap_or_default() {
+        for server in registrations {
             if server.name == SERVER && !server.is_ours() {
                 if !self.replace {
                     return Err(format!(
@@ -229,7 +233,7 @@ impl Installation {
         let entry = client.entry(&self.program, &self.arguments);
         draft.edit(|text, syntax| edit::set(syntax, text, &keys, &entry, is_replaced))?;
         let mut drafts = vec![draft];
-        let (of_install, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
+        let (of_install, others) = known_hooks(&files, scope, surroundings, &mut plan.notes);
         if let (Some(arguments), Some(event)) = (&self.hook, client.hook_event()) {
             let line = client.hook_line(&self.program, arguments)?;
             let what_next = match of_install {
@@ -253,11 +257,11 @@ impl Installation {
 /// What would be done to remove what was installed: the server under our name, if it is ours, and the hook.
 pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Result<Plan, String> {
     let mut plan = Plan::default();
-    let path = config_of(client, scope, surroundings, &mut plan.notes)?;
-    let config = Config::read(client, scope, path.clone(), surroundings).map_err(left_alone)?;
-    let registrations = config.as_ref().map(Config::registrations).transpose().map_err(left_alone)?;
+    let files = client.read_files(surroundings);
+    let path = config_of(client, scope, surroundings, &files, &mut plan.notes)?;
+    let registrations = registrations_at(&files, &path, scope, surroundings)?;
     let mut drafts = Vec::new();
-    for server in registrations.unwrap_or_default().into_iter().filter(|server| server.name == SERVER) {
+    for server in registrations.into_iter().filter(|server| server.name == SERVER) {
         let Some(command) = server.command.as_ref().filter(|_| server.is_ours()) else {
             plan.notes.push(format!(
                 "{}: `{SERVER}` is another server, which is left alone; {}",
@@ -281,7 +285,7 @@ pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Resu
             draft.done.push(Done::Hook { event, line });
         }
     }
-    let (_, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
+    let (_, others) = known_hooks(&files, scope, surroundings, &mut plan.notes);
     plan.notes.extend(others.iter().map(|hook| format!("{}; take it out yourself", in_its_own_way(hook))));
     plan.changes = drafts.into_iter().filter_map(|draft| draft.undone(client)).collect();
     let is_of_client =
@@ -424,9 +428,10 @@ fn config_of(
     client: Client,
     scope: Scope,
     surroundings: &Surroundings,
+    files: &Files,
     notes: &mut Vec<String>,
 ) -> Result<PathBuf, String> {
-    let path = client.config_to_write(scope, surroundings)?;
+    let path = client.config_to_write(scope, surroundings, files)?;
     let of = |client: Client, scope: Scope| client.configs(scope, surroundings);
     if scope == Scope::Project && of(client, Scope::User).iter().any(|of_user| is_same_file(of_user, &path)) {
         return Err(no_project(client, &path));
@@ -442,18 +447,25 @@ fn config_of(
     Ok(path)
 }
 
-/// Whether a hook is there that `install` may write anew, and those that run us and are not its own: they do more than that, or
-/// stand in another file. Notes what could not be read.
-fn known_hooks(
-    client: Client,
+/// The servers of the config that is written; none, if it is not there.
+fn registrations_at(
+    files: &Files,
+    path: &Path,
     scope: Scope,
     surroundings: &Surroundings,
-    notes: &mut Vec<String>,
-) -> (bool, Vec<Hook>) {
-    let (hooks, errors) = client.own_hooks(scope, surroundings);
+) -> Result<Vec<Registration>, String> {
+    let Some(read) = files.at(path) else { return Ok(Vec::new()) };
+    let registrations = read.map_err(Clone::clone).and_then(|config| config.registrations(scope, surroundings));
+    registrations.map_err(left_alone)
+}
+
+/// Whether a hook is there that `install` may write anew, and those that run us and are not its own: they do more than that, or
+/// stand in another file. Notes what could not be read.
+fn known_hooks(files: &Files, scope: Scope, surroundings: &Surroundings, notes: &mut Vec<String>) -> (bool, Vec<Hook>) {
+    let (hooks, errors) = files.own_hooks(scope);
     notes.extend(errors.iter().map(|error| format!("{error}; whether a hook is registered there is not known")));
     let (of_install, others): (Vec<Hook>, Vec<Hook>) =
-        hooks.into_iter().partition(|hook| hook.is_of_install(client, surroundings));
+        hooks.into_iter().partition(|hook| hook.is_of_install(files.client, surroundings));
     (!of_install.is_empty(), others)
 }
 

@@ -2,9 +2,9 @@
 
 use super::probe::{Longest, Visit};
 use super::remedy::again;
-use super::server::Configs;
-use super::{Finding, Severity, broken, milliseconds};
-use crate::client::{Client, Registration, Way, is_same_file};
+use super::server::Case;
+use super::{Finding, Severity, milliseconds};
+use crate::client::{Client, Way, is_same_file};
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::Path;
@@ -15,38 +15,36 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// A server that answered.
 pub(super) struct Answered<'a> {
-    pub(super) client: Client,
-    pub(super) server: &'a Registration,
+    pub(super) case: &'a Case<'a>,
     pub(super) program: &'a Path,
-    /// This program.
-    pub(super) own: &'a Path,
-    pub(super) configs: &'a Configs,
 }
 
 impl Answered<'_> {
     /// What there is to say of what it answered.
     pub(super) fn findings(&self, visit: &Visit) -> Vec<Finding> {
-        let name = named(&self.server.name);
-        let title = self.client.title();
-        let install = again(self.client, self.server);
+        let name = named(&self.case.server.name);
+        let title = self.case.client.title();
+        let install = again(self.case.client, self.case.server);
         let prompts = count(visit.prompts, "prompt");
         let message = format!("{name} answers in {} and has {prompts}", milliseconds(visit.answered_in));
-        let mut findings = vec![Finding::new(Some(self.client), Severity::Fine, message)];
+        let mut findings = vec![Finding::new(Some(self.case.client), Severity::Fine, message)];
         let mut add = |severity: Severity, message: String, remedy: String| {
-            findings.push(Finding { severity, ..broken(self.client, self.server, message) }.remedy(remedy));
+            findings.push(Finding { severity, ..self.case.broken(message) }.remedy(remedy));
         };
         if visit.name != "prompt-expander" {
             let message = format!("{name} is another program, which calls itself {}", quoted(&visit.name));
             add(Severity::Warning, message, format!("run {install} to have this one in its place"));
-        } else if visit.version != env!("CARGO_PKG_VERSION") && !is_same_file(self.program, self.own) {
+        } else if visit.version != env!("CARGO_PKG_VERSION")
+            && !is_same_file(self.program, &self.case.examination.program)
+        {
             let (theirs, ours) = (quoted(&visit.version), env!("CARGO_PKG_VERSION"));
             let program = self.program.display();
             let message = format!("{name} is version {theirs}, in {program}; this program is `{ours}`");
             add(Severity::Warning, message, format!("run {install} to have this one in its place"));
         }
-        if self.client == Client::Codex {
-            let seconds = self.server.entry.get("startup_timeout_sec").and_then(Value::as_f64);
-            let milliseconds = self.server.entry.get("startup_timeout_ms").and_then(Value::as_f64);
+        if self.case.client == Client::Codex {
+            let seconds = self.case.server.entry.get("startup_timeout_sec").and_then(Value::as_f64);
+            let milliseconds = self.case.server.entry.get("startup_timeout_ms").and_then(Value::as_f64);
             let limit = seconds.or(milliseconds.map(|milliseconds| milliseconds / 1000.0));
             let took = visit.answered_in.as_secs_f64();
             if let Some(limit) = limit.filter(|limit| *limit < took) {
@@ -92,7 +90,7 @@ impl Answered<'_> {
     fn cut(&self, visit: &Visit) -> Option<(String, String)> {
         let Longest { name, result } = visit.longest.as_ref()?;
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
-        self.client.limits().iter().find_map(|limit| {
+        self.case.client.limits().iter().find_map(|limit| {
             let text = match limit.way {
                 Way::Tool => result,
                 Way::CodeMode => &expansion,
@@ -109,24 +107,27 @@ impl Answered<'_> {
     fn set(&self, way: Way) -> Option<usize> {
         let number =
             |value: Option<&Value>| value.and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
-        match (self.client, way) {
+        match (self.case.client, way) {
             // Tokens: 10,000 are 48,000 characters of a result, and 18,000 where a model prints one that holds the prompt twice.
             (Client::Codex, Way::Tool) => {
-                let of_tool =
-                    self.server.entry.get("tools").and_then(|tools| tools["expand_prompt"].get("output_token_limit"));
-                let tokens = number(of_tool).or_else(|| number(self.configs.get("/tool_output_token_limit")));
+                let of_tool = self
+                    .case
+                    .server
+                    .entry
+                    .get("tools")
+                    .and_then(|tools| tools["expand_prompt"].get("output_token_limit"));
+                let tokens = number(of_tool).or_else(|| number(self.case.configs.get("/tool_output_token_limit")));
                 tokens.map(|tokens| tokens * 24 / 5)
             }
-            (Client::Codex, Way::CodeMode) => {
-                number(self.configs.get("/tool_output_token_limit")).map(|tokens| (tokens * 9 / 5).saturating_sub(1))
-            }
-            (Client::GeminiCli, Way::Tool) => number(self.configs.get("/tools/truncateToolOutputThreshold")),
+            (Client::Codex, Way::CodeMode) => number(self.case.configs.get("/tool_output_token_limit"))
+                .map(|tokens| (tokens * 9 / 5).saturating_sub(1)),
+            (Client::GeminiCli, Way::Tool) => number(self.case.configs.get("/tools/truncateToolOutputThreshold")),
             _ => None,
         }
     }
 
     fn remedy_of_cut(&self, length: usize) -> String {
-        match self.client {
+        match self.case.client {
             Client::Codex => {
                 let tokens = (length * 5 / 9 / 1000 + 1) * 1000;
                 format!("shorten it, or set `tool_output_token_limit = {tokens}` in config.toml")

@@ -3,8 +3,8 @@
 use super::process::{self, how};
 use super::server::Settled;
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, milliseconds, unreadable};
-use crate::client::{Arguments, Client, Config, Hook, Scope, is_same_file};
+use super::{Examination, Finding, Severity, milliseconds, unreadable};
+use crate::client::{Arguments, Client, Config, Files, Hook, Scope, is_same_file};
 use crate::library::Library;
 use crate::wording::{named, quoted};
 use serde_json::{Value, json};
@@ -15,9 +15,10 @@ use std::time::Duration;
 /// A text that holds no command.
 const NO_COMMAND: &str = "The meeting is at 10:30.";
 
-impl Doctor {
+impl Examination {
     /// What there is to say of the hooks of a client that run us; nothing, if there are none.
-    pub(super) fn hooks(&self, client: Client, servers: &[Settled], library: &Library) -> Vec<Finding> {
+    pub(super) fn hooks(&self, files: &Files, servers: &[Settled], library: &Library) -> Vec<Finding> {
+        let client = files.client;
         let Some(event) = client.hook_event() else { return Vec::new() };
         let mut findings = Vec::new();
         let mut configs = Vec::new();
@@ -29,7 +30,7 @@ impl Doctor {
         };
         for scope in scopes {
             let of_servers = client.configs(scope, &self.surroundings);
-            for read in client.hook_configs(scope, &self.surroundings) {
+            for read in files.settings(scope) {
                 match read {
                     Ok(config) => {
                         hooks.extend(config.hooks(event).into_iter().filter(Hook::is_ours));
@@ -191,9 +192,9 @@ impl Doctor {
 }
 
 /// Why a client would not run its hooks.
-fn switched_off(client: Client, hook: &Hook, configs: &[Config]) -> Option<Finding> {
+fn switched_off(client: Client, hook: &Hook, configs: &[&Config]) -> Option<Finding> {
     let found = |pointer: &str, off: bool| {
-        configs.iter().find(|config| config.value.pointer(pointer) == Some(&Value::Bool(off)))
+        configs.iter().copied().find(|config| config.value.pointer(pointer) == Some(&Value::Bool(off)))
     };
     let off = |config: &Config, key: &str, value: bool| {
         let message = format!("{} runs no hooks: `{key}` is {value}", client.title());
