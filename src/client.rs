@@ -8,12 +8,16 @@
 
 mod arguments;
 mod config;
+mod draft;
 mod edit;
 mod file;
 mod files;
 mod hook;
 mod install;
 mod limit;
+mod place;
+mod plan;
+mod state;
 mod syntax;
 
 pub use arguments::Arguments;
@@ -21,8 +25,10 @@ pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
 pub use file::Change;
 pub use files::Files;
 pub use hook::Hook;
-pub use install::{Installation, Plan, State, remove};
+pub use install::{Installation, Removal};
 pub use limit::{Limit, Unit, Way};
+pub use plan::{Plan, PlanError};
+pub use state::State;
 pub use syntax::Position;
 
 use std::ffi::OsString;

@@ -6,7 +6,7 @@ use super::Cli;
 use super::client::{client_parser, surroundings};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
 use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute};
-use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
+use crate::client::{Change, Client, Installation, Plan, Registration, Removal, SERVER, Scope, State, Surroundings};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
 use clap::{Args, Parser};
@@ -123,7 +123,7 @@ impl Install {
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
-        let plan = installation.plan(&surroundings).map_err(anyhow::Error::msg)?;
+        let plan = installation.plan(&surroundings)?;
         if !client.is_found(&surroundings) {
             output::warning(&format!(
                 "{} was not found on this machine; it is registered for the day it is",
@@ -141,7 +141,8 @@ impl Install {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let plan = remove(self.client, scope(self.project), &surroundings()?).map_err(anyhow::Error::msg)?;
+        let removal = Removal { client: self.client, scope: scope(self.project) };
+        let plan = removal.plan(&surroundings()?)?;
         carry_out(&plan, self.yes, self.dry_run, "not registered; nothing to remove")?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,5 +1,6 @@
 //! A config of a client as it was read, and the servers that are registered in it.
 
+use super::hook::is_our_program;
 use super::syntax::{Fault, Position, Syntax};
 use super::{Client, Scope, Surroundings};
 use crate::wording::printable;
@@ -178,6 +179,20 @@ impl Config {
         }
         registration.faults = fields.faults;
         registration
+    }
+}
+
+impl Registration {
+    /// Whether it is our program.
+    pub fn is_ours(&self) -> bool {
+        self.command.as_deref().is_some_and(is_our_program)
+    }
+
+    /// What the client starts, as one would type it, or the address that it asks.
+    pub fn line(&self) -> String {
+        let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
+        let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
+        shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
     }
 }
 

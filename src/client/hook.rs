@@ -100,17 +100,16 @@ impl Client {
         }
     }
 
-    /// The line that its shell runs: `hook CLIENT`, and these arguments.
-    pub(super) fn hook_line(self, program: &str, arguments: &[String]) -> Result<String, String> {
+    /// The line that its shell runs: `hook CLIENT`, and these arguments. An error where one has a NUL character.
+    pub(super) fn hook_line(self, program: &str, arguments: &[String]) -> Result<String, shlex::QuoteError> {
         let words = || ["hook", self.name()].into_iter().chain(arguments.iter().map(String::as_str));
-        let unquotable = |_| "a path with a NUL character cannot stand in a line for a shell".to_owned();
         let line = if !cfg!(windows) {
-            shlex::try_join([program].into_iter().chain(words())).map_err(unquotable)?
+            shlex::try_join([program].into_iter().chain(words()))?
         } else if self == Client::ClaudeCode {
             // A bash, to which a backslash is an escape.
             let slashes = |word: &str| if word.contains(':') { word.replace('\\', "/") } else { word.to_owned() };
             let words: Vec<String> = [program].into_iter().chain(words()).map(slashes).collect();
-            shlex::try_join(words.iter().map(String::as_str)).map_err(unquotable)?
+            shlex::try_join(words.iter().map(String::as_str))?
         } else if self == Client::Codex {
             // cmd.exe
             let quoted =
