@@ -21,7 +21,7 @@ mod state;
 mod syntax;
 
 pub use arguments::Arguments;
-pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
+pub use config::{Config, ConfigError, Registration};
 pub use file::Change;
 pub use files::Files;
 pub use hook::Hook;
@@ -161,7 +161,7 @@ impl Client {
     }
 
     /// Its program, if it is on `PATH`.
-    pub fn program(self, surroundings: &Surroundings) -> Option<PathBuf> {
+    fn program(self, surroundings: &Surroundings) -> Option<PathBuf> {
         let path = surroundings.path.as_ref()?;
         let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
         std::env::split_paths(path)

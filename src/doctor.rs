@@ -141,6 +141,14 @@ impl Examination {
         Finding::new(Some(client), severity, message).remedy(remedy)
     }
 
+    /// The folder that `--prompts` names so, for a program that works in another.
+    fn folder(&self, written: &str, working: &Path) -> PathBuf {
+        match (Path::new(written).strip_prefix("~"), &self.surroundings.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => working.join(written),
+        }
+    }
+
     /// What is wrong with the files.
     fn library(&self, library: &Library) -> Option<Finding> {
         let report = library.check();

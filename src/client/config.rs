@@ -12,7 +12,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The longest config that is read, in bytes. (Claude Code keeps its history in its own, which may grow to megabytes.)
-pub const MAX_CONFIG: usize = 64 * 1024 * 1024;
+const MAX_CONFIG: usize = 64 * 1024 * 1024;
 
 /// What some editors put before a text.
 pub(super) const BOM: char = '\u{feff}';
@@ -21,9 +21,9 @@ pub(super) const BOM: char = '\u{feff}';
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Whose it is.
-    pub client: Client,
+    client: Client,
     /// For whom the client reads it.
-    pub scope: Scope,
+    pub(super) scope: Scope,
     /// Where it lies.
     pub path: PathBuf,
     /// All that it says.

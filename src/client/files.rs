@@ -36,7 +36,7 @@ impl Client {
 
 impl Files<'_> {
     /// The file of this path, if it is one of them and is there.
-    pub fn at(&self, path: &Path) -> Option<Result<&Config, &ConfigError>> {
+    pub(super) fn at(&self, path: &Path) -> Option<Result<&Config, &ConfigError>> {
         self.read.get(path).map(Result::as_ref)
     }
 
@@ -63,7 +63,7 @@ impl Files<'_> {
     }
 
     /// The hooks in a scope that run our program, and why a file of hooks could not be read.
-    pub fn own_hooks(&self, scope: Scope) -> (Vec<Hook>, Vec<&ConfigError>) {
+    pub(super) fn own_hooks(&self, scope: Scope) -> (Vec<Hook>, Vec<&ConfigError>) {
         let Some(event) = self.client.hook_event() else { return (Vec::new(), Vec::new()) };
         let (mut hooks, mut errors) = (Vec::new(), Vec::new());
         for read in self.settings(scope) {

@@ -83,7 +83,7 @@ impl Client {
     }
 
     /// Where `install` registers a hook, if it has any.
-    pub fn hook_file(self, scope: Scope, surroundings: &Surroundings) -> Option<PathBuf> {
+    pub(super) fn hook_file(self, scope: Scope, surroundings: &Surroundings) -> Option<PathBuf> {
         let folder = match scope {
             Scope::User => self.home(surroundings)?,
             Scope::Project => surroundings.project.join(match self {

@@ -101,10 +101,7 @@ impl Case<'_> {
         let mut findings = Vec::new();
         let mut folders = Vec::new();
         for written in Arguments::of(&launch.arguments).folders {
-            let path = match (Path::new(&written).strip_prefix("~"), &self.examination.surroundings.home) {
-                (Ok(below), Some(home)) => home.join(below),
-                _ => launch.folder.join(&written),
-            };
+            let path = self.examination.folder(&written, &launch.folder);
             let is_relative = !Path::new(&written).is_absolute() && !written.starts_with('~');
             let shown = named(&written);
             if !path.is_dir() {
