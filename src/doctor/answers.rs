@@ -17,78 +17,107 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Answered<'a> {
     pub(super) case: &'a Case<'a>,
     pub(super) program: &'a Path,
+    pub(super) visit: &'a Visit,
 }
 
 impl Answered<'_> {
     /// What there is to say of what it answered.
-    pub(super) fn findings(&self, visit: &Visit) -> Vec<Finding> {
-        let name = named(&self.case.server.name);
-        let title = self.case.client.title();
-        let install = again(self.case.client, self.case.server);
-        let prompts = count(visit.prompts, "prompt");
-        let message = format!("{name} answers in {} and has {prompts}", milliseconds(visit.answered_in));
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let prompts = count(self.visit.prompts, "prompt");
+        let time = milliseconds(self.visit.answered_in);
+        let message = format!("{} answers in {time} and has {prompts}", self.case.name());
         let mut findings = vec![Finding::new(Some(self.case.client), Severity::Fine, message)];
-        let mut add = |severity: Severity, message: String, remedy: String| {
-            findings.push(Finding { severity, ..self.case.broken(message) }.remedy(remedy));
+        findings.extend(self.other_program());
+        findings.extend(self.late_for_codex());
+        findings.extend(self.bad_prompts());
+        findings.extend(self.bad_manners());
+        findings.extend(self.cut());
+        findings
+    }
+
+    /// That it is not what this program is.
+    fn other_program(&self) -> Option<Finding> {
+        let (name, visit, ours) = (self.case.name(), self.visit, env!("CARGO_PKG_VERSION"));
+        let message = if visit.name != "prompt-expander" {
+            format!("{name} is another program, which calls itself {}", quoted(&visit.name))
+        } else if visit.version != ours && !is_same_file(self.program, &self.case.examination.program) {
+            let (theirs, program) = (quoted(&visit.version), self.program.display());
+            format!("{name} is version {theirs}, in {program}; this program is `{ours}`")
+        } else {
+            return None;
         };
-        if visit.name != "prompt-expander" {
-            let message = format!("{name} is another program, which calls itself {}", quoted(&visit.name));
-            add(Severity::Warning, message, format!("run {install} to have this one in its place"));
-        } else if visit.version != env!("CARGO_PKG_VERSION")
-            && !is_same_file(self.program, &self.case.examination.program)
-        {
-            let (theirs, ours) = (quoted(&visit.version), env!("CARGO_PKG_VERSION"));
-            let program = self.program.display();
-            let message = format!("{name} is version {theirs}, in {program}; this program is `{ours}`");
-            add(Severity::Warning, message, format!("run {install} to have this one in its place"));
+        Some(self.case.warning(message).remedy(format!("run {} to have this one in its place", self.install())))
+    }
+
+    /// That Codex would not wait for its first answer.
+    fn late_for_codex(&self) -> Option<Finding> {
+        if self.case.client != Client::Codex {
+            return None;
         }
-        if self.case.client == Client::Codex {
-            let seconds = self.case.server.entry.get("startup_timeout_sec").and_then(Value::as_f64);
-            let milliseconds = self.case.server.entry.get("startup_timeout_ms").and_then(Value::as_f64);
-            let limit = seconds.or(milliseconds.map(|milliseconds| milliseconds / 1000.0));
-            let took = visit.answered_in.as_secs_f64();
-            if let Some(limit) = limit.filter(|limit| *limit < took) {
-                let message = format!("{name} took {took:.3} s for its first answer, and may take {limit} s");
-                add(Severity::Broken, message, "raise `startup_timeout_sec`".to_owned());
-            } else if visit.answered_in > GRACE {
-                let message =
-                    format!("{name} took {took:.1} s for its first answer; Codex goes on without it after 1 s");
-                add(Severity::Warning, message, "set `required` to true, so that Codex waits for it".to_owned());
-            }
+        let seconds = self.case.server.entry.get("startup_timeout_sec").and_then(Value::as_f64);
+        let milliseconds = self.case.server.entry.get("startup_timeout_ms").and_then(Value::as_f64);
+        let limit = seconds.or(milliseconds.map(|milliseconds| milliseconds / 1000.0));
+        let (name, took) = (self.case.name(), self.visit.answered_in.as_secs_f64());
+        if let Some(limit) = limit.filter(|limit| *limit < took) {
+            let message = format!("{name} took {took:.3} s for its first answer, and may take {limit} s");
+            Some(self.case.broken(message).remedy("raise `startup_timeout_sec`"))
+        } else if self.visit.answered_in > GRACE {
+            let message = format!("{name} took {took:.1} s for its first answer; Codex goes on without it after 1 s");
+            Some(self.case.warning(message).remedy("set `required` to true, so that Codex waits for it"))
+        } else {
+            None
         }
+    }
+
+    /// What is wrong with its prompts.
+    fn bad_prompts(&self) -> Vec<Finding> {
+        let (name, visit) = (self.case.name(), self.visit);
+        let check = "run `prompt-expander check` with its `--prompts`";
+        let mut findings = Vec::new();
         if visit.prompts == 0 {
             let message = format!("{name} has no prompt");
-            add(Severity::Warning, message, "put a file such as `hello.md` into its folder".to_owned());
+            findings.push(self.case.warning(message).remedy("put a file such as `hello.md` into its folder"));
         }
         if let Some(problem) = visit.problems.first() {
             let problems = count(visit.problems.len(), "file");
             let message = format!("{name} cannot read {problems} as prompts, such as {problem}");
-            add(Severity::Broken, message, "run `prompt-expander check` with its `--prompts`".to_owned());
+            findings.push(self.case.broken(message).remedy(check));
         }
         if let Some((prompt, why)) = &visit.refused {
             let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
-            add(Severity::Broken, message, "run `prompt-expander check` with its `--prompts`".to_owned());
-        }
-        if let Some(stray) = &visit.stray {
-            let message = format!("{name} prints what is no message: {}", quoted(stray));
-            add(Severity::Warning, message, format!("run {install} to have this program in its place"));
-        }
-        if !visit.ended {
-            let message = format!("{name} does not end when {title} ends it");
-            add(Severity::Warning, message, format!("run {install} to have this program in its place"));
-        }
-        if let Some(said) = &visit.said {
-            add(Severity::Warning, format!("{name} says on standard error: {said}"), "do what it says".to_owned());
-        }
-        if let Some((message, remedy)) = self.cut(visit) {
-            add(Severity::Warning, message, remedy);
+            findings.push(self.case.broken(message).remedy(check));
         }
         findings
     }
 
-    /// What the client would not show its model of the longest prompt, and the remedy.
-    fn cut(&self, visit: &Visit) -> Option<(String, String)> {
-        let Longest { name, result } = visit.longest.as_ref()?;
+    /// What it does besides answering.
+    fn bad_manners(&self) -> Vec<Finding> {
+        let (name, visit) = (self.case.name(), self.visit);
+        let replace = format!("run {} to have this program in its place", self.install());
+        let mut findings = Vec::new();
+        if let Some(stray) = &visit.stray {
+            let message = format!("{name} prints what is no message: {}", quoted(stray));
+            findings.push(self.case.warning(message).remedy(&*replace));
+        }
+        if !visit.ended {
+            let message = format!("{name} does not end when {} ends it", self.case.client.title());
+            findings.push(self.case.warning(message).remedy(&*replace));
+        }
+        if let Some(said) = &visit.said {
+            let message = format!("{name} says on standard error: {said}");
+            findings.push(self.case.warning(message).remedy("do what it says"));
+        }
+        findings
+    }
+
+    /// The command that puts this program in its place.
+    fn install(&self) -> String {
+        again(self.case.client, self.case.server)
+    }
+
+    /// What the client would not show its model of the longest prompt.
+    fn cut(&self) -> Option<Finding> {
+        let Longest { name, result } = self.visit.longest.as_ref()?;
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
         self.case.client.limits().iter().find_map(|limit| {
             let text = match limit.way {
@@ -99,7 +128,7 @@ impl Answered<'_> {
             let (length, most) = (limit.unit.count(text), self.set(limit.way).unwrap_or(limit.most));
             let (way, unit, beyond) = (limit.way.name(), limit.unit.name(), limit.beyond);
             let message = format!("{} has {length} {unit}, and beyond {most} ({way}) {beyond}", named(name));
-            (length > most).then(|| (message, self.remedy_of_cut(length)))
+            (length > most).then(|| self.case.warning(message).remedy(self.remedy_of_cut(length)))
         })
     }
 

@@ -129,7 +129,7 @@ impl Case<'_> {
         let is_said = |text: &String| missing.iter().any(|folder| text.contains(folder));
         visit.problems.retain(|problem| !is_said(problem));
         visit.said = visit.said.filter(|said| !is_said(said));
-        findings.extend(Answered { case: self, program: &launch.program }.findings(&visit));
+        findings.extend(Answered { case: self, program: &launch.program, visit: &visit }.findings());
         settled.prompt = visit.first;
         Ok(())
     }
