@@ -80,3 +80,62 @@ impl Files<'_> {
         !self.own_hooks(scope).0.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// The scopes of the servers, and of the hooks.
+    fn scopes(home: &Path, project: &Path) -> (Vec<Scope>, Vec<Scope>) {
+        let surroundings =
+            Surroundings { home: Some(home.to_owned()), project: project.to_owned(), ..Surroundings::default() };
+        let files = Client::GeminiCli.read_files(&surroundings);
+        let both = || [Scope::Project, Scope::User].into_iter();
+        let servers = both().flat_map(|scope| {
+            let configs = files.configs(scope).flatten();
+            configs.flat_map(|config| config.registrations(scope, &surroundings).unwrap()).collect::<Vec<_>>()
+        });
+        let hooks = both().flat_map(|scope| files.own_hooks(scope).0);
+        (servers.map(|server| server.scope).collect(), hooks.map(|hook| hook.scope).collect())
+    }
+
+    #[test]
+    fn what_would_be_the_projects_in_the_home_directory_is_the_users_and_only_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+        let text = r#"{"mcpServers": {"prompts": {"command": "x"}},
+            "hooks": {"BeforeAgent": [{"hooks": [{"command": "prompt-expander hook gemini"}]}]}}"#;
+        for folder in [&home, &project] {
+            fs::create_dir_all(folder.join(".gemini")).unwrap();
+            fs::write(folder.join(".gemini/settings.json"), text).unwrap();
+        }
+        let both = vec![Scope::Project, Scope::User];
+        assert_eq!(scopes(&home, &project), (both.clone(), both));
+        assert_eq!(scopes(&home, &home), (vec![Scope::User], vec![Scope::User]));
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&home, &link).unwrap();
+            assert_eq!(scopes(&home, &link), (vec![Scope::User], vec![Scope::User]));
+        }
+    }
+
+    #[test]
+    fn one_file_says_what_is_the_users_everywhere_and_in_a_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            r#"{"mcpServers": {"a": {"command": "x"}}, "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}}}}"#;
+        fs::write(folder.path().join(".claude.json"), text).unwrap();
+        let surroundings =
+            Surroundings { home: Some(folder.path().to_owned()), project: "/p".into(), ..Surroundings::default() };
+        let files = Client::ClaudeCode.read_files(&surroundings);
+        for (scope, want) in [(Scope::User, "a"), (Scope::Local, "b")] {
+            let config = files.configs(scope).next().unwrap().unwrap();
+            let servers = config.registrations(scope, &surroundings).unwrap();
+            let servers: Vec<_> = servers.iter().map(|server| (server.name.as_str(), server.scope)).collect();
+            assert_eq!(servers, [(want, scope)]);
+        }
+        assert_eq!(files.read.len(), 1);
+    }
+}
