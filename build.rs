@@ -51,7 +51,7 @@ const SCRIPT: &str = "seldom.ld";
 const SELDOM: [&str; 8] = [
     // Commands: `cli`, but for what serves, and what is theirs alone. (`tests/it/tidy.rs` knows the files.)
     "*prompt_expander3cli4call* *prompt_expander3cli4edit* *prompt_expander3cli4hook* *prompt_expander3cli4list* \
-     *prompt_expander3cli3man* *prompt_expander3cli3new* *prompt_expander3cli5check* *prompt_expander3cli6doctor* \
+     *prompt_expander3cli3man* *prompt_expander3cli3new* *prompt_expander3cli5check* *prompt_expander3cli6client* *prompt_expander3cli6doctor* \
      *prompt_expander3cli6editor* *prompt_expander3cli6expand* *prompt_expander3cli6record* *prompt_expander3cli7explain* *prompt_expander3cli7install* \
      *prompt_expander3cli5stdin* *prompt_expander3cli11completions* *prompt_expander..cli..* \
      *prompt_expander4hook* *prompt_expander..hook* *prompt_expander6client* *prompt_expander..client* \

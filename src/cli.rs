@@ -4,6 +4,7 @@
 
 mod call;
 mod check;
+mod client;
 mod completions;
 mod doctor;
 mod edit;

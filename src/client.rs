@@ -8,19 +8,27 @@
 
 mod arguments;
 mod config;
+mod draft;
 mod edit;
 mod file;
+mod files;
 mod hook;
 mod install;
 mod limit;
+mod place;
+mod plan;
+mod state;
 mod syntax;
 
 pub use arguments::Arguments;
-pub use config::{Config, ConfigError, MAX_CONFIG, Registration};
+pub use config::{Config, ConfigError, Registration};
 pub use file::Change;
+pub use files::Files;
 pub use hook::Hook;
-pub use install::{Installation, Plan, State, remove};
+pub use install::{Installation, Removal};
 pub use limit::{Limit, Unit, Way};
+pub use plan::{Plan, PlanError};
+pub use state::State;
 pub use syntax::Position;
 
 use std::ffi::OsString;
@@ -126,12 +134,17 @@ impl Client {
     }
 
     /// How it calls the event that a prompt was submitted. `None`: it has no hook that is known to add to the prompt.
-    pub fn event(self) -> Option<&'static str> {
+    pub fn hook_event(self) -> Option<&'static str> {
         match self {
             Client::Codex | Client::ClaudeCode => Some("UserPromptSubmit"),
             Client::GeminiCli => Some("BeforeAgent"),
             Client::VsCode | Client::Cursor | Client::Opencode | Client::Zed => None,
         }
+    }
+
+    /// Those that have such a hook.
+    pub fn with_hook() -> impl Iterator<Item = Client> {
+        Client::ALL.into_iter().filter(|client| client.hook_event().is_some())
     }
 
     /// The names of its program. (Zed is `zeditor` where another Zed was first.)
@@ -148,7 +161,7 @@ impl Client {
     }
 
     /// Its program, if it is on `PATH`.
-    pub fn program(self, surroundings: &Surroundings) -> Option<PathBuf> {
+    fn program(self, surroundings: &Surroundings) -> Option<PathBuf> {
         let path = surroundings.path.as_ref()?;
         let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
         std::env::split_paths(path)

@@ -8,6 +8,7 @@
 mod allowed;
 mod answers;
 mod hook;
+mod launch;
 mod probe;
 mod process;
 mod remedy;
@@ -16,7 +17,7 @@ mod start;
 
 pub use start::Environment;
 
-use crate::client::{Client, ConfigError, Position, Registration, Scope, Surroundings};
+use crate::client::{Client, ConfigError, Files, Position, Scope, Surroundings};
 use crate::library::Library;
 use crate::prompt;
 use crate::wording::{alternatives, count};
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 /// Where to look, and as whom.
 #[derive(Debug)]
-pub struct Doctor {
+pub struct Examination {
     /// Where the clients keep what is the user's.
     pub surroundings: Surroundings,
     /// The environment that a client would be started in.
@@ -90,15 +91,16 @@ impl Finding {
     }
 }
 
-impl Doctor {
-    /// Looks at these clients, or at all that are found on the machine; then at the library.
-    pub fn examine(&self, only: Option<Client>, library: &Library) -> Vec<Finding> {
+impl Examination {
+    /// What there is to say of this client, or of all that are found on the machine; then of the library.
+    pub fn findings(&self, only: Option<Client>, library: &Library) -> Vec<Finding> {
         let is_found = |client: &Client| client.is_found(&self.surroundings);
         let clients: Vec<Client> = match only {
             Some(client) => vec![client],
             None => Client::ALL.into_iter().filter(is_found).collect(),
         };
-        let servers: Vec<_> = clients.iter().map(|&client| (client, self.servers(client))).collect();
+        let files: Vec<Files> = clients.iter().map(|client| client.read_files(&self.surroundings)).collect();
+        let servers: Vec<_> = files.iter().map(|files| (files, self.servers(files))).collect();
         // A client that one does not use is no harm; but one of them should know us.
         let severity = match servers.iter().any(|(_, (_, settled))| !settled.is_empty()) {
             true => Severity::Warning,
@@ -109,18 +111,11 @@ impl Doctor {
             let message = "the environment names no home directory, so that most files of the clients cannot be found";
             findings.push(Finding::new(None, Severity::Broken, message).remedy("set HOME"));
         }
-        for (client, (mut found, settled)) in servers {
+        for (files, (mut found, settled)) in servers {
             if settled.is_empty() && found.is_empty() {
-                let title = client.title();
-                let message = if is_found(&client) {
-                    format!("{title} does not know this program yet")
-                } else {
-                    format!("{title} is not found on this machine, and does not know this program")
-                };
-                let remedy = format!("run {}", install(client, Scope::User));
-                found.push(Finding::new(Some(client), severity, message).remedy(remedy));
+                found.push(self.unacquainted(files.client, severity));
             }
-            found.extend(self.hooks(client, &settled, library));
+            found.extend(self.hooks(files, &settled, library));
             found.sort_by_key(|finding| finding.severity);
             findings.extend(found);
         }
@@ -132,6 +127,26 @@ impl Doctor {
         }
         findings.extend(self.library(library));
         findings
+    }
+
+    /// That a client does not know us.
+    fn unacquainted(&self, client: Client, severity: Severity) -> Finding {
+        let title = client.title();
+        let message = if client.is_found(&self.surroundings) {
+            format!("{title} does not know this program yet")
+        } else {
+            format!("{title} is not found on this machine, and does not know this program")
+        };
+        let remedy = format!("run {}", install(client, Scope::User));
+        Finding::new(Some(client), severity, message).remedy(remedy)
+    }
+
+    /// The folder that `--prompts` names so, for a program that works in another.
+    fn folder(&self, written: &str, working: &Path) -> PathBuf {
+        match (Path::new(written).strip_prefix("~"), &self.surroundings.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => working.join(written),
+        }
     }
 
     /// What is wrong with the files.
@@ -155,19 +170,9 @@ impl Doctor {
     }
 }
 
-fn unreadable(client: Client, error: ConfigError) -> Finding {
+fn unreadable(client: Client, error: &ConfigError) -> Finding {
     let remedy = format!("correct it; until then {} may read nothing of it", client.title());
-    Finding::new(Some(client), Severity::Broken, error.message).remedy(remedy).at(&error.path, error.position)
-}
-
-/// A finding at the place of a registration.
-fn broken(client: Client, server: &Registration, message: impl Into<String>) -> Finding {
-    Finding::new(Some(client), Severity::Broken, message).at(&server.path, server.position)
-}
-
-/// The same of what works, but perhaps not always.
-fn warning(client: Client, server: &Registration, message: impl Into<String>) -> Finding {
-    Finding { severity: Severity::Warning, ..broken(client, server, message) }
+    Finding::new(Some(client), Severity::Broken, &error.message).remedy(remedy).at(&error.path, error.position)
 }
 
 /// A time as one reads it: `0.8 ms`, `12 ms`.

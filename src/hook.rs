@@ -34,7 +34,7 @@ impl<'e> Event<'e> {
     /// Reads what `client` passes to its hook. `None`: it is something else, or the client has no such hook.
     pub fn parse(client: Client, text: &'e str) -> Option<Event<'e>> {
         let Ok(Value::Object(mut event)) = Value::parse(text) else { return None };
-        if event.text("hook_event_name") != Ok(Some(client.event()?)) {
+        if event.text("hook_event_name") != Ok(Some(client.hook_event()?)) {
             return None;
         }
         let Value::Text(prompt) = event.remove("prompt")? else { return None };
@@ -59,7 +59,7 @@ impl<'e> Event<'e> {
             Some(Found { prompt, is_of_project })
         });
         let context = context::of(self.client, &invocations)?;
-        let output = json!({ "hookEventName": self.client.event()?, "additionalContext": context });
+        let output = json!({ "hookEventName": self.client.hook_event()?, "additionalContext": context });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
     }
 }

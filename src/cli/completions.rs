@@ -101,8 +101,7 @@ pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The clients that run a hook.
 pub(super) fn clients_with_hook() -> Vec<CompletionCandidate> {
-    let clients = Client::ALL.into_iter().filter(|client| client.event().is_some());
-    clients.map(|client| CompletionCandidate::new(client.name())).collect()
+    Client::with_hook().map(|client| CompletionCandidate::new(client.name())).collect()
 }
 
 /// Whether a text is one word to a shell, and stands for itself.

@@ -1,10 +1,10 @@
 //! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
 
-use super::install::{client_parser, surroundings};
+use super::client::{client_parser, surroundings};
 use super::output::{self, ERROR, NAME, WARNING};
 use super::source::PromptSource;
 use crate::client::Client;
-use crate::doctor::{Doctor as Examination, Finding, Severity};
+use crate::doctor::{Examination, Finding, Severity};
 use crate::wording::printable;
 use anyhow::Context;
 use clap::Args;
@@ -79,7 +79,7 @@ impl Doctor {
             program: std::env::current_exe().context("this program does not find its own file")?,
             patience: self.timeout,
         };
-        let findings = examination.examine(self.client, &source.library());
+        let findings = examination.findings(self.client, &source.library());
         let is_broken = findings.iter().any(|finding| finding.severity == Severity::Broken);
         if self.json {
             output::print_json(&Json { findings: findings.into_iter().map(Into::into).collect() })?;

@@ -56,9 +56,8 @@ fn read() -> Option<String> {
 
 /// What a person hears who starts it.
 fn refuse(client: Option<Client>, name: &str) -> anyhow::Result<ExitCode> {
-    let Some(event) = client.and_then(Client::event) else {
-        let names: Vec<&str> =
-            Client::ALL.into_iter().filter(|client| client.event().is_some()).map(Client::name).collect();
+    let Some(event) = client.and_then(Client::hook_event) else {
+        let names: Vec<&str> = Client::with_hook().map(Client::name).collect();
         bail!("{} is no client with a hook; write {}", quoted(name), alternatives(&names));
     };
     bail!(

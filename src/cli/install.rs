@@ -3,12 +3,12 @@
 //! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
 
 use super::Cli;
+use super::client::{client_parser, surroundings};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute, config_dir, home_dir};
-use crate::client::{Change, Client, Installation, Plan, Registration, SERVER, Scope, State, Surroundings, remove};
+use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute};
+use crate::client::{Change, Client, Installation, Plan, Registration, Removal, SERVER, Scope, State, Surroundings};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
@@ -84,15 +84,6 @@ pub(super) struct Uninstall {
     dry_run: bool,
 }
 
-/// Which clients can be named.
-pub(super) fn client_parser() -> impl TypedValueParser<Value = Client> {
-    let value = |client: Client| {
-        let value = PossibleValue::new(client.name()).help(client.title());
-        if client == Client::GeminiCli { value.alias("gemini-cli") } else { value }
-    };
-    PossibleValuesParser::new(Client::ALL.map(value)).try_map(|name| Client::named(&name).ok_or("no such client"))
-}
-
 impl Install {
     pub(super) fn run(self, folders: &Folders) -> anyhow::Result<ExitCode> {
         let surroundings = surroundings()?;
@@ -102,9 +93,8 @@ impl Install {
             }
             return list(&surroundings, self.json);
         };
-        if self.hook && client.event().is_none() {
-            let with_hook: Vec<&str> =
-                Client::ALL.iter().filter(|client| client.event().is_some()).map(|client| client.name()).collect();
+        if self.hook && client.hook_event().is_none() {
+            let with_hook: Vec<&str> = Client::with_hook().map(Client::name).collect();
             bail!(
                 "{} has no hook that is known to add to what you type; {} have one. Leave --hook out",
                 client.title(),
@@ -124,7 +114,7 @@ impl Install {
         // The one option of the server that a hook has, too; --prompts and --no-builtin stand before `--`.
         let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
         // A hook that is there must know the same prompts as the server.
-        let has_hook = self.hook || client.has_hook(scope(self.project), &surroundings);
+        let has_hook = self.hook || client.read_files(&surroundings).has_hook(scope(self.project));
         let installation = Installation {
             client,
             scope: scope(self.project),
@@ -133,7 +123,7 @@ impl Install {
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
-        let plan = installation.plan(&surroundings).map_err(anyhow::Error::msg)?;
+        let plan = installation.plan(&surroundings)?;
         if !client.is_found(&surroundings) {
             output::warning(&format!(
                 "{} was not found on this machine; it is registered for the day it is",
@@ -151,7 +141,8 @@ impl Install {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let plan = remove(self.client, scope(self.project), &surroundings()?).map_err(anyhow::Error::msg)?;
+        let removal = Removal { client: self.client, scope: scope(self.project) };
+        let plan = removal.plan(&surroundings()?)?;
         carry_out(&plan, self.yes, self.dry_run, "not registered; nothing to remove")?;
         Ok(ExitCode::SUCCESS)
     }
@@ -372,21 +363,6 @@ impl Folders {
         }
         Ok(arguments)
     }
-}
-
-/// What the environment says of where things are.
-pub(super) fn surroundings() -> anyhow::Result<Surroundings> {
-    let named = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    Ok(Surroundings {
-        home: home_dir(),
-        config: config_dir(),
-        xdg_config: named("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute()),
-        codex_home: named("CODEX_HOME"),
-        claude_config: named("CLAUDE_CONFIG_DIR"),
-        gemini_home: named("GEMINI_CLI_HOME"),
-        path: env::var_os("PATH"),
-        project: env::current_dir().context("the working directory cannot be found")?,
-    })
 }
 
 #[derive(Serialize)]

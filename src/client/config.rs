@@ -1,5 +1,6 @@
 //! A config of a client as it was read, and the servers that are registered in it.
 
+use super::hook::is_our_program;
 use super::syntax::{Fault, Position, Syntax};
 use super::{Client, Scope, Surroundings};
 use crate::wording::printable;
@@ -11,7 +12,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The longest config that is read, in bytes. (Claude Code keeps its history in its own, which may grow to megabytes.)
-pub const MAX_CONFIG: usize = 64 * 1024 * 1024;
+const MAX_CONFIG: usize = 64 * 1024 * 1024;
 
 /// What some editors put before a text.
 pub(super) const BOM: char = '\u{feff}';
@@ -20,17 +21,15 @@ pub(super) const BOM: char = '\u{feff}';
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Whose it is.
-    pub client: Client,
+    client: Client,
     /// For whom the client reads it.
-    pub scope: Scope,
+    pub(super) scope: Scope,
     /// Where it lies.
     pub path: PathBuf,
     /// All that it says.
     pub value: Value,
     text: String,
     syntax: Syntax,
-    /// The keys that lead to the servers.
-    servers: Vec<String>,
 }
 
 /// Why a config cannot be read, or what in it the client cannot understand.
@@ -72,52 +71,35 @@ pub struct Registration {
     pub faults: Vec<String>,
 }
 
-impl Client {
-    /// What it reads in a scope: each file that is there, in the order of [`Client::configs`]; or why one cannot be read.
-    pub fn read_configs(self, scope: Scope, surroundings: &Surroundings) -> Vec<Result<Config, ConfigError>> {
-        let paths = self.configs(scope, surroundings);
-        paths.into_iter().filter_map(|path| Config::read(self, scope, path, surroundings).transpose()).collect()
-    }
-}
-
 impl Config {
+    /// Reads a file beside the configs, which says other things of a client. `None`: there is none.
+    pub fn read_beside(client: Client, path: PathBuf) -> Result<Option<Config>, ConfigError> {
+        Config::read_as(client.hook_syntax(), client, Scope::User, path)
+    }
+
     /// Reads a file. `None`: there is none.
-    pub fn read(
-        client: Client,
-        scope: Scope,
-        path: PathBuf,
-        surroundings: &Surroundings,
-    ) -> Result<Option<Config>, ConfigError> {
-        Config::read_as(client.syntax(), client, scope, path, client.servers(scope, surroundings))
-    }
-
-    /// Reads a file that holds hooks and other settings, and no servers. `None`: there is none.
-    pub fn read_settings(client: Client, scope: Scope, path: PathBuf) -> Result<Option<Config>, ConfigError> {
-        Config::read_as(client.hook_syntax(), client, scope, path, Vec::new())
-    }
-
-    fn read_as(
+    pub(super) fn read_as(
         syntax: Syntax,
         client: Client,
         scope: Scope,
         path: PathBuf,
-        servers: Vec<String>,
     ) -> Result<Option<Config>, ConfigError> {
         let Some(text) = read_text(&path)? else { return Ok(None) };
         let text = text.strip_prefix(BOM).map(str::to_owned).unwrap_or(text);
         let value = syntax.parse(&text).map_err(|fault| ConfigError::of(&path, fault))?;
-        let config = Config { client, scope, path, value, text, syntax, servers };
+        let config = Config { client, scope, path, value, text, syntax };
         if !config.value.is_object() {
             return Err(config.error(&[], &format!("it must be an object, and is {}", kind(&config.value))));
         }
         Ok(Some(config))
     }
 
-    /// The servers that it registers, by name; none, if it says nothing of servers.
-    pub fn registrations(&self) -> Result<Vec<Registration>, ConfigError> {
+    /// The servers that it registers for a scope, by name; none, if it says nothing of servers.
+    pub fn registrations(&self, scope: Scope, surroundings: &Surroundings) -> Result<Vec<Registration>, ConfigError> {
+        let mut keys = self.client.servers(scope, surroundings);
         let mut value = &self.value;
-        for (depth, key) in self.servers.iter().enumerate() {
-            let keys = &self.servers[..=depth];
+        for (depth, key) in keys.iter().enumerate() {
+            let keys = &keys[..=depth];
             match value.get(key) {
                 None => return Ok(Vec::new()),
                 Some(object) if object.is_object() => value = object,
@@ -127,7 +109,6 @@ impl Config {
                 }
             }
         }
-        let mut keys = self.servers.clone();
         // As opencode 2 has it, which reads what is for opencode 1 as well.
         if self.client == Client::Opencode
             && let Some(servers) = value.get("servers").filter(|servers| is_of_servers(servers))
@@ -137,7 +118,9 @@ impl Config {
         }
         let servers = value.as_object().into_iter().flatten();
         let positions = self.syntax.positions(&self.text, &keys);
-        Ok(servers.map(|(name, entry)| self.registration(name, entry, positions.get(name).copied())).collect())
+        let registration =
+            |(name, entry): (&String, &Value)| self.registration(scope, name, entry, positions.get(name).copied());
+        Ok(servers.map(registration).collect())
     }
 
     /// Where the value is that these keys lead to, if it is there.
@@ -156,10 +139,10 @@ impl Config {
         if self.syntax == Syntax::Toml { "a table" } else { "an object" }
     }
 
-    fn registration(&self, name: &str, value: &Value, position: Option<Position>) -> Registration {
+    fn registration(&self, scope: Scope, name: &str, value: &Value, position: Option<Position>) -> Registration {
         let mut registration = Registration {
             name: name.to_owned(),
-            scope: self.scope,
+            scope,
             path: self.path.clone(),
             position,
             command: None,
@@ -196,6 +179,20 @@ impl Config {
         }
         registration.faults = fields.faults;
         registration
+    }
+}
+
+impl Registration {
+    /// Whether it is our program.
+    pub fn is_ours(&self) -> bool {
+        self.command.as_deref().is_some_and(is_our_program)
+    }
+
+    /// What the client starts, as one would type it, or the address that it asks.
+    pub fn line(&self) -> String {
+        let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
+        let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
+        shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -318,9 +315,9 @@ mod tests {
         let path = folder.path().join("config");
         fs::write(&path, text).unwrap();
         let surroundings = Surroundings { project: "/p".into(), ..Surroundings::default() };
-        let mut config = Config::read(client, scope, path, &surroundings)?.unwrap();
+        let mut config = Config::read_as(client.syntax(), client, scope, path)?.unwrap();
         config.path = "config".into();
-        config.registrations()
+        config.registrations(scope, &surroundings)
     }
 
     /// Each server in a line.
@@ -414,7 +411,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_no_config() {
-        let read = |path: &str| Config::read(Client::Codex, Scope::User, path.into(), &Surroundings::default());
+        let read = |path: &str| Config::read_as(Syntax::Toml, Client::Codex, Scope::User, path.into());
         assert!(read("/nowhere/config.toml").unwrap().is_none());
         assert!(read(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml/config.toml")).unwrap().is_none());
         assert!(read(env!("CARGO_MANIFEST_DIR")).unwrap_err().message.contains("a directory"));

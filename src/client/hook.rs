@@ -3,7 +3,7 @@
 
 use super::config::Config;
 use super::syntax::Syntax;
-use super::{Arguments, Client, ConfigError, Position, Scope, Surroundings, is_same_file};
+use super::{Arguments, Client, Position, Scope, Surroundings};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -69,42 +69,8 @@ impl Hook {
 }
 
 impl Client {
-    /// The hooks in a scope that run our program, and why a file of hooks could not be read. Reads them.
-    pub fn own_hooks(self, scope: Scope, surroundings: &Surroundings) -> (Vec<Hook>, Vec<ConfigError>) {
-        let Some(event) = self.event() else { return (Vec::new(), Vec::new()) };
-        let (mut hooks, mut errors) = (Vec::new(), Vec::new());
-        for read in self.hook_configs(scope, surroundings) {
-            match read {
-                Ok(config) => hooks.extend(config.hooks(event).into_iter().filter(Hook::is_ours)),
-                Err(error) => errors.push(error),
-            }
-        }
-        (hooks, errors)
-    }
-
-    /// Whether our hook is registered in this scope. Reads its files.
-    pub fn has_hook(self, scope: Scope, surroundings: &Surroundings) -> bool {
-        !self.own_hooks(scope, surroundings).0.is_empty()
-    }
-
-    /// The files that it reads hooks from in a scope, as far as they are there; or why one cannot be read. What goes before
-    /// another comes first. Where the project's files are the user's, as in the home directory, they are only that.
-    pub fn hook_configs(self, scope: Scope, surroundings: &Surroundings) -> Vec<Result<Config, ConfigError>> {
-        let users = if scope == Scope::Project { self.hook_files(Scope::User, surroundings) } else { Vec::new() };
-        let mut files = self.hook_files(scope, surroundings);
-        files.retain(|file| !users.iter().any(|user| is_same_file(user, file)));
-        let configs = self.configs(scope, surroundings);
-        let read = |file: PathBuf| {
-            if configs.contains(&file) {
-                Config::read(self, scope, file, surroundings)
-            } else {
-                Config::read_settings(self, scope, file)
-            }
-        };
-        files.into_iter().filter_map(|file| read(file).transpose()).collect()
-    }
-
-    fn hook_files(self, scope: Scope, surroundings: &Surroundings) -> Vec<PathBuf> {
+    /// The files that it reads hooks from in a scope. What goes before another comes first.
+    pub(super) fn hook_files(self, scope: Scope, surroundings: &Surroundings) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = self.hook_file(scope, surroundings).into_iter().collect();
         match (self, scope) {
             (Client::Codex, _) => files.extend(self.configs(scope, surroundings)),
@@ -117,7 +83,7 @@ impl Client {
     }
 
     /// Where `install` registers a hook, if it has any.
-    pub fn hook_file(self, scope: Scope, surroundings: &Surroundings) -> Option<PathBuf> {
+    pub(super) fn hook_file(self, scope: Scope, surroundings: &Surroundings) -> Option<PathBuf> {
         let folder = match scope {
             Scope::User => self.home(surroundings)?,
             Scope::Project => surroundings.project.join(match self {
@@ -134,17 +100,16 @@ impl Client {
         }
     }
 
-    /// The line that its shell runs: `hook CLIENT`, and these arguments.
-    pub(super) fn hook_line(self, program: &str, arguments: &[String]) -> Result<String, String> {
+    /// The line that its shell runs: `hook CLIENT`, and these arguments. An error where one has a NUL character.
+    pub(super) fn hook_line(self, program: &str, arguments: &[String]) -> Result<String, shlex::QuoteError> {
         let words = || ["hook", self.name()].into_iter().chain(arguments.iter().map(String::as_str));
-        let unquotable = |_| "a path with a NUL character cannot stand in a line for a shell".to_owned();
         let line = if !cfg!(windows) {
-            shlex::try_join([program].into_iter().chain(words())).map_err(unquotable)?
+            shlex::try_join([program].into_iter().chain(words()))?
         } else if self == Client::ClaudeCode {
             // A bash, to which a backslash is an escape.
             let slashes = |word: &str| if word.contains(':') { word.replace('\\', "/") } else { word.to_owned() };
             let words: Vec<String> = [program].into_iter().chain(words()).map(slashes).collect();
-            shlex::try_join(words.iter().map(String::as_str)).map_err(unquotable)?
+            shlex::try_join(words.iter().map(String::as_str))?
         } else if self == Client::Codex {
             // cmd.exe
             let quoted =

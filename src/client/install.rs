@@ -1,18 +1,17 @@
-//! What `install` and `uninstall` would change, and how things stand. Nothing is written here; see [`Change::make`].
+//! What `install` and `uninstall` would change. Nothing is written here; see [`Change::make`].
 //!
 //! Where a client has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
 
-use super::config::{BOM, is_of_servers, read_text};
-use super::edit::{self, Entry, Node};
-use super::file::{Change, backups};
-use super::hook::{handlers, is_our_program, is_replaceable};
-use super::syntax::{Fault, Syntax};
-use super::{Client, Config, ConfigError, Hook, Position, Registration, SERVER, Scope, Surroundings, is_same_file};
-use crate::wording::{named, printable};
-use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
+use super::draft::{Draft, Part};
+use super::edit::{Entry, Node};
+use super::file::Change;
+use super::hook::is_replaceable;
+use super::place::Place;
+use super::plan::{Plan, PlanError, location, location_of, what_it_runs};
+use super::{Client, Hook, SERVER, Scope, Surroundings};
+use crate::wording::named;
+use std::path::Path;
 
 /// A server to be registered.
 #[derive(Debug, Clone)]
@@ -31,73 +30,129 @@ pub struct Installation {
     pub replace: bool,
 }
 
-/// What would be done.
-#[derive(Debug, Default)]
-pub struct Plan {
-    /// The files that would change, none if all is as it should be.
-    pub changes: Vec<Change>,
-    /// What the user should know, in lower case.
-    pub notes: Vec<String>,
-}
-
-/// How a client stands to us.
-#[derive(Debug)]
-pub struct State {
+/// What was registered, to be taken out: the server under our name, if it is ours, and the hook.
+#[derive(Debug, Clone, Copy)]
+pub struct Removal {
     /// The client.
     pub client: Client,
-    /// Whether it was found on this machine.
-    pub is_found: bool,
-    /// Every server that is us, or is registered under our name, in the user's configs and the project's.
-    pub registrations: Vec<Registration>,
-    /// The files in which our hook is registered.
-    pub hooks: Vec<PathBuf>,
-    /// Why a config could not be read.
-    pub errors: Vec<ConfigError>,
+    /// For whom; not [`Scope::Local`].
+    pub scope: Scope,
+}
+
+impl Installation {
+    /// What would be done to put it there. Reads the client's files.
+    pub fn plan(&self, surroundings: &Surroundings) -> Result<Plan, PlanError> {
+        let place = Place::of(self.client, self.scope, surroundings)?;
+        let mut notes = place.notes_of_others();
+        let mut drafts = vec![self.server(&place, &mut notes)?];
+        self.hook(&place, &mut drafts, &mut notes)?;
+        Ok(Plan { changes: drafts.into_iter().filter_map(Draft::change).collect(), notes })
+    }
+
+    /// The config with the server in it.
+    fn server(&self, place: &Place, notes: &mut Vec<String>) -> Result<Draft, PlanError> {
+        let mut is_replaced = false;
+        for server in place.registrations()? {
+            let at = location_of(&server);
+            match (server.name == SERVER, server.is_ours()) {
+                (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
+                (true, false) => is_replaced = true,
+                (true, true) if !server.enabled => {
+                    notes.push(format!("{at}: `{SERVER}` is switched off there; it stays so until you switch it on"))
+                }
+                (false, true) => notes.push(format!(
+                    "{at}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
+                    server.name
+                )),
+                _ => {}
+            }
+        }
+        let mut draft = place.server_draft()?;
+        for word in [&self.program].into_iter().chain(&self.arguments) {
+            if let Some(mark) = self.client.variable_in(word) {
+                notes.push(format!(
+                    "{} takes `{mark}` in {} for the beginning of a variable's name, and may not find it; give it a name without \
+                     that",
+                    self.client.title(),
+                    named(word)
+                ));
+            }
+        }
+        let entry = self.client.entry(&self.program, &self.arguments);
+        draft.put(&Part::Server { keys: place.server_keys(&draft), entry, is_replaced })?;
+        Ok(draft)
+    }
+
+    /// Puts the hook into its file, if it is wanted.
+    fn hook(&self, place: &Place, drafts: &mut Vec<Draft>, notes: &mut Vec<String>) -> Result<(), PlanError> {
+        let (of_install, others) = place.hooks(notes);
+        let (Some(arguments), Some(event)) = (&self.hook, self.client.hook_event()) else { return Ok(()) };
+        let line = self.client.hook_line(&self.program, arguments).map_err(|_| PlanError::Nul)?;
+        let what_next = match of_install.is_empty() {
+            false => "each message is expanded twice until you take it out",
+            true => "no other is written; take it out first, or see that it names the prompts of the server",
+        };
+        notes.extend(others.iter().map(|hook| format!("{}; {what_next}", in_its_own_way(hook))));
+        if others.is_empty() || !of_install.is_empty() {
+            let timeout = self.client.hook_timeout();
+            place.hook_draft(drafts)?.put(&Part::Hook { event, line, timeout })?;
+        }
+        Ok(())
+    }
+}
+
+impl Removal {
+    /// What would be done to take it out. Reads the client's files.
+    pub fn plan(&self, surroundings: &Surroundings) -> Result<Plan, PlanError> {
+        let place = Place::of(self.client, self.scope, surroundings)?;
+        let mut notes = place.notes_of_others();
+        let mut drafts: Vec<Draft> = self.server(&place, &mut notes)?.into_iter().collect();
+        self.hook(&place, &mut drafts, &mut notes)?;
+        let mut changes: Vec<Change> = drafts.into_iter().filter_map(Draft::undone).collect();
+        let is_of_client =
+            |folder: &&Path| **folder != surroundings.project && surroundings.home.as_deref() != Some(*folder);
+        for change in changes.iter_mut().filter(|change| change.after.is_none()) {
+            change.folder = change.path.parent().filter(is_of_client).map(Path::to_owned);
+        }
+        Ok(Plan { changes, notes })
+    }
+
+    /// The config without the server; `None`: it has none of ours.
+    fn server(&self, place: &Place, notes: &mut Vec<String>) -> Result<Option<Draft>, PlanError> {
+        let Some(server) = place.registrations()?.into_iter().find(|server| server.name == SERVER) else {
+            return Ok(None);
+        };
+        let Some(command) = server.command.as_ref().filter(|_| server.is_ours()) else {
+            notes.push(format!(
+                "{}: `{SERVER}` is another server, which is left alone; {}",
+                location_of(&server),
+                what_it_runs(&server)
+            ));
+            return Ok(None);
+        };
+        let mut draft = place.server_draft()?;
+        let (keys, entry) = (place.server_keys(&draft), self.client.entry(command, &server.args));
+        draft.take_out(Part::Server { keys, entry, is_replaced: true })?;
+        Ok(Some(draft))
+    }
+
+    /// Takes the hook out of its file, if it is there.
+    fn hook(&self, place: &Place, drafts: &mut Vec<Draft>, notes: &mut Vec<String>) -> Result<(), PlanError> {
+        if let Some(event) = self.client.hook_event()
+            && place.hook_file().is_ok_and(|file| file.exists())
+        {
+            let draft = place.hook_draft(drafts)?;
+            if let Some(line) = draft.hook_lines(event).into_iter().find(|line| is_replaceable(line)) {
+                draft.take_out(Part::Hook { event, line, timeout: self.client.hook_timeout() })?;
+            }
+        }
+        let (_, others) = place.hooks(notes);
+        notes.extend(others.iter().map(|hook| format!("{}; take it out yourself", in_its_own_way(hook))));
+        Ok(())
+    }
 }
 
 impl Client {
-    /// How it stands to us. Reads its configs.
-    pub fn state(self, surroundings: &Surroundings) -> State {
-        let mut state = State {
-            client: self,
-            is_found: self.is_found(surroundings),
-            registrations: Vec::new(),
-            hooks: Vec::new(),
-            errors: Vec::new(),
-        };
-        let mut seen: Vec<(PathBuf, Scope)> = Vec::new();
-        for scope in [Scope::User, Scope::Local, Scope::Project] {
-            for config in self.read_configs(scope, surroundings) {
-                match config.and_then(|config| Ok((config.registrations()?, config.path))) {
-                    Ok((registrations, path)) => {
-                        let is_known =
-                            |known: &(PathBuf, Scope)| is_same_file(&known.0, &path) && scope == Scope::Project;
-                        if seen.iter().any(is_known) {
-                            continue; // the project is the home directory
-                        }
-                        seen.push((path, scope));
-                        let ours = registrations.into_iter().filter(|server| server.name == SERVER || server.is_ours());
-                        state.registrations.extend(ours);
-                    }
-                    Err(error) if !state.errors.contains(&error) => state.errors.push(error),
-                    Err(_) => {}
-                }
-            }
-            let (hooks, errors) = self.own_hooks(scope, surroundings);
-            for Hook { path, .. } in hooks {
-                if !state.hooks.contains(&path) {
-                    state.hooks.push(path);
-                }
-            }
-            for error in errors {
-                if !state.errors.contains(&error) {
-                    state.errors.push(error);
-                }
-            }
-        }
-        state
-    }
-
     /// What begins the name of a variable in a text of its config, whose value it puts in its place, if that is in this text.
     fn variable_in(self, text: &str) -> Option<&'static str> {
         let is_named =
@@ -134,7 +189,7 @@ impl Client {
     }
 
     /// The text that a new config begins with.
-    fn new_config(self) -> &'static str {
+    pub(super) fn new_config(self) -> &'static str {
         match self {
             Client::Codex => "",
             Client::Opencode => "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}",
@@ -143,392 +198,13 @@ impl Client {
             Client::VsCode | Client::Cursor | Client::Zed => "{}\n",
         }
     }
-
-    /// The config of a scope that is written: the one that has us, else the first that is there, else the one that the client
-    /// would make.
-    fn config_to_write(self, scope: Scope, surroundings: &Surroundings) -> Result<PathBuf, String> {
-        let paths = self.configs(scope, surroundings);
-        let there: Vec<&PathBuf> = paths.iter().filter(|path| fs::symlink_metadata(path).is_ok()).collect();
-        let has_us = |path: &&&PathBuf| {
-            let config = Config::read(self, scope, (**path).clone(), surroundings).ok().flatten();
-            let registrations = config.and_then(|config| config.registrations().ok()).unwrap_or_default();
-            registrations.iter().any(|server| server.name == SERVER)
-        };
-        let new = if self == Client::Opencode && scope == Scope::User { paths.last() } else { paths.first() };
-        let chosen = there.iter().find(has_us).or(there.first()).copied().or(new);
-        chosen.cloned().ok_or_else(|| {
-            format!(
-                "nothing says where the config of {} is; set HOME to your home directory, or use --project",
-                self.title()
-            )
-        })
-    }
-}
-
-impl Registration {
-    /// Whether it is our program.
-    pub fn is_ours(&self) -> bool {
-        self.command.as_deref().is_some_and(is_our_program)
-    }
-
-    /// What the client starts, as one would type it, or the address that it asks.
-    pub fn line(&self) -> String {
-        let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
-        let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
-        shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
-    }
-}
-
-impl Installation {
-    /// What would be done; or why not, in lower case.
-    pub fn plan(&self, surroundings: &Surroundings) -> Result<Plan, String> {
-        let Installation { client, scope, .. } = *self;
-        let mut plan = Plan::default();
-        let path = config_of(client, scope, surroundings, &mut plan.notes)?;
-        let config = Config::read(client, scope, path.clone(), surroundings).map_err(left_alone)?;
-        let registrations = config.as_ref().map(Config::registrations).transpose().map_err(left_alone)?;
-        let mut is_replaced = false;
-        for server in registrations.unwrap_or_default() {
-            if server.name == SERVER && !server.is_ours() {
-                if !self.replace {
-                    return Err(format!(
-                        "{}: another server has the name `{SERVER}`; {}. Give it another name, or write --replace to put \
-                         prompt-expander in its place",
-                        place(&server.path, server.position),
-                        what_it_runs(&server)
-                    ));
-                }
-                is_replaced = true;
-            } else if server.name == SERVER && !server.enabled {
-                plan.notes.push(format!(
-                    "{}: `{SERVER}` is switched off there; it stays so until you switch it on",
-                    place(&server.path, server.position)
-                ));
-            } else if server.name != SERVER && server.is_ours() {
-                plan.notes.push(format!(
-                    "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
-                    place(&server.path, server.position),
-                    server.name
-                ));
-            }
-        }
-        let mut draft = Draft::of(path, client.syntax(), client.new_config())?;
-        // As they make them.
-        draft.is_private = scope == Scope::User && matches!(client, Client::Codex | Client::ClaudeCode);
-        let keys = draft.server_keys(client, scope, surroundings);
-        for word in [&self.program].into_iter().chain(&self.arguments) {
-            if let Some(mark) = client.variable_in(word) {
-                plan.notes.push(format!(
-                    "{} takes `{mark}` in {} for the beginning of a variable's name, and may not find it; give it a name without \
-                     that",
-                    client.title(),
-                    named(word)
-                ));
-            }
-        }
-        let entry = client.entry(&self.program, &self.arguments);
-        draft.edit(|text, syntax| edit::set(syntax, text, &keys, &entry, is_replaced))?;
-        let mut drafts = vec![draft];
-        let (of_install, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
-        if let (Some(arguments), Some(event)) = (&self.hook, client.event()) {
-            let line = client.hook_line(&self.program, arguments)?;
-            let what_next = match of_install {
-                true => "each message is expanded twice until you take it out",
-                false => "no other is written; take it out first, or see that it names the prompts of the server",
-            };
-            for hook in &others {
-                plan.notes.push(format!("{}; {what_next}", in_its_own_way(hook)));
-            }
-            if others.is_empty() || of_install {
-                let draft = hook_draft(client, scope, surroundings, &mut drafts)?;
-                let timeout = client.hook_timeout();
-                draft.edit(|text, syntax| edit::set_hook(syntax, text, event, &line, timeout, &is_replaceable))?;
-            }
-        }
-        plan.changes = drafts.into_iter().filter_map(Draft::change).collect();
-        Ok(plan)
-    }
-}
-
-/// What would be done to remove what was installed: the server under our name, if it is ours, and the hook.
-pub fn remove(client: Client, scope: Scope, surroundings: &Surroundings) -> Result<Plan, String> {
-    let mut plan = Plan::default();
-    let path = config_of(client, scope, surroundings, &mut plan.notes)?;
-    let config = Config::read(client, scope, path.clone(), surroundings).map_err(left_alone)?;
-    let registrations = config.as_ref().map(Config::registrations).transpose().map_err(left_alone)?;
-    let mut drafts = Vec::new();
-    for server in registrations.unwrap_or_default().into_iter().filter(|server| server.name == SERVER) {
-        let Some(command) = server.command.as_ref().filter(|_| server.is_ours()) else {
-            plan.notes.push(format!(
-                "{}: `{SERVER}` is another server, which is left alone; {}",
-                place(&server.path, server.position),
-                what_it_runs(&server)
-            ));
-            continue;
-        };
-        let mut draft = Draft::of(path.clone(), client.syntax(), client.new_config())?;
-        let keys = draft.server_keys(client, scope, surroundings);
-        draft.edit(|text, syntax| edit::remove(syntax, text, &keys))?;
-        draft.done.push(Done::Server { keys, entry: client.entry(command, &server.args) });
-        drafts.push(draft);
-    }
-    if let Some(event) = client.event()
-        && own_hook_file(client, scope, surroundings).is_ok_and(|file| file.exists())
-    {
-        let draft = hook_draft(client, scope, surroundings, &mut drafts)?;
-        if let Some(line) = draft.hook_lines(event, &draft.text).into_iter().find(|line| is_replaceable(line)) {
-            draft.edit(|text, syntax| edit::remove_hook(syntax, text, event, &is_replaceable))?;
-            draft.done.push(Done::Hook { event, line });
-        }
-    }
-    let (_, others) = known_hooks(client, scope, surroundings, &mut plan.notes);
-    plan.notes.extend(others.iter().map(|hook| format!("{}; take it out yourself", in_its_own_way(hook))));
-    plan.changes = drafts.into_iter().filter_map(|draft| draft.undone(client)).collect();
-    let is_of_client =
-        |folder: &&Path| **folder != surroundings.project && surroundings.home.as_deref() != Some(*folder);
-    for change in plan.changes.iter_mut().filter(|change| change.after.is_none()) {
-        change.folder = change.path.parent().filter(is_of_client).map(Path::to_owned);
-    }
-    Ok(plan)
-}
-
-/// A file as it is to be.
-struct Draft {
-    path: PathBuf,
-    syntax: Syntax,
-    /// What a new file of its kind begins with.
-    new: &'static str,
-    before: Option<String>,
-    /// Without a byte order mark.
-    text: String,
-    is_private: bool,
-    /// What was installed in it, and is taken out.
-    done: Vec<Done>,
-}
-
-/// A thing that was installed.
-enum Done {
-    Server { keys: Vec<String>, entry: Entry },
-    Hook { event: &'static str, line: String },
-}
-
-impl Draft {
-    fn of(path: PathBuf, syntax: Syntax, new: &'static str) -> Result<Draft, String> {
-        let before = read_text(&path).map_err(left_alone)?;
-        let text = before.as_ref().map_or(new, |text| text.strip_prefix(BOM).unwrap_or(text)).to_owned();
-        Ok(Draft { path, syntax, new, before, text, is_private: false, done: Vec::new() })
-    }
-
-    /// The keys of our entry.
-    fn server_keys(&self, client: Client, scope: Scope, surroundings: &Surroundings) -> Vec<String> {
-        let mut keys = client.servers(scope, surroundings);
-        let value = self.syntax.parse(&self.text).unwrap_or_default();
-        if client == Client::Opencode && is_of_servers(&value["mcp"]["servers"]) {
-            keys.push("servers".to_owned());
-        }
-        keys.push(SERVER.to_owned());
-        keys
-    }
-
-    fn edit(&mut self, change: impl Fn(&str, Syntax) -> Result<String, Fault>) -> Result<(), String> {
-        self.text = change(&self.text, self.syntax).map_err(|fault| {
-            // Its place is to be that in the file, not in what we have made of it.
-            let known = self.before.as_ref().map(|text| text.strip_prefix(BOM).unwrap_or(text));
-            let fault = known.and_then(|known| change(known, self.syntax).err()).unwrap_or(fault);
-            left_alone(ConfigError::of(&self.path, fault))
-        })?;
-        Ok(())
-    }
-
-    /// The change, if it is one.
-    fn change(self) -> Option<Change> {
-        let mut after = self.text;
-        if self.before.as_ref().is_some_and(|before| before.starts_with(BOM)) {
-            after.insert(0, BOM);
-        }
-        let is_changed = self.before.as_ref() != Some(&after);
-        let Draft { path, before, is_private, .. } = self;
-        is_changed.then_some(Change {
-            path,
-            before,
-            after: Some(after),
-            is_private,
-            folder: None,
-            redundant: Vec::new(),
-        })
-    }
-
-    /// The change that takes out what was installed. If that is all that happened to the file since a backup of it, it becomes
-    /// what it was, to the last blank; and if it was not there before, it goes.
-    fn undone(self, client: Client) -> Option<Change> {
-        let before = self.before.clone()?;
-        let backups = backups(&self.path);
-        let is_all = |text: &str| self.with_done(client, text).as_ref() == Some(&before);
-        let (restored, redundant): (Vec<_>, Vec<_>) =
-            (backups.iter().filter(|(_, text)| is_all(text)).cloned()).partition(|(_, text)| self.is_free(text));
-        let is_new = is_all(self.new);
-        let mut change = self.change()?;
-        if let Some((_, text)) = restored.first() {
-            change.after = Some(text.clone());
-        } else if is_new {
-            change.after = None;
-        } else {
-            return Some(change);
-        }
-        change.redundant = restored.into_iter().chain(redundant).map(|(backup, _)| backup).collect();
-        Some(change)
-    }
-
-    /// A text with what was installed put in again.
-    fn with_done(&self, client: Client, text: &str) -> Option<String> {
-        let bom = text.starts_with(BOM);
-        let mut text = text.strip_prefix(BOM).unwrap_or(text).to_owned();
-        for done in &self.done {
-            let changed = match done {
-                Done::Server { keys, entry } => edit::set(self.syntax, &text, keys, entry, true),
-                Done::Hook { event, line } => {
-                    edit::set_hook(self.syntax, &text, event, line, client.hook_timeout(), &is_replaceable)
-                }
-            };
-            text = changed.ok()?;
-        }
-        if bom {
-            text.insert(0, BOM);
-        }
-        Some(text)
-    }
-
-    /// Whether nothing of ours is in a text of this file.
-    fn is_free(&self, text: &str) -> bool {
-        let value = self.syntax.parse(text.strip_prefix(BOM).unwrap_or(text)).unwrap_or_default();
-        self.done.iter().all(|done| match done {
-            Done::Server { keys, .. } => {
-                let entry = keys.iter().fold(&value, |value, key| &value[key]);
-                let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str());
-                !command.is_some_and(is_our_program)
-            }
-            Done::Hook { event, .. } => !self.hook_lines(event, text).iter().any(|line| is_replaceable(line)),
-        })
-    }
-
-    /// The commands that a text of this file runs at an event.
-    fn hook_lines(&self, event: &str, text: &str) -> Vec<String> {
-        let value = self.syntax.parse(text.strip_prefix(BOM).unwrap_or(text)).unwrap_or_default();
-        let line = |handler: &Value| handler["command"].as_str().map(str::to_owned);
-        handlers(&value, event).filter_map(|(_, _, handler)| line(handler)).collect()
-    }
-}
-
-/// The config that is written; notes who else reads it. An error where the scope makes no sense.
-fn config_of(
-    client: Client,
-    scope: Scope,
-    surroundings: &Surroundings,
-    notes: &mut Vec<String>,
-) -> Result<PathBuf, String> {
-    let path = client.config_to_write(scope, surroundings)?;
-    let of = |client: Client, scope: Scope| client.configs(scope, surroundings);
-    if scope == Scope::Project && of(client, Scope::User).iter().any(|of_user| is_same_file(of_user, &path)) {
-        return Err(no_project(client, &path));
-    }
-    for other in Client::ALL.into_iter().filter(|other| *other != client) {
-        let mut files = [Scope::User, Scope::Project].into_iter().flat_map(|scope| of(other, scope));
-        if files.any(|file| is_same_file(&file, &path)) {
-            let is_shared = other.servers(scope, surroundings) == client.servers(scope, surroundings);
-            let what = if is_shared { ", and the entry is one for both" } else { "" };
-            notes.push(format!("{}: this file is the config of {} too{what}", shown(&path), other.title()));
-        }
-    }
-    Ok(path)
-}
-
-/// Whether a hook is there that `install` may write anew, and those that run us and are not its own: they do more than that, or
-/// stand in another file. Notes what could not be read.
-fn known_hooks(
-    client: Client,
-    scope: Scope,
-    surroundings: &Surroundings,
-    notes: &mut Vec<String>,
-) -> (bool, Vec<Hook>) {
-    let (hooks, errors) = client.own_hooks(scope, surroundings);
-    notes.extend(errors.iter().map(|error| format!("{error}; whether a hook is registered there is not known")));
-    let (of_install, others): (Vec<Hook>, Vec<Hook>) =
-        hooks.into_iter().partition(|hook| hook.is_of_install(client, surroundings));
-    (!of_install.is_empty(), others)
-}
-
-/// The file of the hooks of a scope. An error where the scope makes no sense.
-fn own_hook_file(client: Client, scope: Scope, surroundings: &Surroundings) -> Result<PathBuf, String> {
-    let file = client.hook_file(scope, surroundings);
-    let file = file.ok_or_else(|| format!("nothing says where the hooks of {} are; set HOME", client.title()))?;
-    let of_user = client.hook_file(Scope::User, surroundings);
-    if scope == Scope::Project && of_user.is_some_and(|of_user| is_same_file(&of_user, &file)) {
-        return Err(no_project(client, &file));
-    }
-    Ok(file)
-}
-
-fn no_project(client: Client, file: &Path) -> String {
-    format!(
-        "the working directory is no project for {}: `{}` is its config for all projects here; leave --project out, or go to a \
-         project",
-        client.title(),
-        shown(file)
-    )
-}
-
-/// The draft of the file of the hook, which may be there for the server already.
-fn hook_draft<'d>(
-    client: Client,
-    scope: Scope,
-    surroundings: &Surroundings,
-    drafts: &'d mut Vec<Draft>,
-) -> Result<&'d mut Draft, String> {
-    let file = own_hook_file(client, scope, surroundings)?;
-    let known = drafts.iter().position(|draft| draft.path == file);
-    let at = match known {
-        Some(at) => at,
-        None => {
-            let draft = Draft::of(file, client.hook_syntax(), "{}")?;
-            let value =
-                draft.syntax.parse(&draft.text).map_err(|fault| left_alone(ConfigError::of(&draft.path, fault)))?;
-            if !value.is_object() {
-                return Err(left_alone(ConfigError::without_position(&draft.path, "it must be an object, and is not")));
-            }
-            drafts.push(draft);
-            drafts.len() - 1
-        }
-    };
-    Ok(&mut drafts[at])
 }
 
 /// What is said of a hook that runs us and is not as `install` writes it.
 fn in_its_own_way(hook: &Hook) -> String {
-    let place = place(&hook.path, hook.position);
     format!(
-        "{place}: the hook {} runs prompt-expander, and is not one of `install`, so it is left alone",
+        "{}: the hook {} runs prompt-expander, and is not one of `install`, so it is left alone",
+        location(&hook.path, hook.position),
         named(&hook.line)
     )
-}
-
-fn place(path: &Path, position: Option<Position>) -> String {
-    let position = position.map(|position| format!(":{position}")).unwrap_or_default();
-    format!("{}{position}", shown(path))
-}
-
-/// A path as it is printed, whatever is in it.
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
-}
-
-/// What a server of somebody else is.
-fn what_it_runs(server: &Registration) -> String {
-    match (server.faults.first(), server.line()) {
-        (Some(fault), _) => fault.clone(),
-        (None, line) => format!("it runs {}", named(&line)),
-    }
-}
-
-fn left_alone(error: ConfigError) -> String {
-    format!("{error}; the file is left alone: repair it, then run this again")
 }

@@ -3,8 +3,8 @@
 use super::process::{self, how};
 use super::server::Settled;
 use super::start::{self, Environment};
-use super::{Doctor, Finding, Severity, milliseconds, unreadable};
-use crate::client::{Arguments, Client, Config, Hook, Scope, is_same_file};
+use super::{Examination, Finding, Severity, milliseconds, unreadable};
+use crate::client::{Arguments, Client, Config, Files, Hook, Scope, is_same_file};
 use crate::library::Library;
 use crate::wording::{named, quoted};
 use serde_json::{Value, json};
@@ -15,10 +15,22 @@ use std::time::Duration;
 /// A text that holds no command.
 const NO_COMMAND: &str = "The meeting is at 10:30.";
 
-impl Doctor {
+/// A hook of a client that runs us, and what it takes to judge it.
+struct HookCase<'a> {
+    examination: &'a Examination,
+    client: Client,
+    /// How the client calls the event that a prompt was submitted.
+    event: &'a str,
+    hook: &'a Hook,
+    /// The server that the client starts.
+    server: Option<&'a Settled>,
+}
+
+impl Examination {
     /// What there is to say of the hooks of a client that run us; nothing, if there are none.
-    pub(super) fn hooks(&self, client: Client, servers: &[Settled], library: &Library) -> Vec<Finding> {
-        let Some(event) = client.event() else { return Vec::new() };
+    pub(super) fn hooks(&self, files: &Files, servers: &[Settled], library: &Library) -> Vec<Finding> {
+        let client = files.client;
+        let Some(event) = client.hook_event() else { return Vec::new() };
         let mut findings = Vec::new();
         let mut configs = Vec::new();
         let mut hooks: Vec<Hook> = Vec::new();
@@ -29,7 +41,7 @@ impl Doctor {
         };
         for scope in scopes {
             let of_servers = client.configs(scope, &self.surroundings);
-            for read in client.hook_configs(scope, &self.surroundings) {
+            for read in files.settings(scope) {
                 match read {
                     Ok(config) => {
                         hooks.extend(config.hooks(event).into_iter().filter(Hook::is_ours));
@@ -41,134 +53,164 @@ impl Doctor {
                 }
             }
         }
+        let case = |hook| HookCase { examination: self, client, event, hook, server: servers.first() };
         let Some(first) = hooks.first() else { return findings };
         if let [_, second, ..] = hooks.as_slice() {
-            let message = format!(
-                "the hook is registered twice, also in {}: each message is expanded twice",
-                first.path.display()
-            );
-            let remedy = "keep one of them".to_owned();
-            findings.push(finding(client, second, Severity::Warning, message, remedy));
+            findings.push(case(second).there_twice(first));
         }
-        findings.extend(switched_off(client, first, &configs));
-        for hook in &hooks {
-            findings.extend(self.hook(client, event, hook, servers, library));
-        }
+        findings.extend(case(first).switched_off(&configs));
+        findings.extend(hooks.iter().flat_map(|hook| case(hook).examined(library)));
         findings
     }
+}
 
-    fn hook(&self, client: Client, event: &str, hook: &Hook, servers: &[Settled], library: &Library) -> Vec<Finding> {
-        let title = client.title();
+impl HookCase<'_> {
+    /// All that there is to say of the hook itself.
+    fn examined(&self, library: &Library) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let plain = format!("prompt-expander install {} --hook", client.name());
-        let before = match hook.is_of_install(client, &self.surroundings) {
-            true => "",
-            // It would be left alone.
-            false => "take it out of the file, then ",
-        };
-        let install = format!("{before}run `{}`", servers.first().map_or(&plain, |server| &server.with_hook));
-        let told = hook.told().unwrap_or_default();
-        if Client::named(told) != Some(client) {
-            let message = format!("the hook is told that the client is {}, and says nothing to {title}", quoted(told));
-            let remedy = format!("write `hook {}`", client.name());
-            return vec![finding(client, hook, Severity::Broken, message, remedy)];
-        }
-        let project = &self.surroundings.project;
-        let environment = self.environment_of_hook(client);
-        let word = &hook.words[hook.program().unwrap_or_default()];
-        let program = match start::find(word, &environment, project) {
-            Ok(found) => found,
-            Err(why) => {
-                let blocked = if client == Client::GeminiCli && !hook.line.contains("exit 0") {
-                    "; Gemini CLI holds every message back"
-                } else {
-                    ""
-                };
-                let message = format!("the program of the hook, {}, {why}{blocked}", named(word));
-                return vec![finding(client, hook, Severity::Broken, message, install)];
-            }
-        };
-        let timeout = timeout(client, &hook.entry);
-        if client == Client::GeminiCli && timeout.is_some_and(|timeout| timeout < Duration::from_millis(100)) {
-            let message = format!("the hook has {} ms, since Gemini CLI counts in milliseconds", hook.entry["timeout"]);
-            findings.push(finding(client, hook, Severity::Warning, message, "set `timeout` to 5000".to_owned()));
-        }
-        let folders: Vec<PathBuf> = Arguments::of(&hook.words)
-            .folders
-            .iter()
-            .map(|folder| match (Path::new(folder).strip_prefix("~"), &self.surroundings.home) {
-                (Ok(below), Some(home)) => home.join(below),
-                _ => project.join(folder),
-            })
-            .collect();
-        if servers.first().is_some_and(|server| server.folders != folders) {
-            let message = "the hook has other `--prompts` than the server, so it may not know the same prompts";
-            let remedy = "give both the same";
-            findings.push(finding(client, hook, Severity::Warning, message.to_owned(), remedy.to_owned()));
-        }
-        // What is found from this folder may be a stranger's, too.
-        let is_elsewhere = hook.scope == Scope::User && !start::is_of_folder(word, &program, &environment, project);
-        if !hook.is_alone() || !(is_elsewhere || is_same_file(&program, &self.program)) {
-            let what = match hook.scope {
-                Scope::Project => "comes with the project and is not exactly this program",
-                _ if !hook.is_alone() => "is more than this program alone",
-                _ => "runs what lies in this folder, and not this program",
-            };
-            let message = format!("the hook {what}, so it was not run: {}", named(&hook.line));
-            let remedy = format!("run it by hand, if you trust it, or {install}");
-            findings.push(finding(client, hook, Severity::Warning, message, remedy));
-            return findings;
-        }
-        let names = library.names();
-        let prompt = servers.first().and_then(|server| server.prompt.as_ref());
-        let Some(prompt) = prompt.or(names.own.first()).or(names.builtin.first()) else { return findings };
-        let answered = self.ask(event, hook, &environment, &format!(":{prompt} x"));
-        let silent = self.ask(event, hook, &environment, NO_COMMAND);
-        match answered.and_then(|(answer, took)| Ok((answer, took, silent?.0))) {
-            Err(why) => findings.push(finding(client, hook, Severity::Broken, format!("the hook {why}"), install)),
-            Ok((answer, _, _)) if answer.is_empty() => {
-                let message = format!("the hook says nothing to {}, which is a prompt", named(&format!(":{prompt} x")));
-                let remedy = "see that it has the `--prompts` of the server".to_owned();
-                findings.push(finding(client, hook, Severity::Broken, message, remedy));
-            }
-            Ok((answer, _, _)) if !is_answer(&answer, event) => {
-                let message = format!("the hook answers what {title} does not take: {}", quoted(answer.trim()));
-                findings.push(finding(client, hook, Severity::Broken, message, install));
-            }
-            Ok((_, _, silence)) if !silence.is_empty() => {
-                let message = format!("the hook answers to {}, where it should be silent", quoted(NO_COMMAND));
-                findings.push(finding(client, hook, Severity::Broken, message, install));
-            }
-            Ok((_, took, _)) => {
-                if let Some(timeout) = timeout.filter(|timeout| *timeout < took) {
-                    let message = format!("the hook took {}, and has {}", milliseconds(took), milliseconds(timeout));
-                    findings.push(finding(client, hook, Severity::Broken, message, "raise its `timeout`".to_owned()));
-                } else {
-                    let message =
-                        format!("the hook expands {} in {}", named(&format!(":{prompt} x")), milliseconds(took));
-                    findings.push(Finding::new(Some(client), Severity::Fine, message));
-                }
-            }
+        if let Err(finding) = self.tried(library, &mut findings) {
+            findings.push(finding);
         }
         findings
     }
 
-    /// Runs a hook on a prompt: what it answers, and how long it took.
-    fn ask(
-        &self,
-        event: &str,
-        hook: &Hook,
-        environment: &Environment,
-        prompt: &str,
-    ) -> Result<(String, Duration), String> {
-        let project = &self.surroundings.project;
-        let event = json!({"session_id": "doctor", "cwd": project, "hook_event_name": event, "prompt": prompt});
-        let mut command = shell(hook);
+    /// Runs it as the client would, and adds what there is to say; what keeps it from being tried to the end, is the error.
+    fn tried(&self, library: &Library, findings: &mut Vec<Finding>) -> Result<(), Finding> {
+        self.check_told()?;
+        let environment = self.environment();
+        let program = self.program(&environment)?;
+        findings.extend(self.short_timeout());
+        findings.extend(self.other_folders());
+        self.check_harmless(&program, &environment)?;
+        let names = library.names();
+        let listed = self.server.and_then(|server| server.prompt.as_ref());
+        if let Some(prompt) = listed.or(names.own.first()).or(names.builtin.first()) {
+            findings.push(self.answer(&format!(":{prompt} x"), &environment)?);
+        }
+        Ok(())
+    }
+
+    fn there_twice(&self, first: &Hook) -> Finding {
+        let message =
+            format!("the hook is registered twice, also in {}: each message is expanded twice", first.path.display());
+        self.warning(message).remedy("keep one of them")
+    }
+
+    /// An error if it is told to serve another client.
+    fn check_told(&self) -> Result<(), Finding> {
+        let told = self.hook.told().unwrap_or_default();
+        if Client::named(told) == Some(self.client) {
+            return Ok(());
+        }
+        let (told, title) = (quoted(told), self.client.title());
+        let message = format!("the hook is told that the client is {told}, and says nothing to {title}");
+        Err(self.broken(message).remedy(format!("write `hook {}`", self.client.name())))
+    }
+
+    /// Our program, as it is written.
+    fn word(&self) -> &str {
+        &self.hook.words[self.hook.program().unwrap_or_default()]
+    }
+
+    /// What it finds in its environment: all three clients pass everything on.
+    fn environment(&self) -> Environment {
+        let mut environment = self.examination.environment.clone();
+        let project = self.examination.surroundings.project.as_os_str();
+        match self.client {
+            Client::ClaudeCode => start::set(&mut environment, "CLAUDE_PROJECT_DIR", project),
+            Client::GeminiCli => start::set(&mut environment, "GEMINI_PROJECT_DIR", project),
+            _ => {}
+        }
+        environment
+    }
+
+    /// The program that the shell would find.
+    fn program(&self, environment: &Environment) -> Result<PathBuf, Finding> {
+        start::find(self.word(), environment, &self.examination.surroundings.project).map_err(|why| {
+            let is_blocking = self.client == Client::GeminiCli && !self.hook.line.contains("exit 0");
+            let blocked = if is_blocking { "; Gemini CLI holds every message back" } else { "" };
+            let message = format!("the program of the hook, {}, {why}{blocked}", named(self.word()));
+            self.broken(message).remedy(self.anew())
+        })
+    }
+
+    /// That its time is meant in seconds, and is none.
+    fn short_timeout(&self) -> Option<Finding> {
+        let is_short = self.timeout().is_some_and(|timeout| timeout < Duration::from_millis(100));
+        (self.client == Client::GeminiCli && is_short).then(|| {
+            let timeout = &self.hook.entry["timeout"];
+            let message = format!("the hook has {timeout} ms, since Gemini CLI counts in milliseconds");
+            self.warning(message).remedy("set `timeout` to 5000")
+        })
+    }
+
+    /// That it looks for prompts elsewhere than the server.
+    fn other_folders(&self) -> Option<Finding> {
+        let project = &self.examination.surroundings.project;
+        let written = Arguments::of(&self.hook.words).folders;
+        let folders = written.iter().map(|folder| self.examination.folder(folder, project));
+        let is_other = !folders.eq(self.server?.folders.iter().cloned());
+        is_other.then(|| {
+            let message = "the hook has other `--prompts` than the server, so it may not know the same prompts";
+            self.warning(message).remedy("give both the same")
+        })
+    }
+
+    /// An error for a hook that is not run here.
+    fn check_harmless(&self, program: &Path, environment: &Environment) -> Result<(), Finding> {
+        let project = &self.examination.surroundings.project;
+        // What is found from this folder may be a stranger's, too.
+        let is_elsewhere =
+            self.hook.scope == Scope::User && !start::is_of_folder(self.word(), program, environment, project);
+        if self.hook.is_alone() && (is_elsewhere || is_same_file(program, &self.examination.program)) {
+            return Ok(());
+        }
+        let what = match self.hook.scope {
+            Scope::Project => "comes with the project and is not exactly this program",
+            _ if !self.hook.is_alone() => "is more than this program alone",
+            _ => "runs what lies in this folder, and not this program",
+        };
+        let message = format!("the hook {what}, so it was not run: {}", named(&self.hook.line));
+        Err(self.warning(message).remedy(format!("run it by hand, if you trust it, or {}", self.anew())))
+    }
+
+    /// What comes of running it, on a command and on a text that holds none.
+    fn answer(&self, typed: &str, environment: &Environment) -> Result<Finding, Finding> {
+        let failed = |why| self.broken(format!("the hook {why}")).remedy(self.anew());
+        let (answered, silent) = (self.ask(typed, environment), self.ask(NO_COMMAND, environment));
+        let (answer, took) = answered.map_err(failed)?;
+        let (silence, _) = silent.map_err(failed)?;
+        if answer.is_empty() {
+            let message = format!("the hook says nothing to {}, which is a prompt", named(typed));
+            return Err(self.broken(message).remedy("see that it has the `--prompts` of the server"));
+        }
+        if !is_answer(&answer, self.event) {
+            let title = self.client.title();
+            let message = format!("the hook answers what {title} does not take: {}", quoted(answer.trim()));
+            return Err(self.broken(message).remedy(self.anew()));
+        }
+        if !silence.is_empty() {
+            let message = format!("the hook answers to {}, where it should be silent", quoted(NO_COMMAND));
+            return Err(self.broken(message).remedy(self.anew()));
+        }
+        if let Some(timeout) = self.timeout().filter(|timeout| *timeout < took) {
+            let message = format!("the hook took {}, and has {}", milliseconds(took), milliseconds(timeout));
+            return Err(self.broken(message).remedy("raise its `timeout`"));
+        }
+        let message = format!("the hook expands {} in {}", named(typed), milliseconds(took));
+        Ok(Finding::new(Some(self.client), Severity::Fine, message))
+    }
+
+    /// Runs it on a prompt: what it answers, and how long it took.
+    fn ask(&self, prompt: &str, environment: &Environment) -> Result<(String, Duration), String> {
+        let (project, patience) = (&self.examination.surroundings.project, self.examination.patience);
+        let event = json!({"session_id": "doctor", "cwd": project, "hook_event_name": self.event, "prompt": prompt});
+        let mut command = shell(self.hook);
         command.current_dir(project).env_clear();
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        match process::run(&mut command, &event.to_string(), self.patience) {
+        match process::run(&mut command, &event.to_string(), patience) {
             Err(error) => Err(format!("cannot be started: {error}")),
-            Ok(None) => Err(format!("did not end within {} s", self.patience.as_secs_f32())),
+            Ok(None) => Err(format!("did not end within {} s", patience.as_secs_f32())),
             Ok(Some(ran)) if !ran.status.success() => {
                 let said = ran.said.map(|said| format!("; it said: {said}")).unwrap_or_default();
                 Err(format!("ended {}, which may hold a message back{said}", how(ran.status)))
@@ -177,75 +219,83 @@ impl Doctor {
         }
     }
 
-    /// What a hook finds in its environment: all three clients pass everything on.
-    fn environment_of_hook(&self, client: Client) -> Environment {
-        let mut environment = self.environment.clone();
-        let project = self.surroundings.project.as_os_str();
-        match client {
-            Client::ClaudeCode => start::set(&mut environment, "CLAUDE_PROJECT_DIR", project),
-            Client::GeminiCli => start::set(&mut environment, "GEMINI_PROJECT_DIR", project),
-            _ => {}
-        }
-        environment
+    /// How long the client lets it run, if its file says so.
+    fn timeout(&self) -> Option<Duration> {
+        let number = self.hook.entry["timeout"].as_f64().filter(|number| *number > 0.0 && *number < 1e9)?;
+        Some(Duration::from_secs_f64(if self.client == Client::GeminiCli { number / 1000.0 } else { number }))
     }
-}
 
-/// Why a client would not run its hooks.
-fn switched_off(client: Client, hook: &Hook, configs: &[Config]) -> Option<Finding> {
-    let found = |pointer: &str, off: bool| {
-        configs.iter().find(|config| config.value.pointer(pointer) == Some(&Value::Bool(off)))
-    };
-    let off = |config: &Config, key: &str, value: bool| {
-        let message = format!("{} runs no hooks: `{key}` is {value}", client.title());
+    /// Why the client would not run it.
+    fn switched_off(&self, configs: &[&Config]) -> Option<Finding> {
+        match self.client {
+            Client::ClaudeCode => self.all_switched_off(configs, "disableAllHooks", true),
+            Client::GeminiCli => self
+                .all_switched_off(configs, "hooksConfig.enabled", false)
+                .or_else(|| self.disabled_in_gemini_cli(configs)),
+            Client::Codex => {
+                self.all_switched_off(configs, "features.hooks", false).or_else(|| self.distrusted_by_codex(configs))
+            }
+            _ => None,
+        }
+    }
+
+    /// That the first config that says so has this value at this key, with dots in it.
+    fn all_switched_off(&self, configs: &[&Config], key: &str, value: bool) -> Option<Finding> {
+        let pointer = format!("/{}", key.replace('.', "/"));
+        let config = configs.iter().find(|config| config.value.pointer(&pointer) == Some(&Value::Bool(value)))?;
+        let message = format!("{} runs no hooks: `{key}` is {value}", self.client.title());
         let keys: Vec<&str> = key.split('.').collect();
-        let finding =
-            Finding::new(Some(client), Severity::Broken, message).remedy(format!("set `{key}` to {}", !value));
-        finding.at(&config.path, config.position(&keys))
-    };
-    match client {
-        Client::ClaudeCode => found("/disableAllHooks", true).map(|config| off(config, "disableAllHooks", true)),
-        Client::GeminiCli => {
-            if let Some(config) = found("/hooksConfig/enabled", false) {
-                return Some(off(config, "hooksConfig.enabled", false));
+        let finding = self.broken(message).remedy(format!("set `{key}` to {}", !value));
+        Some(finding.at(&config.path, config.position(&keys)))
+    }
+
+    fn disabled_in_gemini_cli(&self, configs: &[&Config]) -> Option<Finding> {
+        let name = self.hook.entry["name"].as_str().unwrap_or(&self.hook.line);
+        let config = configs.iter().find(|config| {
+            let disabled = config.value.pointer("/hooksConfig/disabled").and_then(Value::as_array);
+            disabled.is_some_and(|disabled| disabled.iter().any(|item| item == name))
+        })?;
+        let message = "the hook is among those that `hooksConfig.disabled` switches off";
+        let finding = self.broken(message).remedy("take it out of that list");
+        Some(finding.at(&config.path, config.position(&["hooksConfig", "disabled"])))
+    }
+
+    fn distrusted_by_codex(&self, configs: &[&Config]) -> Option<Finding> {
+        let review = "start `codex` once, and choose to trust it when it asks for a review";
+        let (group, number) = self.hook.place;
+        let key = format!("{}:user_prompt_submit:{group}:{number}", self.hook.path.display());
+        match configs.iter().find_map(|config| config.value.pointer("/hooks/state")?.get(&key)) {
+            Some(state) if state["enabled"] == false => {
+                Some(self.broken("the hook is switched off in Codex").remedy("switch it on with `/hooks` in Codex"))
             }
-            let name = hook.entry["name"].as_str().unwrap_or(&hook.line);
-            let listed = configs.iter().find(|config| {
-                let disabled = config.value.pointer("/hooksConfig/disabled").and_then(Value::as_array);
-                disabled.is_some_and(|disabled| disabled.iter().any(|item| item == name))
-            });
-            listed.map(|config| {
-                let message = "the hook is among those that `hooksConfig.disabled` switches off";
-                let finding = Finding::new(Some(client), Severity::Broken, message).remedy("take it out of that list");
-                finding.at(&config.path, config.position(&["hooksConfig", "disabled"]))
-            })
-        }
-        Client::Codex => {
-            if let Some(config) = found("/features/hooks", false) {
-                return Some(off(config, "features.hooks", false));
+            Some(state) if state["trusted_hash"].is_string() => {
+                let is_changed = hash_of_codex(self.hook).is_some_and(|hash| state["trusted_hash"] != *hash);
+                let message = "the hook has changed since Codex was told to trust it, so Codex may skip it";
+                is_changed.then(|| self.warning(message).remedy(review))
             }
-            let (group, number) = hook.place;
-            let key = format!("{}:user_prompt_submit:{group}:{number}", hook.path.display());
-            let state = configs.iter().find_map(|config| config.value.pointer("/hooks/state")?.get(&key));
-            let (message, remedy) = match state {
-                Some(state) if state["enabled"] == false => {
-                    ("the hook is switched off in Codex", "switch it on with `/hooks` in Codex")
-                }
-                Some(state) if state["trusted_hash"].is_string() => {
-                    let changed = hash_of_codex(hook).filter(|hash| state["trusted_hash"] != **hash);
-                    return changed.map(|_| {
-                        let message = "the hook has changed since Codex was told to trust it, so Codex may skip it";
-                        let remedy = "start `codex` once, and choose to trust it when it asks for a review";
-                        finding(client, hook, Severity::Warning, message.to_owned(), remedy.to_owned())
-                    });
-                }
-                _ => (
-                    "Codex does not trust the hook yet, and skips it without a word",
-                    "start `codex` once, and choose to trust it when it asks for a review",
-                ),
-            };
-            Some(finding(client, hook, Severity::Broken, message.to_owned(), remedy.to_owned()))
+            _ => Some(self.broken("Codex does not trust the hook yet, and skips it without a word").remedy(review)),
         }
-        _ => None,
+    }
+
+    /// How to have `install` write it, as one tells it to somebody.
+    fn anew(&self) -> String {
+        let before = match self.hook.is_of_install(self.client, &self.examination.surroundings) {
+            true => "",
+            // It would be left alone.
+            false => "take it out of the file, then ",
+        };
+        let plain = format!("prompt-expander install {} --hook", self.client.name());
+        format!("{before}run `{}`", self.server.map_or(&plain, |server| &server.with_hook))
+    }
+
+    /// A finding at the place of the hook.
+    fn broken(&self, message: impl Into<String>) -> Finding {
+        Finding::new(Some(self.client), Severity::Broken, message).at(&self.hook.path, self.hook.position)
+    }
+
+    /// The same of what works, but perhaps not always.
+    fn warning(&self, message: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Warning, ..self.broken(message) }
     }
 }
 
@@ -259,12 +309,6 @@ fn hash_of_codex(hook: &Hook) -> Option<String> {
     let identity = json!({"event_name": "user_prompt_submit", "hooks": [handler]}).to_string();
     let hash = hmac_sha256::Hash::hash(identity.as_bytes());
     Some(format!("sha256:{}", hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
-}
-
-/// How long the client lets a hook run, if its file says so.
-fn timeout(client: Client, entry: &Value) -> Option<Duration> {
-    let number = entry["timeout"].as_f64().filter(|number| *number > 0.0 && *number < 1e9)?;
-    Some(Duration::from_secs_f64(if client == Client::GeminiCli { number / 1000.0 } else { number }))
 }
 
 /// What runs the line of a hook.
@@ -286,10 +330,6 @@ fn is_answer(answer: &str, event: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let output = &answer["hookSpecificOutput"];
     output["hookEventName"] == event && output["additionalContext"].as_str().is_some_and(|text| !text.is_empty())
-}
-
-fn finding(client: Client, hook: &Hook, severity: Severity, message: String, remedy: String) -> Finding {
-    Finding::new(Some(client), severity, message).remedy(remedy).at(&hook.path, hook.position)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) fn passed_on(client: Client, own: &Environment, project: &Path) -> En
 }
 
 /// Whether a client passes a variable on to a server.
-pub(super) fn passes(client: Client, name: &OsStr) -> bool {
+fn passes(client: Client, name: &OsStr) -> bool {
     let Some(name) = name.to_str().map(str::to_uppercase) else { return client != Client::Codex };
     match client {
         Client::Codex => OF_CODEX.contains(&name.as_str()),

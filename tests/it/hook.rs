@@ -275,7 +275,7 @@ fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
 
 /// The clients that have a hook: name and event.
 fn with_hook() -> impl Iterator<Item = (&'static str, Known, &'static str)> {
-    Known::ALL.into_iter().filter_map(|client| Some((client.name(), client, client.event()?)))
+    Known::ALL.into_iter().filter_map(|client| Some((client.name(), client, client.hook_event()?)))
 }
 
 #[test]

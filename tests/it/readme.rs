@@ -216,7 +216,7 @@ fn every_agent_of_install_has_a_row_with_its_command_and_a_page() {
         let row = rows.iter().find(|row| row[0].starts_with(&begins)).unwrap_or_else(|| panic!("{begins}"));
         page(row[0].split(['(', ')']).nth(1).unwrap());
         assert_eq!(row[1], format!("`prompt-expander install {}`", client.name()));
-        assert_eq!(row[3].starts_with("yes"), client.event().is_some(), "{}", row[0]);
+        assert_eq!(row[3].starts_with("yes"), client.hook_event().is_some(), "{}", row[0]);
     }
     let mut server = Harness::new().arguments([]);
     server.initialize("2025-06-18");

@@ -43,7 +43,7 @@ const NAMED_IN: [(&str, &[&str]); 22] = [
     ("lexopt", &["cli/start.rs"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
-    ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/hook.rs", "client/install.rs", "doctor"]),
+    ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/hook.rs", "client/config.rs", "doctor"]),
     ("signal_hook", &["cli/editor.rs"]),
     ("anstream", &["cli/output.rs"]),
     ("tracing_subscriber", &["cli/serve.rs"]),
