@@ -114,8 +114,9 @@ impl Template {
     /// # Errors
     /// [`ExpandError::TooLong`], before anything is allocated.
     pub fn expand<'t>(&'t self, values: Values<'t>) -> Result<Expansion<'t>, ExpandError> {
-        let expansion = Expansion { template: self, values };
-        let length = expansion.pieces().map(str::len).fold(0, usize::saturating_add);
+        let mut expansion = Expansion { template: self, values, length: 0 };
+        expansion.length = expansion.pieces().map(str::len).fold(0, usize::saturating_add);
+        let Expansion { length, .. } = expansion;
         if length > MAX_EXPANSION { Err(ExpandError::TooLong { length }) } else { Ok(expansion) }
     }
 }
@@ -125,12 +126,14 @@ impl Template {
 pub struct Expansion<'t> {
     template: &'t Template,
     values: Values<'t>,
+    /// How many bytes its pieces have.
+    length: usize,
 }
 
 impl Expansion<'_> {
     /// The pieces, which follow each other without anything between them.
     pub fn pieces(&self) -> impl Iterator<Item = &str> + Clone {
-        let Expansion { template, values } = self;
+        let Expansion { template, values, .. } = self;
         let appended = if template.placeholders().next().is_none() && !values.input.is_empty() {
             ["\n\n", values.input]
         } else {
@@ -156,8 +159,8 @@ impl Expansion<'_> {
 
 impl From<Expansion<'_>> for String {
     fn from(expansion: Expansion<'_>) -> String {
-        let mut text = String::with_capacity(expansion.pieces().map(str::len).sum());
-        text.extend(expansion.pieces());
+        let mut text = String::with_capacity(expansion.length);
+        expansion.pieces().for_each(|piece| text.push_str(piece));
         text
     }
 }

@@ -120,19 +120,31 @@ pub(super) fn result(structured: impl Structured) -> Json {
         let length = structured.length();
         writer.reserve(2 * length + length / 8 + 128);
         writer.push(r#"{"content":[{"type":"text","text":""#);
-        // Of each text, whether it is the same in both places: to know it saves looking through it again.
+        // Which texts, by number, are the same in both places: to know it saves looking through them again.
         let mut unchanged = Vec::new();
+        let mut texts = 0_u32..;
         structured.pieces(|piece| match piece {
             Piece::Json(json) => _ = writer.push_escaped(json, Escaped::Once),
             Piece::Fixed { escaped, .. } => writer.push(escaped),
-            Piece::Text(text) => unchanged.push(writer.push_escaped(text, Escaped::Twice)),
+            Piece::Text(text) => {
+                let number = texts.next();
+                if writer.push_escaped(text, Escaped::Twice) {
+                    unchanged.extend(number);
+                }
+            }
         });
         writer.push(r#""}],"structuredContent":"#);
-        let mut unchanged = unchanged.into_iter();
+        let mut unchanged = unchanged.into_iter().peekable();
+        let mut texts = 0_u32..;
         structured.pieces(|piece| match piece {
             Piece::Json(json) | Piece::Fixed { json, .. } => writer.push(json),
-            Piece::Text(text) if unchanged.next() == Some(true) => writer.push(text),
-            Piece::Text(text) => _ = writer.push_escaped(text, Escaped::Once),
+            Piece::Text(text) => {
+                let number = texts.next();
+                match unchanged.next_if(|next| Some(*next) == number) {
+                    Some(_) => writer.push(text),
+                    None => _ = writer.push_escaped(text, Escaped::Once),
+                }
+            }
         });
     })
 }
