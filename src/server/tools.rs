@@ -120,29 +120,30 @@ pub(super) fn result(structured: impl Structured) -> Json {
         let length = structured.length();
         writer.reserve(2 * length + length / 8 + 128);
         writer.push(r#"{"content":[{"type":"text","text":""#);
-        // Which texts, by number, are the same in both places: to know it saves looking through them again.
-        let mut unchanged = Vec::new();
-        let mut texts = 0_u32..;
+        // To know of a text that it is the same in both places saves looking through it again. Most texts of a list are, and
+        // that of an expansion is not; so what is noted is only where it turns.
+        let (mut turns, mut is_same, mut texts) = (Vec::new(), false, 0_u32..);
         structured.pieces(|piece| match piece {
             Piece::Json(json) => _ = writer.push_escaped(json, Escaped::Once),
             Piece::Fixed { escaped, .. } => writer.push(escaped),
             Piece::Text(text) => {
                 let number = texts.next();
-                if writer.push_escaped(text, Escaped::Twice) {
-                    unchanged.extend(number);
+                if writer.push_escaped(text, Escaped::Twice) != is_same {
+                    is_same = !is_same;
+                    turns.extend(number);
                 }
             }
         });
         writer.push(r#""}],"structuredContent":"#);
-        let mut unchanged = unchanged.into_iter().peekable();
-        let mut texts = 0_u32..;
+        let (mut turns, mut is_same, mut texts) = (turns.into_iter().peekable(), false, 0_u32..);
         structured.pieces(|piece| match piece {
             Piece::Json(json) | Piece::Fixed { json, .. } => writer.push(json),
             Piece::Text(text) => {
                 let number = texts.next();
-                match unchanged.next_if(|next| Some(*next) == number) {
-                    Some(_) => writer.push(text),
-                    None => _ = writer.push_escaped(text, Escaped::Once),
+                is_same ^= turns.next_if(|turn| Some(*turn) == number).is_some();
+                match is_same {
+                    true => writer.push(text),
+                    false => _ = writer.push_escaped(text, Escaped::Once),
                 }
             }
         });

@@ -23,6 +23,20 @@ fn prompts_are_listed_by_name_with_their_descriptions() {
 }
 
 #[test]
+fn texts_with_quotes_and_without_stand_in_both_copies_in_any_order() {
+    // Each bit says whether a prompt's description has quotes.
+    for pattern in 0..32_u32 {
+        let description = |number: u32| if pattern >> number & 1 == 1 { r#"Say "yes" \ no"# } else { "Say yes" };
+        let mut client = Client::new();
+        for number in 0..5 {
+            client.write(&format!("{number}.md"), format!("---\ndescription: '{}'\n---\n", description(number)));
+        }
+        let prompts = (0..5).map(|number| json!({"name": number.to_string(), "description": description(number)}));
+        assert_eq!(client.list(), json!({"prompts": prompts.collect::<Vec<_>>()}), "{pattern:b}");
+    }
+}
+
+#[test]
 fn it_works_without_arguments_and_ignores_unknown_ones() {
     let mut client = Client::new().prompt("a.md", "A");
     for params in [
