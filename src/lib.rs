@@ -38,9 +38,9 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` reads files of prompts, and `library/edit.rs` makes new ones and takes them back; `library/scan.rs` walks over folders, and
-//!   `library/places.rs` and `library/watch.rs` know where to wait for news of them. `library/project.rs` knows where the
-//!   prompts of a project are, which nobody gets who has not asked for them.
+//!   `library/dir.rs` reads files of prompts, and `library/edit.rs` makes new ones and takes them back; `library/scan.rs`
+//!   walks over folders, and `library/places.rs` and `library/watch.rs` know where to wait for news of them.
+//!   `library/project.rs` knows where the prompts of a project are, which nobody gets who has not asked for them.
 //! - The program writes nothing but what its user named, and clients' configs, after it asked: `client/config.rs` reads them,
 //!   `client/file.rs` writes them, and what is in between is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.

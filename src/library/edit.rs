@@ -222,12 +222,14 @@ pub(crate) fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf
     Ok(path)
 }
 
-/// Deletes a file that [`create`] made if it holds nothing but this text, which it was made with. Whether it did.
+/// Deletes a file that [`create`] made if it is a file still, and holds nothing but this text, which it was made with. Whether
+/// it did.
 ///
 /// # Errors
 /// It cannot be deleted.
 pub(crate) fn take_back(file: &Path, text: &str) -> io::Result<bool> {
-    let is_as_made = fs::read(file).is_ok_and(|now| now == text.as_bytes());
+    let is_file = fs::symlink_metadata(file).is_ok_and(|now| now.is_file()); // to read a FIFO is to wait for its writer
+    let is_as_made = is_file && fs::read(file).is_ok_and(|now| now == text.as_bytes());
     if is_as_made {
         fs::remove_file(file)?;
     }
@@ -327,6 +329,14 @@ mod tests {
         fs::create_dir(&file).unwrap();
         assert!(!take_back(&file, "Text.").unwrap());
         assert_eq!(Standing::of(&file), Standing::Folder);
+        #[cfg(unix)]
+        {
+            let (target, link) = (folder.path().join("target"), folder.path().join("link.md"));
+            fs::write(&target, "Text.").unwrap();
+            std::os::unix::fs::symlink(&target, &link).unwrap();
+            assert!(!take_back(&link, "Text.").unwrap());
+            assert_eq!((Standing::of(&link), Standing::of(&target)), (Standing::There, Standing::There));
+        }
     }
 
     #[test]

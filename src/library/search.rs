@@ -1,4 +1,5 @@
-//! Which prompts somebody may mean by a few words: fuzzy, best first. The only file that names nucleo_matcher.
+//! Which prompts a list shows: all, or those that somebody may mean by a few words, fuzzy, best first. The only file that names
+//! nucleo_matcher, and the only one in which two threads look at files.
 
 use super::{Entry, Index, Listed, Problem};
 use crate::prompt::Summary;
@@ -19,7 +20,8 @@ const TAG: Field = Field { weight: 3, least: 12 };
 const TITLE: Field = Field { weight: 2, least: 12 };
 const DESCRIPTION: Field = Field { weight: 1, least: 18 };
 
-/// From how many prompts on a second thread helps. To start it takes as long as to look at fifty files.
+/// From how many prompts on a second thread helps. To start it takes only as long as to look at fifty files; but what it has
+/// read lies in a heap of its own, and with fewer files that costs each later list more than the first one gains.
 const SHARED_FROM: usize = 2_000;
 
 struct Field {
