@@ -13,7 +13,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use prompt_expander::jsonrpc::Message;
 use prompt_expander::library::Library;
-use prompt_expander::server::Server;
+use prompt_expander::server::{Reply, Server, Session};
+use std::sync::Arc;
 
 const COUNTS: [usize; 3] = [10, 1_000, 10_000];
 
@@ -22,14 +23,15 @@ fn main() {
 }
 
 fn server(prompts: &Prompts) -> Server {
-    Server::new(Library::named([prompts.path().to_owned()]), None)
+    Server::new(Arc::new(Library::named([prompts.path().to_owned()])))
 }
 
 /// Answers a line; gives the length of the answer.
-fn answer(server: &mut Server, line: &str, output: &mut Vec<u8>) -> usize {
+fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     output.clear();
     let message = Message::parse(line.trim_end().as_bytes()).expect("a message");
-    server.handle(message).expect("an answer").write(output).expect("room");
+    let Reply::Response(response) = server.handle(&mut Session::default(), message) else { panic!("no response") };
+    serde_json::to_writer(&mut *output, &response).expect("room");
     output.len()
 }
 
@@ -37,8 +39,8 @@ fn answer(server: &mut Server, line: &str, output: &mut Vec<u8>) -> usize {
 fn first(bencher: Bencher<'_, '_>, count: usize) {
     let (prompts, line) = (Prompts::generate(count), list());
     let bencher = bencher.counter(ItemsCount::new(count));
-    bencher.with_inputs(|| (server(&prompts), Vec::new())).bench_local_values(|(mut server, mut output)| {
-        answer(&mut server, &line, &mut output);
+    bencher.with_inputs(|| (server(&prompts), Vec::new())).bench_local_values(|(server, mut output)| {
+        answer(&server, &line, &mut output);
         (server, output)
     });
 }
@@ -46,7 +48,7 @@ fn first(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = COUNTS)]
 fn again(bencher: Bencher<'_, '_>, count: usize) {
     let (prompts, line) = (Prompts::generate(count), list());
-    let (mut server, mut output) = (server(&prompts), Vec::new());
-    answer(&mut server, &line, &mut output);
-    bencher.counter(ItemsCount::new(count)).bench_local(|| answer(&mut server, &line, &mut output));
+    let (server, mut output) = (server(&prompts), Vec::new());
+    answer(&server, &line, &mut output);
+    bencher.counter(ItemsCount::new(count)).bench_local(|| answer(&server, &line, &mut output));
 }

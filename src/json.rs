@@ -304,6 +304,13 @@ impl Json {
         }
     }
 
+    /// Temporary.
+    pub fn length(&self) -> usize {
+        let mut text = Vec::new();
+        let _ = self.write(&mut text);
+        text.len()
+    }
+
     /// The same as a text.
     pub fn into_text(self) -> String {
         if let Form::Written(text) = self.0 {

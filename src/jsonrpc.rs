@@ -328,6 +328,25 @@ impl Outgoing {
     }
 }
 
+impl Serialize for Response {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = Vec::new();
+        self.write(&mut text).map_err(serde::ser::Error::custom)?;
+        let text = String::from_utf8(text).map_err(serde::ser::Error::custom)?;
+        RawValue::from_string(text).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl Response {
+    /// How long its result is, in bytes.
+    pub fn result_length(&self) -> usize {
+        match &self.0 {
+            Answer::Result { result, .. } => result.length(),
+            _ => 0,
+        }
+    }
+}
+
 impl From<Response> for Outgoing {
     fn from(response: Response) -> Self {
         Outgoing::Response(response)

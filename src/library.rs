@@ -10,13 +10,13 @@ mod edit;
 mod find;
 mod index;
 mod kept;
-mod places;
 mod project;
 mod scan;
 mod search;
 mod snapshot;
 mod stamp;
 mod watch;
+mod watch_paths;
 
 pub use dir::{MAX_DEPTH, MAX_NAME};
 pub(crate) use edit::{CreateError, Standing, create, new_name, take_back};
@@ -25,14 +25,13 @@ pub use index::{Entry, Index, Layer, Source};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use scan::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use search::Selection;
-pub use snapshot::Changes;
-pub use watch::{Hooks, POLL, Watch};
+pub use snapshot::{Difference, Snapshot};
+pub use watch::{Changes, POLL, Watch};
 
 use crate::prompt::{Diagnostic, Position, Prompt, Summary};
 use crate::wording::printable;
 use builtin::Shipped;
 use dir::Dir;
-use places::Places;
 use project::Project;
 use scan::Found;
 use std::fmt;
@@ -40,6 +39,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use watch_paths::WatchPaths;
 
 /// The layers: perhaps the project's directory, the user's in order, then perhaps the built-in prompts.
 ///
@@ -218,8 +218,8 @@ impl Library {
     }
 
     /// Where news of this library comes from, at this moment.
-    fn places(&self) -> Places {
-        Places::of(self.dirs().0, self.project.iter().flat_map(|project| project.ways()))
+    fn watch_paths(&self) -> WatchPaths {
+        WatchPaths::of(self.dirs().0, self.project.iter().flat_map(|project| project.ways()))
     }
 
     /// Every name: directories are read, files are not.
@@ -233,7 +233,7 @@ impl Library {
 
     /// A number that changes with the files: their names and stamps, none of them opened. `None`, where a change may be too
     /// young to show in the stamps.
-    fn fingerprint(&self) -> Option<u64> {
+    fn stamps_hash(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         let mut settled = true;
         for dir in self.dirs().0 {

@@ -1,61 +1,75 @@
-//! The server: a message in, at most one out; and news, when the library has changed. It holds a library, and moves no
-//! bytes: a transport does.
+//! The server: a message in, at most one reply out, for any number of conversations. It moves no bytes: a transport does.
 //!
-//! [`Server::handle`] and [`Server::library_changed`] are the whole interface. Below them, [`Server::dispatch`] is the
-//! one table of methods; what every method would repeat (the era, a panic, an error) is settled there, so that a handler
-//! is a plain function that cannot forget to answer.
+//! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. Below `handle`,
+//! [`Server::dispatch`] is the one table of methods. What every method would repeat (the era, a panic, an error) is
+//! settled there, so that a handler is a plain function that cannot forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
 mod lifecycle;
-mod news;
+mod notifier;
 mod page;
 mod prompts;
 mod resources;
+mod session;
 mod subscriptions;
 mod tools;
 
+pub use notifier::{Change, Listener};
 pub use page::PAGE_SIZE;
+pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
 use crate::json::{Json, Object, Value};
-use crate::jsonrpc::{Error, Id, Message, Notification, Outgoing, Request, Response};
-use crate::library::{Hooks, Library};
+use crate::jsonrpc::{Error, Id, Message, Notification, Request, Response};
+use crate::library::Library;
 use crate::mcp;
 use crate::wording::quoted;
 use lifecycle::Era;
-use news::News;
+use notifier::Notifier;
 use page::{Kind, Page};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 use tools::ServerTool;
 
-/// How long the answers to a batch may become, in bytes, before the rest of it is refused.
-pub const MAX_BATCH_ANSWER: usize = 64 * 1024 * 1024;
+/// How long the responses to a batch may be in all, in bytes, before the rest of it is refused.
+pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
-/// Answers the requests of one pipe.
+/// Answers the requests of all conversations.
 #[derive(Debug)]
 pub struct Server {
-    library: Library,
+    library: Arc<Library>,
     tools: &'static [ServerTool],
     page_size: NonZeroUsize,
-    /// What the last `initialize` settled. Requests of the modern era never ask.
-    negotiated: Option<&'static str>,
-    news: News,
+    notifier: Option<Notifier>,
 }
 
-/// What comes of a request that went well.
-enum Reply {
+/// What a message is answered with.
+#[derive(Debug)]
+pub enum Reply {
+    /// Nothing: it was a notification, or a response.
+    None,
+    /// The response to a request.
+    Response(Response),
+    /// The responses to a batch, at least one.
+    Batch(Vec<Response>),
+    /// The acknowledgement of a request that stays open. What follows goes to the [`Listener`].
+    Stream(Notification),
+}
+
+/// The outcome of a request that succeeded.
+enum Outcome {
     Result(Json),
-    /// It stays open. It is acknowledged at once, or later by [`Server::library_changed`].
-    Open(Option<Notification>),
+    /// See [`Reply::Stream`].
+    Stream(Notification),
 }
 
 impl Server {
-    /// A server of this library. It is watched, from when somebody wants to hear of changes, if there are hooks.
-    pub fn new(library: Library, hooks: Option<Hooks>) -> Server {
-        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, negotiated: None, news: News::new(hooks) }
+    /// A server of this library that sends no notifications of changes.
+    pub fn new(library: Arc<Library>) -> Server {
+        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, notifier: None }
     }
 
     /// The same with this many prompts, or resources, in one page of a list.
@@ -63,75 +77,62 @@ impl Server {
         Server { page_size, ..self }
     }
 
-    /// Answers a message; a notification and a response get no answer.
+    /// The same with notifications of changes. `warn` receives, once, what keeps them from being sent at once.
+    pub fn with_notifications(self, warn: fn(&str)) -> Server {
+        let notifier = Notifier::new(Arc::clone(&self.library), self.tools, warn);
+        Server { notifier: Some(notifier), ..self }
+    }
+
+    /// Adds a conversation that is notified of changes, as long as it exists.
+    pub fn add_listener(&self, listener: &Arc<dyn Listener>) {
+        if let Some(notifier) = &self.notifier {
+            notifier.add(listener);
+        }
+    }
+
+    /// Answers a message of a conversation; a notification and a response get no answer.
     ///
-    /// A request that makes us panic is answered with `-32603`.
-    pub fn handle(&mut self, message: Message<'_>) -> Option<Outgoing> {
+    /// A request whose handler panics is answered with `-32603`.
+    pub fn handle(&self, session: &mut Session, message: Message<'_>) -> Reply {
         match message {
-            Message::Request(request) => self.answer(request),
+            Message::Request(request) => self.request(session, request),
             Message::Notification { method, params } => {
-                // Whoever sent it is told nothing, not even that we failed.
-                let heard = catch_unwind(AssertUnwindSafe(|| self.hear(&method, &params)));
-                heard.ok().and(None)
+                // Its sender gets no answer, not even after a panic.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.notification(session, &method, &params)));
+                Reply::None
             }
-            Message::Response => None,
-            Message::Batch(elements) => self.batch(elements).map(Outgoing::Response),
+            Message::Response => Reply::None,
+            Message::Batch(messages) => self.batch(session, messages),
         }
     }
 
-    /// Whether the answer may take long, since the whole library is looked at, so that nobody else should wait for it.
-    pub fn may_take_long(message: &Message<'_>) -> bool {
-        match message {
-            Message::Request(Request { method, params, .. }) => {
-                let is_expansion = *method == "tools/call" && params.text("name") == Ok(Some(tools::EXPAND_PROMPT));
-                !is_expansion && *method != "ping"
-            }
-            Message::Batch(_) => true,
-            Message::Notification { .. } | Message::Response => false,
-        }
-    }
-
-    /// Whether there may be news: the hooks may have been called, or be called from now on.
-    pub fn is_watching(&self) -> bool {
-        self.news.is_watching()
-    }
-
-    /// After how much quiet [`Server::library_changed`] is to be called, although no hook was: a watch is due then.
-    pub fn quiet(&self) -> Option<Duration> {
-        self.news.quiet()
-    }
-
-    /// What everybody is to be told, now that a hook has said that there is news, or that it was quiet.
-    pub fn library_changed(&mut self) -> Vec<Notification> {
-        let told = catch_unwind(AssertUnwindSafe(|| self.news.library_changed(self.tools, &self.library)));
-        let told = told.unwrap_or_default(); // standard error has the reason
-        for notification in &told {
-            tracing::info!(method = notification.method, "told the client");
-        }
-        told
-    }
-
-    fn hear(&mut self, method: &str, params: &Object<'_>) {
+    fn notification(&self, session: &mut Session, method: &str, params: &Object<'_>) {
         match method {
-            // Only a conversation that was opened can have been.
-            "notifications/initialized" if self.negotiated.is_some() => self.news.initialized(&self.library),
-            "notifications/cancelled" => self.news.cancelled(params),
+            "notifications/initialized" if session.protocol_version.is_some() => {
+                session.subscriptions.initialized();
+                if let Some(notifier) = self.notifier.as_ref().filter(|_| session.was_shown_lists) {
+                    session.tool_descriptions = None;
+                    notifier.start_unsure();
+                }
+            }
+            "notifications/cancelled" => session.subscriptions.cancelled(params),
             _ => {}
         }
     }
 
-    /// A batch. What opens a conversation, or is modern, cannot be part of it.
-    fn batch(&mut self, elements: Vec<Value<'_>>) -> Option<Response> {
-        if self.negotiated != Some(lifecycle::WITH_BATCHES) {
-            let message = format!("only revision {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
-            return Some(Response::error(None, Error::invalid_request(message)));
+    /// A batch. `initialize` and modern requests cannot be part of it.
+    fn batch(&self, session: &mut Session, messages: Vec<Value<'_>>) -> Reply {
+        if session.protocol_version != Some(lifecycle::WITH_BATCHES) {
+            let message = format!("only protocol version {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
+            return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
-        let mut written = 0;
-        let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
-            // All answers go into one line, and are held until it is complete.
-            Ok(Message::Request(request)) if written > MAX_BATCH_ANSWER => {
-                let message =
-                    format!("the answers to this batch are longer than {MAX_BATCH_ANSWER} bytes; ask again alone");
+        let mut length = 0;
+        let responses = messages.into_iter().filter_map(|message| match Message::from_value(message) {
+            // All responses go into one line, and are held until it is complete.
+            Ok(Message::Request(request)) if length > MAX_BATCH_RESPONSE => {
+                let message = format!(
+                    "the responses to this batch are longer than {MAX_BATCH_RESPONSE} bytes; send this request alone"
+                );
                 Some(Response::error(Some(request.id), Error::internal(message)))
             }
             Ok(Message::Request(request))
@@ -140,27 +141,27 @@ impl Server {
                 let message = format!("{} cannot be part of a batch", quoted(&request.method));
                 Some(Response::error(Some(request.id), Error::invalid_request(message)))
             }
-            Ok(message) => match self.handle(message)? {
-                Outgoing::Response(answer) => {
-                    let (answer, length) = answer.written();
-                    written += length;
-                    Some(answer)
+            Ok(message) => match self.handle(session, message) {
+                Reply::Response(response) => {
+                    length += response.result_length();
+                    Some(response)
                 }
-                Outgoing::Notification(_) => None, // only of what is modern
+                Reply::None | Reply::Batch(_) | Reply::Stream(_) => None, // batches and streams are not part of a batch
             },
             Err(refusal) => Some(refusal),
         });
-        let answers: Vec<Response> = answers.collect();
-        (!answers.is_empty()).then_some(Response::batch(answers))
+        let responses: Vec<Response> = responses.collect();
+        if responses.is_empty() { Reply::None } else { Reply::Batch(responses) }
     }
 
-    fn answer(&mut self, request: Request<'_>) -> Option<Outgoing> {
+    fn request(&self, session: &mut Session, request: Request<'_>) -> Reply {
         let Request { id, method, params } = request;
-        tracing::trace!(id = %lifecycle::wire(&id), ?method, params = %lifecycle::wire(&params), "asked");
+        tracing::trace!(id = %lifecycle::wire(&id), ?method, params = %lifecycle::wire(&params), "request");
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
-        // What a panic leaves behind is whole: what a request changes of ours, it changes last, and at once.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, &params))).unwrap_or_else(|_| {
-            tracing::error!(?method, "the request failed through a fault of ours");
+        // A handler that panics leaves the session whole: what it changes, it changes last, and at once.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(session, &id, &method, &params)));
+        let outcome = outcome.unwrap_or_else(|_| {
+            tracing::error!(?method, "the request failed because of a bug");
             Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
         });
         if let Some(start) = start {
@@ -168,22 +169,38 @@ impl Server {
             tracing::debug!(id = %lifecycle::wire(&id), ?method, took = ?start.elapsed(), error, "answered");
         }
         match outcome {
-            Ok(Reply::Result(result)) => Some(Response::result(id, result).into()),
-            Ok(Reply::Open(acknowledgement)) => acknowledgement.map(Outgoing::Notification),
-            Err(error) => Some(Response::error(Some(id), error).into()),
+            Ok(Outcome::Result(result)) => Reply::Response(Response::result(id, result)),
+            Ok(Outcome::Stream(acknowledgement)) => Reply::Stream(acknowledgement),
+            Err(error) => Reply::Response(Response::error(Some(id), error)),
+        }
+    }
+
+    /// Called before a legacy client is shown what it may keep until it is notified of a change.
+    fn watch_for(&self, session: &mut Session) {
+        if session.subscriptions.is_initialized() {
+            self.watch();
+        } else {
+            session.was_shown_lists = session.protocol_version.is_some();
+        }
+    }
+
+    fn watch(&self) {
+        if let Some(notifier) = &self.notifier {
+            notifier.start();
         }
     }
 
     /// The table of methods.
-    fn dispatch(&mut self, id: &Id, method: &str, params: &Object<'_>) -> Result<Reply, Error> {
+    fn dispatch(&self, session: &mut Session, id: &Id, method: &str, params: &Object<'_>) -> Result<Outcome, Error> {
         use lifecycle::{CONSTANT, FRESH};
         let era = lifecycle::era(method, params)?;
         let page = |kind| Page::requested(kind, self.page_size, params);
         let library = &self.library;
         let result = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut self.negotiated, params)?;
-                self.news.initialize();
+                let result = lifecycle::initialize(&mut session.protocol_version, params)?;
+                session.subscriptions.initialize();
+                session.was_shown_lists = false;
                 era.result(&result, None)
             }
             ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
@@ -191,19 +208,19 @@ impl Server {
             ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
                 page::only_page(params)?;
-                self.news.will_serve_tools(library);
+                self.watch_for(session);
                 let listed = tools::list(self.tools, library);
-                self.news.tools_listed(&listed);
+                session.tools_listed(&listed, self.notifier.as_ref().is_some_and(Notifier::is_started));
                 era.result(&listed, Some(FRESH))
             }
             ("tools/call", _) => era.envelop(tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
-                self.news.will_serve(library);
+                self.watch_for(session);
                 era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
             }
             ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
             ("resources/list", _) => {
-                self.news.will_serve(library);
+                self.watch_for(session);
                 era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
@@ -211,16 +228,27 @@ impl Server {
                 era.result(&resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => {
-                self.news.will_serve(library);
+                self.watch_for(session);
                 era.result(&resources::read(library, era, params)?, Some(FRESH))
             }
-            ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, params)?, None),
-            ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(params)?, None),
-            ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, params).map(Reply::Open),
+            ("resources/subscribe", Era::Legacy) => {
+                session.subscriptions.subscribe(library, params)?;
+                self.watch_for(session);
+                era.result(&mcp::Empty {}, None)
+            }
+            ("resources/unsubscribe", Era::Legacy) => {
+                session.subscriptions.unsubscribe(params)?;
+                era.result(&mcp::Empty {}, None)
+            }
+            ("subscriptions/listen", Era::Modern) => {
+                let acknowledgement = session.subscriptions.listen(id, params)?;
+                self.watch();
+                return Ok(Outcome::Stream(acknowledgement));
+            }
             ("completion/complete", _) => era.result(&completion::complete(library, params)?, None),
             _ => Err(Error::method_not_found(quoted(method))),
         };
-        result.map(Reply::Result)
+        result.map(Outcome::Result)
     }
 }
 

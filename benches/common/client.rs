@@ -54,14 +54,11 @@ impl Client {
         self.ask_well(&request("initialize", &params));
     }
 
-    /// Ends the handshake, and waits until the program has begun to watch the folder, as it does after a little quiet.
+    /// Ends the handshake and lists the prompts, so that the program watches the folder.
     pub(crate) fn initialized(&mut self) {
         self.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-        #[cfg(target_os = "linux")]
-        while self.threads() < 2 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        // The watch has read the folders by then, and the program has been woken for it.
+        self.ask_well(&request("prompts/list", &json!({})));
+        // The notifier has read the folder by then.
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
 
@@ -85,15 +82,6 @@ impl Client {
 
     fn write(&mut self, lines: &str) {
         self.stdin.as_mut().expect("it is open").write_all(lines.as_bytes()).expect("the program reads");
-    }
-
-    /// How many threads the program has, whether it was started by another one or in its stead.
-    #[cfg(target_os = "linux")]
-    fn threads(&self) -> usize {
-        let of = |id: &str| std::fs::read_dir(format!("/proc/{id}/task")).map_or(0, Iterator::count);
-        let id = self.server.id().to_string();
-        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-        children.split_whitespace().map(of).sum::<usize>().max(of(&id))
     }
 }
 

@@ -2,13 +2,11 @@
 
 use super::output;
 use super::record::{self, Log};
-use crate::library::{Hooks, Library};
+use crate::library::Library;
 use crate::server::{PAGE_SIZE, Server};
-use crate::transport::stdio::{self, Events, Tap};
+use crate::transport::stdio::{self, Tap};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-#[cfg(unix)]
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -102,11 +100,8 @@ impl Serve {
         }
         let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
         let tap = tap.map(|file| Tap::new(file, output::warning));
-        let (mut events, waker) = Events::new().context("standard input cannot be waited for")?;
-        let hooks = Hooks { wake: Box::new(move || waker.wake()), warn: output::warning };
-        let mut server = Server::new(library, Some(hooks)).with_page_size(self.page_size);
-        let mut output = unbuffered_stdout().context("standard output cannot be written to")?;
-        stdio::serve(&mut server, &mut events, &mut output, tap).context("standard input or output failed")?;
+        let server = Server::new(Arc::new(library)).with_page_size(self.page_size).with_notifications(output::warning);
+        stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
     }
@@ -135,16 +130,4 @@ impl Serve {
             "serving"
         );
     }
-}
-
-/// Standard output without std's buffer by lines, which would look through each long answer for its last line end.
-#[cfg(unix)]
-fn unbuffered_stdout() -> io::Result<impl Write> {
-    use std::os::fd::AsFd;
-    io::stdout().as_fd().try_clone_to_owned().map(File::from)
-}
-
-#[cfg(not(unix))]
-fn unbuffered_stdout() -> io::Result<impl Write> {
-    Ok(io::stdout().lock())
 }

@@ -3,7 +3,6 @@
 
 use super::builtin::{self, Shipped};
 use super::dir::Dir;
-use super::kept::Kept;
 use super::scan::Found;
 use super::{Listed, Problem};
 use std::path::PathBuf;
@@ -111,17 +110,10 @@ impl Entry<'_> {
         }
     }
 
-    /// What `make` makes of the file's text, whether it is a prompt or not. Nothing is read or made again as long as the
-    /// file is sure to be the same.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no text.
-    pub(super) fn made<T: Clone>(&self, kept: &Kept<T>, make: impl FnOnce(&str) -> T) -> Result<T, Problem> {
+    /// What `make` makes of the text.
+    pub(super) fn text<T>(&self, make: impl FnOnce(&str) -> T) -> Result<T, Problem> {
         match &self.0 {
-            Place::File(dir, found) => kept.get_or(&found.path, || {
-                let (file, stamp) = dir.text(&found.path)?;
-                Ok((stamp, make(&file.text)))
-            }),
+            Place::File(dir, found) => Ok(make(&dir.text(&found.path)?.0.text)),
             Place::Builtin(shipped) => Ok(make(shipped.text)),
         }
     }

@@ -1,104 +1,91 @@
-//! What a library shows at one moment, in a form that can be compared with another moment: a rewrite with equal content
-//! changes nothing.
+//! What a library shows at one moment, in a form that can be compared with another moment. A rewrite with equal content
+//! is no difference.
 
-use super::kept::Kept;
 use super::{Entry, Layer, Library};
 use crate::prompt::Prompt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Every name, and the fingerprint of what stands behind it.
+/// The fingerprint of each prompt, by name.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot(BTreeMap<String, Fingerprint>);
-
-/// What was made of each file, by the name of its prompt: the fingerprints of what is listed, and of its content.
-pub(super) type KeptFingerprints = BTreeMap<String, Kept<(Option<u64>, u64)>>;
+pub struct Snapshot(BTreeMap<String, (Layer, Fingerprint)>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint {
-    /// Of title, description and arguments; `None` for a file that is no prompt.
+    /// Of title, description and arguments; `None` for a broken file.
     listed: Option<u64>,
     /// Of the whole file, or of the reason why it cannot be read.
     content: u64,
-    layer: Layer,
 }
 
-/// What has changed between two moments.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// It has been looked at for the first time.
-    pub begun: bool,
-    /// Something was served before that, and anything of it may be another thing now.
-    pub unsure: bool,
-    /// A name has come or gone, or a file of the user's hides a built-in prompt, or no longer does.
+/// What differs between two snapshots.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// A name was added or removed, or a file overrides a built-in prompt now, or no longer does.
     pub names: bool,
     /// The list of prompts shows something else: a name, a title, a description, an argument.
     pub listing: bool,
-    /// The content of a prompt that is listed is another, or the list is.
+    /// A prompt that is listed has another content, or the list is another one.
     pub listed_contents: bool,
-    /// The names of all files whose content has changed, those that have come or gone included.
+    /// The names of all files whose content differs, those that were added or removed included.
     pub contents: BTreeSet<String>,
 }
 
-impl Changes {
-    /// Whether nothing has changed.
+impl Difference {
+    /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
-        *self == Changes::default()
-    }
-
-    /// These changes and later ones.
-    pub(super) fn add(&mut self, later: Changes) {
-        self.begun |= later.begun;
-        self.unsure |= later.unsure;
-        self.names |= later.names;
-        self.listing |= later.listing;
-        self.listed_contents |= later.listed_contents;
-        self.contents.extend(later.contents);
+        *self == Difference::default()
     }
 }
 
 impl Snapshot {
-    /// Looks at all of the library, and reads what was not kept of the last look.
-    pub(super) fn of(library: &Library, kept: &mut KeptFingerprints) -> Snapshot {
-        let mut fingerprint = |entry: &Entry<'_>| {
-            let made = entry.made(kept.entry(entry.name().to_owned()).or_default(), |text| {
-                let prompt = Prompt::parse(entry.name(), text.as_bytes()).ok();
-                let listed = prompt.map(|prompt| hash(&listed(&prompt)));
-                (listed, hash(&text))
-            });
-            let (listed, content) = made.unwrap_or_else(|problem| (None, hash(&problem.to_string())));
-            Fingerprint { listed, content, layer: entry.layer() }
-        };
-        let entries = library.index().entries;
-        let snapshot = Snapshot(entries.iter().map(|entry| (entry.name().to_owned(), fingerprint(entry))).collect());
-        kept.retain(|name, _| snapshot.0.contains_key(name));
-        snapshot
+    /// Takes a snapshot. Files that are cached are not read again.
+    pub fn of(library: &Library) -> Snapshot {
+        let index = library.index();
+        let entries = index.entries.iter();
+        Snapshot(entries.map(|entry| (entry.name().to_owned(), (entry.layer(), fingerprint(entry)))).collect())
     }
 
-    /// What has changed since.
-    pub(super) fn changes(&self, now: &Snapshot) -> Changes {
-        let mut changes = Changes::default();
-        let names: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
+    /// Whether it has a prompt, or a broken file, of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// What differs in a later snapshot.
+    pub fn difference(&self, later: &Snapshot) -> Difference {
+        let mut difference = Difference::default();
+        let names: BTreeSet<&String> = self.0.keys().chain(later.0.keys()).collect();
         for name in names {
-            let (before, after) = (self.0.get(name), now.0.get(name));
+            let (before, after) = (self.0.get(name), later.0.get(name));
             if before == after {
                 continue;
             }
-            let listed = |print: Option<&Fingerprint>| print.and_then(|print| print.listed);
-            let is_of = |layer, print: Option<&Fingerprint>| print.map(|print| print.layer == layer);
-            changes.names |= is_of(Layer::Builtin, before) != is_of(Layer::Builtin, after);
-            let is_other_content = before.map(|print| print.content) != after.map(|print| print.content);
+            let is_in = |layer, prompt: Option<&(Layer, Fingerprint)>| prompt.map(|(other, _)| *other == layer);
+            let listed = |prompt: Option<&(Layer, Fingerprint)>| prompt.and_then(|(_, print)| print.listed);
+            let content = |prompt: Option<&(Layer, Fingerprint)>| prompt.map(|(_, print)| print.content);
             let is_listed = listed(before).is_some() || listed(after).is_some();
-            // Both lists say of a project's prompt that it is one.
-            let is_other_layer = is_of(Layer::Project, before) != is_of(Layer::Project, after);
-            changes.listing |= listed(before) != listed(after) || (is_other_layer && is_listed);
-            changes.listed_contents |= (is_other_content || is_other_layer) && is_listed;
-            if is_other_content {
-                changes.contents.insert(name.clone());
+            let has_other_content = content(before) != content(after);
+            // Both lists mark the prompts of a project.
+            let has_other_mark = is_in(Layer::Project, before) != is_in(Layer::Project, after);
+            difference.names |= is_in(Layer::Builtin, before) != is_in(Layer::Builtin, after);
+            difference.listing |= listed(before) != listed(after) || (has_other_mark && is_listed);
+            difference.listed_contents |= (has_other_content || has_other_mark) && is_listed;
+            if has_other_content {
+                difference.contents.insert(name.clone());
             }
         }
-        changes
+        difference
     }
+}
+
+fn fingerprint(entry: &Entry<'_>) -> Fingerprint {
+    let (listed, content) = entry
+        .text(|text| {
+            let prompt = Prompt::parse(entry.name(), text.as_bytes()).ok();
+            (prompt.map(|prompt| hash(&listed(&prompt))), hash(&text))
+        })
+        .unwrap_or_else(|problem| (None, hash(&problem.to_string())));
+    Fingerprint { listed, content }
 }
 
 /// What a list of prompts shows.

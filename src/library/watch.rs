@@ -1,321 +1,248 @@
-//! Tells when a library changes: a thread that waits for news of the file system and, once a burst of it is over, says
-//! what has changed. The only file that names notify.
+//! Notices that files of a library change: by events of the system, or else by looking at the stamps of the files at
+//! intervals. The only file that names notify.
 //!
-//! Nothing that is served depends on it. News only makes the thread look; what it tells comes of two looks at the
-//! files. Where the system gives no news, the thread looks at the times of the files again and again.
+//! Nothing that is served depends on it. It only advances a generation, which makes the notifier look.
 
 use super::Library;
-use super::places::Places;
-use super::snapshot::{Changes, KeptFingerprints, Snapshot};
 use super::stamp::is_remote;
+use super::watch_paths::WatchPaths;
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
-use notify::{Error, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
-use std::fmt;
+use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-/// A burst is over when nothing has happened for this long,
-const QUIET: Duration = Duration::from_millis(100);
-
-/// or when it has lasted this long.
-const LONGEST_BURST: Duration = Duration::from_millis(600);
-
-/// How often the files are looked at where the system gives no news.
+/// How often the stamps are looked at where the system gives no events.
 pub const POLL: Duration = Duration::from_millis(700);
 
-/// How often the folders are gone through again because others have come meanwhile.
+/// How often the folders are registered again because others were added meanwhile.
 const MAX_ROUNDS: usize = 5;
 
-/// What the thread calls.
-pub struct Hooks {
-    /// There are changes to be taken.
-    pub wake: Box<dyn Fn() + Send>,
-    /// What a person should know, said once.
-    pub warn: fn(&str),
-}
-
-impl fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooks").finish_non_exhaustive()
-    }
-}
-
-/// A library that is watched, as long as the process lives.
-#[derive(Debug)]
-pub struct Watch(Arc<Shared>);
-
+/// A counter of changes, the *generation*, that a thread can wait for. It says that something may have changed, never
+/// what, and never that a cached value is fresh.
 #[derive(Debug, Default)]
-struct Shared {
+pub struct Changes {
     state: Mutex<State>,
-    ready: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether every change from now on will be told.
-    is_ready: bool,
-    /// What has not been taken yet.
-    changes: Changes,
-    /// Whether news is received.
-    is_listening: bool,
-    /// Whether there was any.
-    has_news: bool,
-    /// Whether something was served before the watch was ready.
-    has_served: bool,
-    /// Whether that was before news was received.
-    has_served_unheard: bool,
+    generation: u64,
+    is_closed: bool,
 }
 
-impl State {
-    /// What is served before the first look may be something else by then.
-    fn serve(&mut self) {
-        if !self.is_ready {
-            self.has_served = true;
-            self.has_served_unheard |= !self.is_listening;
-        }
+impl Changes {
+    /// Counts a change.
+    pub fn advance(&self) {
+        self.lock().generation += 1;
+        self.changed.notify_all();
     }
 
-    /// The first look is over.
-    fn begin(&mut self) -> Changes {
-        self.is_ready = true;
-        let unsure = self.has_served_unheard || (self.has_served && self.has_news);
-        Changes { begun: true, unsure, ..Changes::default() }
+    /// Ends all waiting, now and later.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
     }
-}
 
-impl Shared {
+    /// Waits until the generation is not `seen`; gives the new one. `None` after `timeout`, and once it is closed.
+    fn wait(&self, seen: u64, timeout: Option<Duration>) -> Option<u64> {
+        let is_waiting = |state: &mut State| state.generation == seen && !state.is_closed;
+        let state = match timeout {
+            Some(timeout) => {
+                let waited = self.changed.wait_timeout_while(self.lock(), timeout, is_waiting);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.changed.wait_while(self.lock(), is_waiting).unwrap_or_else(PoisonError::into_inner),
+        };
+        Some(state.generation).filter(|generation| !state.is_closed && *generation != seen)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn tell(&self, changes: Changes, hooks: &Hooks) {
-        if !changes.is_empty() {
-            self.lock().changes.add(changes);
-            (hooks.wake)();
-        }
-    }
-
-    fn become_ready(&self) {
-        self.lock().is_ready = true;
-        self.ready.notify_all();
-    }
 }
 
-impl Watch {
-    /// Begins to watch, in a thread. The hook `wake` is called once when the watch is ready, and after each burst of
-    /// changes. `has_served`: somebody who will be told of changes has been served before.
-    pub fn start(library: Library, hooks: Hooks, has_served: bool) -> Watch {
-        let shared = Arc::new(Shared::default());
-        if has_served {
-            shared.lock().serve();
-        }
-        let (of_thread, warn) = (Arc::clone(&shared), hooks.warn);
-        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
-            let _ready = ReadyAtTheEnd(&of_thread, &hooks);
-            run(&library, &of_thread, &hooks);
-        });
-        if let Err(error) = thread {
-            warn(&format!("clients are not told of changed prompt files: no thread could be started ({error})"));
-            shared.become_ready();
-        }
-        Watch(shared)
-    }
-
-    /// To be called before something is read that a client compares with what it is told.
-    pub fn will_serve(&self) {
-        self.0.lock().serve();
-    }
-
-    /// Waits, but not longer than this, until every change from now on will be told.
-    pub fn wait_until_ready(&self, patience: Duration) {
-        let waiting = self.0.ready.wait_timeout_while(self.0.lock(), patience, |state| !state.is_ready);
-        drop(waiting.unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Whether every change from now on will be told.
-    pub fn is_ready(&self) -> bool {
-        self.0.lock().is_ready
-    }
-
-    /// What has changed since this was asked last.
-    pub fn take_changes(&self) -> Changes {
-        std::mem::take(&mut self.0.lock().changes)
-    }
-}
-
-/// Nobody waits for a thread that has come to grief.
-struct ReadyAtTheEnd<'s>(&'s Shared, &'s Hooks);
-
-impl Drop for ReadyAtTheEnd<'_> {
-    fn drop(&mut self) {
-        self.0.become_ready();
-        (self.1.wake)();
-    }
-}
-
-fn run(library: &Library, shared: &Arc<Shared>, hooks: &Hooks) {
-    let (sender, burst) = sync_channel(1);
-    let mut observer = Observer::new(library, shared, sender, hooks.warn);
-    shared.lock().is_listening = true;
-    let mut kept = KeptFingerprints::new();
-    let mut before = Snapshot::of(library, &mut kept);
-    let begun = shared.lock().begin();
-    shared.ready.notify_all();
-    shared.tell(begun, hooks);
-    loop {
-        observer.wait_for_a_burst(library, &burst);
-        observer.renew(library);
-        let now = Snapshot::of(library, &mut kept);
-        let changes = before.changes(&now);
-        before = now;
-        shared.tell(changes, hooks);
-    }
-}
-
-/// Where news comes from.
-struct Observer {
+/// Advances the generation whenever the files of a library may have changed.
+pub struct Watch {
     kind: Kind,
-    shared: Arc<Shared>,
-    sender: SyncSender<()>,
+    changes: Arc<Changes>,
+    /// The generation that was waited for last.
+    seen: u64,
+    /// When the burst began that was waited for last.
+    burst_started: Instant,
     warn: fn(&str),
 }
 
 enum Kind {
-    /// The system gives it.
-    Watcher {
-        /// Gives it as long as it lives.
+    /// The system sends events.
+    Events {
+        /// Sends them until it is dropped.
         _watcher: RecommendedWatcher,
-        places: Arc<Places>,
-        /// Whether what is watched under a path may be something else now, or could not be watched.
-        is_outdated: Arc<AtomicBool>,
+        paths: Arc<WatchPaths>,
+        /// Whether a watched path may stand for something else now, or could not be watched.
+        is_stale: Arc<AtomicBool>,
     },
-    /// We look ourselves; this is what we saw last.
-    Poll(u64),
+    /// We look at the stamps ourselves; this is what they were last.
+    Poll(Option<u64>),
 }
 
-impl Observer {
-    fn new(library: &Library, shared: &Arc<Shared>, sender: SyncSender<()>, warn: fn(&str)) -> Observer {
-        let mut observer = Observer { kind: Kind::Poll(0), shared: Arc::clone(shared), sender, warn };
-        observer.kind = observer.watcher_or_poll(library);
-        observer
+impl Watch {
+    /// Watches a library: from when this returns, every change advances the generation. `warn` receives, once, why the
+    /// system gives no events.
+    pub fn start(library: &Library, changes: &Arc<Changes>, warn: fn(&str)) -> Watch {
+        let kind = Kind::start(library, changes, warn);
+        Watch { kind, changes: Arc::clone(changes), seen: 0, burst_started: Instant::now(), warn }
     }
 
-    /// Waits for the end of a burst.
-    fn wait_for_a_burst(&mut self, library: &Library, burst: &Receiver<()>) {
-        match &mut self.kind {
-            Kind::Watcher { .. } => {
-                _ = burst.recv(); // it cannot fail: we hold a sender
-                let end = Instant::now() + LONGEST_BURST;
-                while Instant::now() < end && burst.recv_timeout(QUIET).is_ok() {}
-            }
-            Kind::Poll(seen) => loop {
-                std::thread::sleep(POLL);
-                let now = library.fingerprint();
-                if now != Some(*seen) {
-                    *seen = now.unwrap_or_default();
-                    return;
-                }
-            },
-        }
-    }
-
-    /// Watches other places, if there are others, or others may be there under the same paths.
-    fn renew(&mut self, library: &Library) {
-        if let Kind::Watcher { is_outdated, places, .. } = &self.kind
-            && (is_outdated.load(Ordering::Acquire) || **places != library.places())
+    /// Waits for a burst of changes, and for its end: `quiet` without a change, or `longest` in all. `false`: the
+    /// changes are closed.
+    pub fn wait_for_burst(&mut self, library: &Library, quiet: Duration, longest: Duration) -> bool {
+        let Some(generation) = self.wait(library) else { return false };
+        self.seen = generation;
+        self.burst_started = Instant::now();
+        while self.burst_started.elapsed() < longest
+            && let Some(generation) = self.changes.wait(self.seen, Some(quiet))
         {
-            self.kind = self.watcher_or_poll(library);
+            self.seen = generation;
+        }
+        !self.changes.is_closed()
+    }
+
+    /// When the burst began that [`Watch::wait_for_burst`] waited for last.
+    pub fn burst_started(&self) -> Instant {
+        self.burst_started
+    }
+
+    fn wait(&mut self, library: &Library) -> Option<u64> {
+        loop {
+            let Kind::Poll(stamps) = &mut self.kind else { return self.changes.wait(self.seen, None) };
+            let now = library.stamps_hash();
+            if now.is_none() || now != *stamps {
+                *stamps = now;
+                self.changes.advance();
+            }
+            if let Some(generation) = self.changes.wait(self.seen, Some(POLL)) {
+                return Some(generation);
+            }
+            if self.changes.is_closed() {
+                return None;
+            }
         }
     }
 
-    fn watcher_or_poll(&self, library: &Library) -> Kind {
-        self.watcher(library).unwrap_or_else(|reason| {
-            (self.warn)(&format!(
-                "the system does not tell of changed prompt files ({reason}); they are looked at every {} milliseconds",
+    /// Watches other paths, if others belong to the library now, or the same ones may stand for something else.
+    pub fn renew(&mut self, library: &Library) {
+        if let Kind::Events { is_stale, paths, .. } = &self.kind
+            && (is_stale.load(Ordering::Acquire) || **paths != library.watch_paths())
+        {
+            self.kind = Kind::start(library, &self.changes, self.warn);
+        }
+    }
+}
+
+impl Kind {
+    fn start(library: &Library, changes: &Arc<Changes>, warn: fn(&str)) -> Kind {
+        Kind::events(library, changes).unwrap_or_else(|reason| {
+            warn(&format!(
+                "the system does not report changed prompt files ({reason}); they are checked every {} milliseconds",
                 POLL.as_millis()
             ));
-            Kind::Poll(library.fingerprint().unwrap_or_default())
+            Kind::Poll(library.stamps_hash())
         })
     }
 
-    /// A watcher of every place of the library, as it is after the watcher has begun.
-    fn watcher(&self, library: &Library) -> Result<Kind, String> {
-        let mut rounds = 1;
-        loop {
-            let places = Arc::new(library.places());
-            let is_outdated = Arc::new(AtomicBool::new(false));
-            let watcher = self.watcher_of(&places, &is_outdated)?;
-            let is_current = *places == library.places();
-            if !is_current && rounds < MAX_ROUNDS {
-                rounds += 1;
-                continue;
-            }
-            if !is_current {
-                // The folders change faster than they can be watched: the next look, which is due at once, tries again.
-                is_outdated.store(true, Ordering::Release);
-                _ = self.sender.try_send(());
-            }
-            return Ok(Kind::Watcher { _watcher: watcher, places, is_outdated });
-        }
-    }
-
-    fn watcher_of(&self, places: &Arc<Places>, is_outdated: &Arc<AtomicBool>) -> Result<RecommendedWatcher, String> {
-        if let Some(folder) = places.sources().find(|folder| is_remote(folder)) {
-            return Err(format!("{} is on a network file system", folder.display()));
-        }
-        let (of_handler, outdated) = (Arc::clone(places), Arc::clone(is_outdated));
-        let (sender, shared) = (self.sender.clone(), Arc::clone(&self.shared));
-        let handler = move |news: notify::Result<Event>| {
-            // An error is news too: something was lost.
-            let (matters, moves) = news.map_or((true, true), |news| (matters(&news, &of_handler), moves(&news)));
-            if matters {
-                outdated.fetch_or(moves, Ordering::Release);
-                shared.lock().has_news = true;
-                _ = sender.try_send(()); // one is enough
-            }
-        };
-        // Not that files are opened and read: we do so ourselves.
-        let kinds = EventKindMask::CORE | EventKindMask::ACCESS_CLOSE;
-        let config = notify::Config::default().with_event_kinds(kinds);
-        let mut watcher = RecommendedWatcher::new(handler, config).map_err(|error| error.to_string())?;
-        for place in places.all() {
-            match watcher.watch(place, RecursiveMode::NonRecursive) {
-                Ok(()) => {}
-                Err(error) if is_of_the_place(&error.kind) => is_outdated.store(true, Ordering::Release),
-                // Its own thread could not be started. It cannot be dropped either: it would want to tell that thread.
-                Err(Error { kind: ErrorKind::Generic(_), .. }) if cfg!(target_os = "linux") => {
-                    std::mem::forget(watcher);
-                    return Err("no thread could be started".to_owned());
+    /// Events of every path of the library, as it is once they are registered.
+    fn events(library: &Library, changes: &Arc<Changes>) -> Result<Kind, String> {
+        for round in 1.. {
+            let paths = Arc::new(library.watch_paths());
+            let is_stale = Arc::new(AtomicBool::new(false));
+            let watcher = watcher(&paths, &is_stale, changes)?;
+            let is_current = *paths == library.watch_paths();
+            if is_current || round == MAX_ROUNDS {
+                if !is_current {
+                    // The folders change faster than they can be registered: look, and try again, at once.
+                    is_stale.store(true, Ordering::Release);
+                    changes.advance();
                 }
-                Err(error) => return Err(error.to_string()),
+                return Ok(Kind::Events { _watcher: watcher, paths, is_stale });
             }
         }
-        Ok(watcher)
+        unreachable!("the last round returns")
     }
 }
 
-/// Whether news can change what the library shows. That a file was read cannot: we do so ourselves.
-fn matters(news: &Event, places: &Places) -> bool {
-    let written = AccessKind::Close(AccessMode::Write);
-    let is_reading = matches!(news.kind, EventKind::Access(access) if access != written);
-    !is_reading && (news.paths.is_empty() || news.paths.iter().any(|path| places.matter(path)))
+fn watcher(
+    paths: &Arc<WatchPaths>,
+    is_stale: &Arc<AtomicBool>,
+    changes: &Arc<Changes>,
+) -> Result<RecommendedWatcher, String> {
+    if let Some(folder) = paths.sources().find(|folder| is_remote(folder)) {
+        return Err(format!("{} is on a network file system", folder.display()));
+    }
+    // notify 8 panics if it cannot start its own thread.
+    let trial = thread::Builder::new().spawn(|| {}).map(thread::JoinHandle::join);
+    trial.map_err(|error| format!("cannot start a thread: {error}"))?.map_err(|_| "a thread failed")?;
+    let (watched, stale, changes) = (Arc::clone(paths), Arc::clone(is_stale), Arc::clone(changes));
+    let handler = move |event: notify::Result<Event>| {
+        // After an error, events may be missing.
+        let (is_relevant, moves) = event.map_or((true, true), |event| (is_relevant(&event, &watched), moves(&event)));
+        if is_relevant {
+            stale.fetch_or(moves, Ordering::Release);
+            changes.advance();
+        }
+    };
+    let mut watcher = notify::recommended_watcher(handler).map_err(|error| error.to_string())?;
+    for path in paths.all() {
+        match watcher.watch(path, RecursiveMode::NonRecursive) {
+            Ok(()) => {}
+            Err(error) if is_of_the_path(&error.kind) => is_stale.store(true, Ordering::Release),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(watcher)
 }
 
-/// Whether something has come, gone or moved.
-fn moves(news: &Event) -> bool {
-    !matches!(news.kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)))
-        || news.need_rescan()
+/// Whether an event can mean a change of the library. That a file was opened or read cannot: we do so ourselves, and
+/// would wake the notifier for ever.
+fn is_relevant(event: &Event, paths: &WatchPaths) -> bool {
+    match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
+        EventKind::Access(_) => return false,
+        _ => {}
+    }
+    event.paths.is_empty() || event.paths.iter().any(|path| paths.is_relevant(path, may_be_folder(event.kind)))
 }
 
-/// Whether a folder cannot be watched because it has gone, or may not be read (nor may we look into it then).
-fn is_of_the_place(error: &ErrorKind) -> bool {
-    let is_of_the_place = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+/// Whether what an event is about may be a folder.
+fn may_be_folder(kind: EventKind) -> bool {
+    use notify::event::{CreateKind, RemoveKind};
+    !matches!(
+        kind,
+        EventKind::Create(CreateKind::File)
+            | EventKind::Remove(RemoveKind::File)
+            | EventKind::Modify(ModifyKind::Data(_))
+            | EventKind::Access(_)
+    )
+}
+
+/// Whether something was added, removed or moved.
+fn moves(event: &Event) -> bool {
+    !matches!(event.kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)))
+        || event.need_rescan()
+}
+
+/// Whether a path cannot be watched because it was removed, or may not be read (nor may we read it then).
+fn is_of_the_path(error: &ErrorKind) -> bool {
     match error {
         ErrorKind::PathNotFound => true,
-        ErrorKind::Io(error) => is_of_the_place(error.kind()),
+        ErrorKind::Io(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied),
         _ => false,
     }
 }
@@ -325,20 +252,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_served_before_the_first_look_is_over_is_told_of_only_if_there_was_news_or_nobody_listened() {
-        for (served, is_listening, has_news, unsure) in [
-            (false, true, true, false),
-            (true, true, false, false),
-            (true, true, true, true),
-            (true, false, false, true),
-        ] {
-            let mut state = State { is_listening, ..State::default() };
-            if served {
-                state.serve();
-            }
-            (state.is_listening, state.has_news) = (true, has_news);
-            let begun = state.begin();
-            assert_eq!((begun.begun, begun.unsure), (true, unsure), "{served} {is_listening} {has_news}");
-        }
+    fn a_change_before_the_wait_ends_it_and_so_does_the_end() {
+        let changes = Changes::default();
+        assert_eq!(changes.wait(0, Some(Duration::ZERO)), None);
+        changes.advance();
+        assert_eq!(changes.wait(0, None), Some(1));
+        assert_eq!(changes.wait(1, Some(Duration::ZERO)), None);
+        changes.close();
+        assert_eq!(changes.wait(1, None), None);
+        assert_eq!(changes.wait(0, None), None);
     }
 }

@@ -1,10 +1,11 @@
-//! Who wants to hear of changes, and what each of them is told.
+//! Which changes a conversation is notified of.
 //!
-//! A legacy client hears of all lists once it has sent `notifications/initialized`, and of the resources that it
-//! subscribed to. A modern one asks with `subscriptions/listen`, a request that stays open: what it hears carries the
-//! request's id, so that several may share a pipe (2026-07-28, "Subscriptions").
+//! A legacy client is notified of all lists once it has sent `notifications/initialized`, and of the resources that it
+//! subscribed to. A modern one asks with `subscriptions/listen`, a request that stays open: its notifications carry the
+//! id of the request, so that several may share a pipe (2026-07-28, "Subscriptions").
 
 use super::lifecycle::Era;
+use super::notifier::Change;
 use super::resources;
 use crate::json::{Json, Object, Value};
 use crate::jsonrpc::{Error, Id, Notification};
@@ -21,12 +22,12 @@ pub const MAX_SUBSCRIBED: usize = 10_000;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The subscriptions of everybody on one pipe.
+/// The subscriptions of one conversation.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     /// Whether a legacy client has finished its handshake.
     is_initialized: bool,
-    /// What it has subscribed to.
+    /// The URIs that it subscribed to, as it wrote them.
     resources: BTreeSet<String>,
     listens: Vec<Listen>,
 }
@@ -38,22 +39,20 @@ struct Listen {
     lists: Lists,
     /// URIs, as the client wrote them.
     resources: BTreeSet<String>,
-    /// What the client is told that it will hear of; `None` once it has been told.
-    to_acknowledge: Option<Map<String, serde_json::Value>>,
 }
 
-/// The lists that may change: what somebody wants to hear of, or what has changed.
+/// The lists of the protocol: those that somebody subscribed to, or those that changed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lists {
-    pub(super) tools: bool,
-    pub(super) prompts: bool,
-    pub(super) resources: bool,
+struct Lists {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
 }
 
 impl Lists {
     const ALL: Lists = Lists { tools: true, prompts: true, resources: true };
 
-    /// The methods that tell of the lists that are in both.
+    /// The notifications of the lists that are in both.
     fn methods(self, other: Lists) -> impl Iterator<Item = &'static str> {
         let methods = [
             (self.tools && other.tools, "notifications/tools/list_changed"),
@@ -115,12 +114,11 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// `subscriptions/listen`; whether it wants to hear of anything. [`Subscriptions::acknowledge`] gives its
-    /// acknowledgement.
+    /// `subscriptions/listen`: opens it; gives its acknowledgement.
     ///
     /// # Errors
-    /// `-32602` for params that do not fit; `-32600` for the id of an open one, and for too many.
-    pub(super) fn listen(&mut self, id: &Id, params: &Object<'_>) -> Result<bool, Error> {
+    /// `-32602` for invalid params; `-32600` for the id of one that is open, and for too many.
+    pub(super) fn listen(&mut self, id: &Id, params: &Object<'_>) -> Result<Notification, Error> {
         let Ok(Some(wanted)) = params.object("notifications") else {
             return Err(Error::invalid_params("`notifications` must be an object"));
         };
@@ -155,17 +153,11 @@ impl Subscriptions {
         if let Some(resources) = &resources {
             honored.insert("resourceSubscriptions".to_owned(), json!(resources));
         }
-        let to_acknowledge = Some(Map::from_iter([("notifications".to_owned(), serde_json::Value::Object(honored))]));
-        let resources = resources.unwrap_or_default();
-        let wants_any = lists.methods(Lists::ALL).next().is_some() || !resources.is_empty();
-        self.listens.push(Listen { id: id.clone(), lists, resources, to_acknowledge });
-        Ok(wants_any)
-    }
-
-    /// The acknowledgements that are still due: of one listen, or of all.
-    pub(super) fn acknowledge(&mut self, id: Option<&Id>) -> Vec<Notification> {
-        let listens = self.listens.iter_mut().filter(|listen| id.is_none_or(|id| listen.id == *id));
-        listens.filter_map(Listen::acknowledge).collect()
+        let listen = Listen { id: id.clone(), lists, resources: resources.unwrap_or_default() };
+        let params = Map::from_iter([("notifications".to_owned(), serde_json::Value::Object(honored))]);
+        let acknowledgement = listen.notification("notifications/subscriptions/acknowledged", params);
+        self.listens.push(listen);
+        Ok(acknowledgement)
     }
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
@@ -174,17 +166,18 @@ impl Subscriptions {
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
-    /// What everybody is told of lists, and of files, that have changed.
-    pub(super) fn tell(&self, library: &Library, lists: Lists, contents: Contents<'_>) -> Vec<Notification> {
+    /// The notifications of a change; `tools`: whether the list of tools changed for this conversation.
+    pub(super) fn notifications(&self, change: &Change, tools: bool) -> Vec<Notification> {
+        let changed = Lists { tools, prompts: change.prompts(), resources: change.resources() };
+        let is_updated = |uri: &&String| change.updates(uri);
         let mut notifications = Vec::new();
-        let is_updated = |uri: &&String| contents.has(library, uri);
         if self.is_initialized {
-            notifications.extend(Lists::ALL.methods(lists).map(|method| Notification::new(method, Map::new())));
+            notifications.extend(Lists::ALL.methods(changed).map(|method| Notification::new(method, Map::new())));
             let updated = self.resources.iter().filter(is_updated);
             notifications.extend(updated.map(|uri| Notification::new(UPDATED, of_resource(uri))));
         }
-        for listen in self.listens.iter().filter(|listen| listen.to_acknowledge.is_none()) {
-            notifications.extend(listen.lists.methods(lists).map(|method| listen.notification(method, Map::new())));
+        for listen in &self.listens {
+            notifications.extend(listen.lists.methods(changed).map(|method| listen.notification(method, Map::new())));
             let updated = listen.resources.iter().filter(is_updated);
             notifications.extend(updated.map(|uri| listen.notification(UPDATED, of_resource(uri))));
         }
@@ -198,32 +191,7 @@ fn of_resource(uri: &str) -> Map<String, serde_json::Value> {
     Map::from_iter([("uri".to_owned(), json!(uri))])
 }
 
-/// The files that have changed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Contents<'c> {
-    /// Those with these names.
-    Of(&'c BTreeSet<String>),
-    /// Perhaps any.
-    Any,
-}
-
-impl Contents<'_> {
-    /// Whether the file that a URI means is among them, be it that it has come or gone.
-    fn has(self, library: &Library, uri: &str) -> bool {
-        match self {
-            Contents::Any => true,
-            Contents::Of(changed) if changed.is_empty() => false,
-            Contents::Of(changed) => match resources::names(uri).iter().position(|name| changed.contains(name)) {
-                None => false,
-                Some(0) => true,
-                // It may mean this one only where there is none of the name before.
-                Some(_) => resources::name_of(library, uri).is_none_or(|name| changed.contains(&name)),
-            },
-        }
-    }
-}
-
-/// The resources that a listen wants to hear of: those that may be ours, there now or later.
+/// The resources of a listen: the URIs that can be prompts, now or later.
 fn subscribed(wanted: &Object<'_>) -> Result<Option<BTreeSet<String>>, Error> {
     let uris = match wanted.get("resourceSubscriptions") {
         None => return Ok(None),
@@ -245,13 +213,7 @@ fn subscribed(wanted: &Object<'_>) -> Result<Option<BTreeSet<String>>, Error> {
 }
 
 impl Listen {
-    /// Says what the listener will hear of, once.
-    fn acknowledge(&mut self) -> Option<Notification> {
-        let params = self.to_acknowledge.take()?;
-        Some(self.notification("notifications/subscriptions/acknowledged", params))
-    }
-
-    /// News for this listener, tagged with the id of its request.
+    /// A notification, tagged with the id of the request.
     fn notification(&self, method: &str, mut params: Map<String, serde_json::Value>) -> Notification {
         params.insert("_meta".to_owned(), json!({ SUBSCRIPTION_ID: self.id }));
         Notification::new(method, params)

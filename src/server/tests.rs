@@ -16,29 +16,27 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     },
 }];
 
-fn handle(server: &mut Server, line: &str) -> Value {
-    let mut answer = Vec::new();
-    server.handle(Message::parse(line.as_bytes()).unwrap()).unwrap().write(&mut answer).unwrap();
-    serde_json::from_slice(&answer).unwrap()
+fn handle(server: &Server, line: &str) -> Value {
+    match server.handle(&mut Session::default(), Message::parse(line.as_bytes()).unwrap()) {
+        Reply::Response(response) => serde_json::to_value(response).unwrap(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
 fn a_panic_in_one_request_is_an_internal_error_and_the_next_is_served() {
-    let mut server = Server { tools: PANICKING, ..Server::new(Library::default(), None) };
+    let server = Server { tools: PANICKING, ..Server::new(Arc::default()) };
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic"}}"#;
-    let answer = handle(&mut server, call);
+    let answer = handle(&server, call);
     assert_eq!(answer["id"], 1);
     assert_eq!(answer["error"]["code"], -32603);
     let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
-    assert_eq!(handle(&mut server, ping), json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    assert_eq!(handle(&server, ping), json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
 }
 
 #[test]
 fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
-    let mut server = Server { tools: PANICKING, ..Server::new(Library::default(), None) };
+    let server = Server { tools: PANICKING, ..Server::new(Arc::default()) };
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic","arguments":{"x":1}}}"#;
-    assert_eq!(
-        handle(&mut server, call)["error"],
-        json!({"code": -32603, "message": "internal error: told, not thrown"})
-    );
+    assert_eq!(handle(&server, call)["error"], json!({"code": -32603, "message": "internal error: told, not thrown"}));
 }

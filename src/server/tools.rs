@@ -14,9 +14,6 @@ use crate::mcp::{CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotat
 use crate::wording::quoted;
 use serde_json::{Map, Value, json};
 
-/// The tool that every `:command` needs.
-pub(super) const EXPAND_PROMPT: &str = expand_prompt::TOOL.name;
-
 /// The tools, in the order of the listing. The first works without arguments, as some clients try.
 pub(super) const TOOLS: &[ServerTool] = &[list_prompts::TOOL, expand_prompt::TOOL];
 

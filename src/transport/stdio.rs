@@ -1,76 +1,143 @@
-//! The stdio transport: one line in, at most one line out, and news of the library in between, until the end of input.
+//! The stdio transport: JSON-RPC messages on standard input and output, one on each line, until the end of input.
 //!
-//! Nothing else is ever written to the output. All is done in one thread, one thing after the other; what else may wake
-//! it is in [`Event`].
+//! Two threads write to the output: the caller of [`serve`] writes answers, and the server's notifier writes
+//! notifications. Both do so while they hold the conversation, and a message is handled while it is held. So a
+//! notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
+//! overtakes an answer that was made before the change.
 
-mod events;
 mod lines;
 mod tap;
 
-pub use events::{Event, Events, Input, Line, Waker};
 pub use lines::MAX_LINE;
 pub use tap::Tap;
 
-use crate::jsonrpc::{Error, Message, Outgoing, Response};
-use crate::server::Server;
-use std::io::{self, BufWriter, Write};
-use tap::Tapped;
+use crate::jsonrpc::{Error, Message, Notification, Response};
+use crate::server::{Change, Listener, Reply, Server, Session};
+use lines::{Line, Lines};
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many bytes of answers are held back at most, while more lines are there to be read, none of which takes long to
-/// answer. A longer answer is written while it is made.
-const HELD: usize = 64 * 1024;
+/// How many bytes of output are collected before they are written, in bytes.
+const OUTPUT_BUFFER: usize = 64 * 1024;
 
-/// Serves until the end of input. A last line without a line end is served too. A `tap` records all lines.
+/// One client: what the server knows of it, and the way to it.
+struct Conversation<W> {
+    session: Session,
+    output: Output<W>,
+}
+
+/// Serves one client until the end of input. A last line without a line ending is served too. `tap` records all lines.
 ///
 /// # Errors
 /// Those of input and output. A client that no longer reads is a broken pipe.
-pub fn serve<R: Input>(
-    server: &mut Server,
-    events: &mut Events<R>,
-    output: &mut impl Write,
-    tap: Option<Tap>,
-) -> io::Result<()> {
-    // Lines that answer lines which came together go together: to write is most of what an answer costs.
-    let mut answers = BufWriter::with_capacity(HELD, Tapped { output, tap });
-    loop {
-        let event = events.next(server.is_watching(), server.quiet(), || answers.flush())?;
-        if let (Event::Line(line), Some(tap)) = (&event, &mut answers.get_mut().tap) {
-            match line {
-                Line::Whole(line) => tap.received(line),
-                Line::TooLong => tap.received(format!("(a line of more than {MAX_LINE} bytes)").as_bytes()),
-            }
+pub fn serve<R, W>(server: &Server, input: R, output: W, tap: Option<Tap>) -> io::Result<()>
+where
+    R: Read,
+    W: Write + Send + 'static,
+{
+    let output = Output { writer: output, buffer: Vec::new(), tap };
+    let conversation = Arc::new(Mutex::new(Conversation { session: Session::default(), output }));
+    let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
+    server.add_listener(&listener);
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        let mut conversation = lock(&conversation);
+        conversation.receive(server, line)?;
+        // Answers to lines that arrived together are written together.
+        if !lines.has_next() {
+            conversation.output.flush()?;
         }
-        let outgoing = match event {
-            Event::Line(Line::Whole(line)) => match line.trim_ascii() {
-                [] => None,
-                text => match Message::parse(text) {
-                    Ok(message) => {
-                        if Server::may_take_long(&message) {
-                            answers.flush()?;
-                        }
-                        server.handle(message)
-                    }
-                    Err(refusal) => {
-                        tracing::warn!(bytes = text.len(), "a line is no message");
-                        Some(refusal.into())
-                    }
-                },
-            },
-            Event::Line(Line::TooLong) => {
+    }
+    lock(&conversation).output.flush()
+}
+
+/// A panic cannot leave a conversation half changed: [`Server::handle`] catches it.
+fn lock<W>(conversation: &Mutex<Conversation<W>>) -> MutexGuard<'_, Conversation<W>> {
+    conversation.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<W: Write> Conversation<W> {
+    fn receive(&mut self, server: &Server, line: Line<'_>) -> io::Result<()> {
+        let line = match line {
+            Line::Complete(line) => line,
+            Line::TooLong => {
+                self.output.record_received(format!("(a line of more than {MAX_LINE} bytes)").as_bytes());
                 let message = format!("a line is longer than {MAX_LINE} bytes, and was skipped");
                 tracing::warn!("{message}");
-                Some(Response::error(None, Error::invalid_request(message)).into())
+                return self.output.send(&Response::error(None, Error::invalid_request(message)));
             }
-            Event::LibraryChanged => {
-                for notification in server.library_changed() {
-                    Outgoing::Notification(notification).write(&mut answers)?;
-                }
-                None
-            }
-            Event::EndOfInput => return answers.flush(),
         };
-        if let Some(outgoing) = outgoing {
-            outgoing.write(&mut answers)?;
+        self.output.record_received(line);
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            return Ok(());
         }
+        let message = match Message::parse(text) {
+            Ok(message) => message,
+            Err(refusal) => {
+                tracing::warn!(bytes = text.len(), "a line is not a message");
+                return self.output.send(&refusal);
+            }
+        };
+        match server.handle(&mut self.session, message) {
+            Reply::None => Ok(()),
+            Reply::Response(response) => self.output.send(&response),
+            Reply::Batch(responses) => self.output.send(&responses),
+            Reply::Stream(acknowledgement) => self.output.send(&acknowledgement),
+        }
+    }
+
+    fn notify(&mut self, notifications: &[Notification]) -> io::Result<()> {
+        for notification in notifications {
+            tracing::info!(method = notification.method, "notified the client");
+            self.output.send(notification)?;
+        }
+        self.output.flush()
+    }
+}
+
+impl<W: Write + Send> Listener for Mutex<Conversation<W>> {
+    fn notify(&self, change: &Change) {
+        let mut conversation = lock(self);
+        let notifications = conversation.session.notifications(change);
+        // A client that no longer reads ends the conversation with the next answer.
+        let _ = conversation.notify(&notifications);
+    }
+}
+
+/// Writes messages as lines.
+struct Output<W> {
+    writer: W,
+    buffer: Vec<u8>,
+    tap: Option<Tap>,
+}
+
+impl<W: Write> Output<W> {
+    fn record_received(&mut self, line: &[u8]) {
+        if let Some(tap) = &mut self.tap {
+            tap.received(line);
+        }
+    }
+
+    /// Adds a message as one line of compact JSON. It is written with the next [`Output::flush`] at the latest.
+    fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let start = self.buffer.len();
+        serde_json::to_writer(&mut self.buffer, message)?;
+        if let Some(tap) = &mut self.tap {
+            tap.sent(&self.buffer[start..]);
+        }
+        self.buffer.push(b'\n');
+        if self.buffer.len() < OUTPUT_BUFFER { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.buffer.is_empty() {
+            self.writer.write_all(&self.buffer)?;
+            self.writer.flush()?;
+            self.buffer.clear();
+            self.buffer.shrink_to(lines::RETAINED);
+        }
+        Ok(())
     }
 }

@@ -362,8 +362,8 @@ mod exhausted {
         let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"});
         stdin.write_all(format!("{initialize}\n{initialized}\n{list}\n").as_bytes()).unwrap();
-        let warning = "warning: the system does not tell of changed prompt files (Too many open files (os error 24)); they \
-                       are looked at every 700 milliseconds";
+        let warning = "warning: the system does not report changed prompt files (Too many open files (os error 24)); they \
+                       are checked every 700 milliseconds";
         assert_eq!(stderr.next().unwrap(), warning);
         set_descriptors(pid(&server), MANY);
         stdout.by_ref().find(|line| line.contains("\"id\":2")).unwrap();
@@ -393,7 +393,7 @@ mod exhausted {
     fn where_no_thread_can_be_started_it_is_said_once_that_changes_are_not_told_and_all_is_served() {
         let Some(client) = with_threads(1) else { return };
         let mut client = client.stderr(Some(
-            "warning: clients are not told of changed prompt files: no thread could be started (Resource temporarily \
+            "warning: clients are not notified of changed prompt files: cannot start a thread (Resource temporarily \
              unavailable (os error 11))\n",
         ));
         client.initialize(LEGACY);
@@ -420,8 +420,8 @@ mod exhausted {
     fn where_only_the_thread_that_hears_the_system_cannot_be_started_changes_are_looked_for_and_told() {
         let Some(client) = with_threads(2) else { return };
         let mut client = client.stderr(Some(
-            "warning: the system does not tell of changed prompt files (no thread could be started); they are looked at \
-             every 700 milliseconds\n",
+            "warning: the system does not report changed prompt files (cannot start a thread: Resource temporarily unavailable (os \
+             error 11)); they are checked every 700 milliseconds\n",
         ));
         client.initialize(LEGACY);
         client.request("prompts/list", json!({}));
@@ -449,7 +449,7 @@ mod pipes {
     }
 
     #[test]
-    fn a_client_that_closes_our_output_is_noticed_when_there_is_something_to_tell() {
+    fn a_client_that_closes_our_output_is_noticed_with_the_next_answer() {
         let client = Client::new().prompt("a.md", "A");
         let mut server = start(&client);
         let stdin = server.stdin.take();
@@ -464,6 +464,7 @@ mod pipes {
         }
         drop(stdout);
         client.save("a.md", "Changed.");
+        stdin.as_ref().unwrap().write_all(PING.as_bytes()).unwrap();
         assert_eq!(end(server), (Some(0), String::new(), String::new()), "although its input is open");
         drop(stdin);
     }

@@ -251,7 +251,7 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::MAX_BATCH;
     use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
-    use prompt_expander::server::{MAX_BATCH_ANSWER, MAX_LISTENS, MAX_SUBSCRIBED};
+    use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
@@ -281,7 +281,7 @@ fn the_limits_are_those_of_the_program() {
                 thousands(MAX_SUBSCRIBED)
             ),
         ),
-        ("a batch (2025-03-26)", format!("{} messages, {} of answers", thousands(MAX_BATCH), mib(MAX_BATCH_ANSWER))),
+        ("a batch (2025-03-26)", format!("{} messages, {} of answers", thousands(MAX_BATCH), mib(MAX_BATCH_RESPONSE))),
     ];
     assert_eq!(table("limit of"), limits.map(|(what, limit)| vec![what.to_owned(), limit]));
 }

@@ -190,7 +190,7 @@ fn a_log_says_who_asked_what_and_how_it_ended() {
         ("DEBUG", "answered id=2 method=\"tools/call\" took="),
         ("INFO", "the tool refused tool=\"expand_prompt\" reason=\"No prompt named"),
         ("DEBUG", "method=\"no/method\" took="),
-        ("WARN", "a line is no message bytes=7"),
+        ("WARN", "a line is not a message bytes=7"),
         ("INFO", "the end of input"),
     ] {
         assert!(log.lines().any(|line| line.contains(level) && line.contains(words)), "{level} {words}\n{log}");

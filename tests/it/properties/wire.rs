@@ -6,14 +6,15 @@
 use prompt_expander::jsonrpc::MAX_BATCH;
 use prompt_expander::library::Library;
 use prompt_expander::server::Server;
-use prompt_expander::transport::stdio::{Events, serve};
+use prompt_expander::transport::stdio::serve;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":"so far","method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"so far","result":{}}"#;
@@ -23,7 +24,7 @@ const PLAIN: &str = "# Plain\n\nSay this again, and no more:\n\n";
 
 /// Serves the session to a library of the built-in prompts and those in a directory.
 pub(super) fn check(session: &[u8], prompts: &Path) {
-    let library = Library::named([prompts.to_owned()]).with_builtin();
+    let library = Arc::new(Library::named([prompts.to_owned()]).with_builtin());
     assert_eq!(library.missing(), []);
     let lines: Vec<&[u8]> = session.split(|&byte| byte == b'\n').collect();
     let with_pings: Vec<u8> = lines.iter().flat_map(|line| [*line, b"\n", PING.as_bytes(), b"\n"].concat()).collect();
@@ -56,15 +57,27 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
     assert_eq!(Vec::from_iter(without_pings.split_terminator('\n')), [answers, vec![PONG]].concat());
 }
 
+/// An output that is read when all is written.
+#[derive(Clone, Default)]
+struct SharedOutput(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// All that a server writes for this input.
-fn served(library: &Library, input: &[u8]) -> String {
+fn served(library: &Arc<Library>, input: &[u8]) -> String {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(input).unwrap();
     file.rewind().unwrap();
-    let (mut events, _) = Events::over(file).unwrap();
-    let mut output = Vec::new();
-    serve(&mut Server::new(library.clone(), None), &mut events, &mut output, None).unwrap();
-    let output = String::from_utf8(output).unwrap();
+    let output = SharedOutput::default();
+    serve(&Server::new(Arc::clone(library)), file, output.clone(), None).unwrap();
+    let output = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
     assert!(output.is_empty() || output.ends_with('\n'));
     output
 }
