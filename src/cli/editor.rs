@@ -1,7 +1,6 @@
 //! The user's editor: which it is, and to wait until it is closed.
 
 use super::output;
-use super::source::home_dir;
 use crate::wording::{named, quoted};
 use anyhow::{Context, anyhow, bail};
 use std::ffi::{OsStr, OsString};
@@ -70,7 +69,7 @@ fn words(value: &OsStr) -> Option<Vec<OsString>> {
     let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };
     let mut words: Vec<OsString> = shlex::split(&text)?.into_iter().map(OsString::from).collect();
     let program = Path::new(words.first()?);
-    if let (Ok(below), Some(home)) = (program.strip_prefix("~"), home_dir()) {
+    if let (Ok(below), Some(home)) = (program.strip_prefix("~"), dirs::home_dir()) {
         words[0] = home.join(below).into_os_string(); // which no shell has done for a variable in quotes
     }
     Some(words)

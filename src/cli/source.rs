@@ -68,7 +68,7 @@ impl PromptSource {
             return library;
         }
         match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
-            Some(folder) => library.with_project(&folder, home_dir().as_deref()),
+            Some(folder) => library.with_project(&folder, dirs::home_dir().as_deref()),
             None => library, // the folder that we are in is no more
         }
     }
@@ -91,7 +91,7 @@ impl Folders {
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
         let library = if named.is_empty() {
-            Library::own(config_dir().map(|config| config.join("prompt-expander").join("prompts")))
+            Library::own(dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts")))
         } else {
             Library::named(named.iter().map(|path| absolute(path)))
         };
@@ -101,27 +101,9 @@ impl Folders {
 
 /// The path from the root. `~/` is the home directory also where no shell has said so, as in a client's settings.
 pub(super) fn absolute(path: &Path) -> PathBuf {
-    let path = match path.strip_prefix("~").map(|below| (below, home_dir())) {
+    let path = match path.strip_prefix("~").map(|below| (below, dirs::home_dir())) {
         Ok((below, Some(home))) => home.join(below),
         _ => path.to_owned(),
     };
     std::path::absolute(&path).unwrap_or(path)
-}
-
-/// The user's home directory, if the environment names it.
-///
-/// Elsewhere than on Linux the system is asked as well. There, to ask is to load the libraries that know of users (NSS),
-/// which ends a program that is linked statically with a segmentation fault.
-pub(super) fn home_dir() -> Option<PathBuf> {
-    (!cfg!(target_os = "linux") || is_absolute("HOME")).then(dirs::home_dir).flatten()
-}
-
-/// The user's configuration directory, found in the same way.
-pub(super) fn config_dir() -> Option<PathBuf> {
-    let is_named = is_absolute("XDG_CONFIG_HOME") || is_absolute("HOME");
-    (!cfg!(target_os = "linux") || is_named).then(dirs::config_dir).flatten()
-}
-
-fn is_absolute(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|path| Path::new(&path).is_absolute())
 }

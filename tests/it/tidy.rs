@@ -96,22 +96,6 @@ fn dependencies_point_one_way() {
     }
 }
 
-/// What the linker puts behind the rest, so that a server does not hold it in memory.
-#[test]
-fn the_code_of_every_command_stands_behind_that_of_the_server() {
-    let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
-    let serving = ["serve", "source", "start", "output"];
-    let mut count = 0;
-    for (file, _) in sources() {
-        let Some(name) = file.strip_prefix("cli/").and_then(|file| file.strip_suffix(".rs")) else { continue };
-        let name = name.split('/').next().unwrap(); // which has what lies below it
-        let section = format!("*prompt_expander3cli{}{name}*", name.len());
-        assert_eq!(build.contains(&section), !serving.contains(&name), "{section} in build.rs");
-        count += 1;
-    }
-    assert!(count > 10, "{count}");
-}
-
 #[test]
 fn each_of_these_crates_is_named_in_one_place() {
     for (krate, places) in NAMED_IN {
