@@ -20,15 +20,15 @@ mod output;
 mod record;
 mod serve;
 mod source;
-mod start;
 mod stdin;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serve::Serve;
-use source::{Folders, PROJECT, PromptSource};
-use start::Start;
+use source::{Folders, PromptSource};
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
@@ -156,87 +156,85 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the program with these arguments, the first of them its own name; gives the exit status.
+/// Runs the program with these arguments, the first of which is its own name; returns the exit status.
 ///
-/// 0: it went well. 1: it did not, and standard error says why; for `check`, `edit` and `new`, a file is no prompt, and for
-/// `doctor`, something is broken. 2: the arguments are not understood.
+/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, and for
+/// `doctor`, something is broken. 2: the arguments are invalid.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    match Start::parse(&arguments) {
-        Some(Start::Serve(source)) => return finish(Serve::default().run(source.library())),
-        Some(Start::Hook(hook, source)) => return finish(hook.run(&source)),
-        None => {}
-    }
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
-    let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) if error.exit_code() != 0 && is_of_hook(&arguments) && !io::stdin().is_terminal() => {
-            return ExitCode::SUCCESS; // a client would hold the prompt back
+        Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
+            return ExitCode::SUCCESS; // any other status may make the agent reject what its user typed
         }
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let leading = cli.source;
-    finish(match cli.command {
-        None => cli.serve.run(leading.library()),
-        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
+    let before = cli.source;
+    let result = match cli.command {
+        None => cli.serve.run(before.library()),
+        Some(Command::Install(install)) => install.command.run(&before.folders.and(install.folders)),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library_for_people()),
-        Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
-        Some(Command::Explain(explain)) => {
-            explain.command.run(&leading.merged_with(explain.source).library_for_people())
-        }
-        Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
-        Some(Command::Edit(edit)) => edit.command.run(&leading.merged_with(edit.source).library()),
-        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
-        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
-        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
+        Some(Command::List(list)) => list.command.run(&before.and(list.source).library_for_people()),
+        Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.source).library_for_people()),
+        Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.source).library_for_people()),
+        Some(Command::New(new)) => new.command.run(before.and(new.source).library()),
+        Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.source).library()),
+        Some(Command::Check(check)) => check.command.run(&before.and(check.source).library_for_people()),
+        Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.source)),
+        Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.source)),
         Some(Command::Completions(completions)) => completions.run(&arguments[0]),
         Some(Command::Man(man)) => man.run(),
-    })
-}
-
-impl Cli {
-    /// Refuses an option before a command to which it would mean nothing.
-    fn without_idle_options(self) -> Result<Cli, clap::Error> {
-        let has_folders = self.source.folders.is_given();
-        let message = match (&self.command, self.serve.given()) {
-            (Some(_), Some(option)) => format!("{option} is an option of the server; leave it out, or the command"),
-            (Some(Command::Uninstall(_)), _) if has_folders => {
-                "--prompts and --no-builtin mean nothing to uninstall; leave them out".to_owned()
-            }
-            (Some(Command::Install(_) | Command::Uninstall(_)), _) if self.source.project => {
-                format!(
-                    "{PROJECT} goes behind the command, to register for the project; and behind `--`, as in \
-                         `install codex -- {PROJECT}`, for a server that has the prompts of the project"
-                )
-            }
-            _ => return Ok(self),
-        };
-        Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
-    }
-}
-
-/// Whether the command among these arguments, which are not understood, is `hook`.
-fn is_of_hook(arguments: &[OsString]) -> bool {
-    let program = Cli::command();
-    let takes_value = |option: &str| {
-        let mut known = program.get_arguments().filter(|known| known.get_action().takes_values());
-        known.any(|known| known.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long)))
     };
-    let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
-    while let Some(word) = words.next() {
-        if takes_value(&word) {
-            words.next();
-        } else if !word.starts_with('-') {
-            return word == "hook";
-        }
+    finish(result)
+}
+
+fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = command().try_get_matches_from(arguments)?;
+    refuse_misplaced_option(&matches)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Refuses an option before a command that does not have it: without this, clap would read it and nobody would use it.
+fn refuse_misplaced_option(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let mut program = command();
+    let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
+    let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
+    // `install` has a --project that means something else: the help tells them apart.
+    let is_own = |option: &Arg| {
+        command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))
+    };
+    let misplaced = program.get_arguments().filter(is_given).find(|option| !is_own(option));
+    let Some(option) = misplaced.and_then(Arg::get_long) else { return Ok(()) };
+    let name = command.get_name();
+    let message = if matches!(name, "install" | "uninstall") && option == "project" {
+        format!(
+            "put --project after `{name}` to register for the project, or after `--`, as in `install codex -- --project`, \
+             for a server with the project's prompts"
+        )
+    } else {
+        format!("`{name}` has no option --{option}; leave out the option or the command")
+    };
+    Err(program.error(ErrorKind::ArgumentConflict, message))
+}
+
+/// What can be understood of an incomplete or invalid command line.
+fn parse_leniently(arguments: impl IntoIterator<Item = OsString>) -> ArgMatches {
+    command().ignore_errors(true).try_get_matches_from(arguments).unwrap_or_default()
+}
+
+/// Whether the command in these invalid arguments is `hook`.
+fn is_hook(arguments: &[OsString]) -> bool {
+    match parse_leniently(arguments.iter().cloned()).subcommand_name() {
+        Some(name) => name == "hook",
+        // The error is before the command.
+        None => arguments.iter().any(|word| word == "hook"),
     }
-    false
 }
 
 /// The exit status; an error is said.
@@ -244,7 +242,9 @@ fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
         // The reader closed the pipe, as `head` does.
-        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
+        Err(error)
+            if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -4,7 +4,7 @@
 //! the moment knows. clap's engine answers.
 
 use super::source::PromptSource;
-use super::{Cli, output};
+use super::{Cli, output, parse_leniently};
 use crate::client::Client;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};
@@ -118,11 +118,10 @@ fn library_of_line(words: impl Iterator<Item = OsString>) -> Library {
         Some([word]) => word.into(),
         _ => word,
     });
-    let parsed = Cli::command().ignore_errors(true).try_get_matches_from(unquoted);
-    let Ok(matches) = parsed else { return Library::default() };
-    let leading = PromptSource::from_arg_matches(&matches).unwrap_or_default();
-    let later = matches.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
-    leading.merged_with(later.unwrap_or_default()).library()
+    let matches = parse_leniently(unquoted);
+    let before = PromptSource::from_arg_matches(&matches).unwrap_or_default();
+    let after = matches.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
+    before.and(after.unwrap_or_default()).library()
 }
 
 /// bash, which breaks words at `:` and `=` before it asks: `git:com` would be three.

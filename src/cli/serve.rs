@@ -67,24 +67,7 @@ impl From<Level> for LevelFilter {
     }
 }
 
-impl Default for Serve {
-    fn default() -> Serve {
-        Serve { page_size: PAGE_SIZE, log_level: None, log_file: None, tap: None }
-    }
-}
-
 impl Serve {
-    /// An option that was given, if there is one.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.page_size != PAGE_SIZE, "--page-size"),
-            (self.log_level.is_some(), "--log-level"),
-            (self.log_file.is_some(), "--log-file"),
-            (self.tap.is_some(), "--tap"),
-        ];
-        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
-    }
-
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);

@@ -40,9 +40,9 @@ pub(super) struct Folders {
 }
 
 impl PromptSource {
-    /// Both: the directories of `self` go before those of `later`.
-    pub(super) fn merged_with(self, later: PromptSource) -> PromptSource {
-        PromptSource { folders: self.folders.merged_with(later.folders), project: self.project || later.project }
+    /// Both: options before a command, and those after it.
+    pub(super) fn and(self, after: PromptSource) -> PromptSource {
+        PromptSource { folders: self.folders.and(after.folders), project: self.project || after.project }
     }
 
     /// The library that they name, for a person, who hears that there is no project where one was asked for.
@@ -75,9 +75,9 @@ impl PromptSource {
 }
 
 impl Folders {
-    /// Both: the directories of `self` go before those of `later`.
-    pub(super) fn merged_with(self, later: Folders) -> Folders {
-        Folders { prompts: [self.prompts, later.prompts].concat(), no_builtin: self.no_builtin || later.no_builtin }
+    /// Both: options before a command, and those after it.
+    pub(super) fn and(self, after: Folders) -> Folders {
+        Folders { prompts: [self.prompts, after.prompts].concat(), no_builtin: self.no_builtin || after.no_builtin }
     }
 
     /// Whether there is any such option.

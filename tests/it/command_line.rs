@@ -400,5 +400,31 @@ fn a_mistake_is_said_where_hook_is_not_the_command() {
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
         assert!(ran.stderr.contains("--bad"), "{}", ran.stderr);
     }
-    Client::new().arguments([]).run(["--prompts", "x", "hook", "--bad"], "").printed("");
+    for arguments in
+        [["--prompts", "x", "hook", "--bad"], ["--bad", "hook", "codex", "--prompts"], ["hook", "", "x", "y"]]
+    {
+        Client::new().arguments([]).run(arguments, "").printed("");
+    }
+}
+
+#[test]
+fn an_option_before_a_command_that_does_not_have_it_is_refused() {
+    for (arguments, want) in [
+        (
+            ["--prompts", "x", "uninstall", "codex"].as_slice(),
+            "`uninstall` has no option --prompts; leave out the option or",
+        ),
+        (&["--no-builtin", "man"], "`man` has no option --no-builtin"),
+        (&["--tap", "x", "hook", "codex"], ""),
+        (
+            &["--project", "install", "codex"],
+            "put --project after `install` to register for the project, or after `--`",
+        ),
+        (&["--page-size", "500", "list"], "`list` has no option --page-size"),
+    ] {
+        let ran = Client::new().arguments([]).run(arguments.iter().copied(), "");
+        let status = if want.is_empty() { 0 } else { 2 };
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(status), ""), "{arguments:?}");
+        assert!(ran.stderr.contains(want), "{}", ran.stderr);
+    }
 }

@@ -24,7 +24,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 22] = [
+const NAMED_IN: [(&str, &[&str]); 21] = [
     ("gray_matter", &["prompt/frontmatter"]),
     ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
     ("pulldown_cmark", &["prompt/markdown.rs"]),
@@ -40,7 +40,6 @@ const NAMED_IN: [(&str, &[&str]); 22] = [
     ("toml_edit", &["client/syntax", "client/edit"]),
     ("diffy", &["cli/install.rs"]),
     ("hmac_sha256", &["doctor/hook.rs"]),
-    ("lexopt", &["cli/start.rs"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/hook.rs", "client/config.rs", "doctor"]),
