@@ -63,7 +63,9 @@ struct Cli {
     command: Option<Command>,
 }
 
-/// A command, with the options that may as well stand before its name.
+// Not doc comments: clap would take them for the help of each command.
+
+// A command with the options that select prompts, which may also be given before its name.
 #[derive(Debug, Args)]
 struct WithSource<C: Args> {
     #[command(flatten)]
@@ -72,7 +74,7 @@ struct WithSource<C: Args> {
     source: PromptSource,
 }
 
-/// The same for a command that gives `--project` another meaning.
+// The same without `--project`, which `install` has with another meaning.
 #[derive(Debug, Args)]
 struct WithFolders<C: Args> {
     #[command(flatten)]
@@ -82,6 +84,7 @@ struct WithFolders<C: Args> {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)] // the options of the one command that runs, if any, are enough
 enum Command {
     /// Register with a client, or list the clients that are found here
     ///
@@ -195,14 +198,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = command().try_get_matches_from(arguments)?;
-    refuse_misplaced_option(&matches)?;
+    let mut program = command();
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    refuse_misplaced_option(&mut program, &matches)?;
     Cli::from_arg_matches(&matches)
 }
 
 /// Refuses an option before a command that does not have it: without this, clap would read it and nobody would use it.
-fn refuse_misplaced_option(matches: &ArgMatches) -> Result<(), clap::Error> {
-    let mut program = command();
+fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
     // `install` has a --project that means something else: the help tells them apart.

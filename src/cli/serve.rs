@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 
-/// The options of the server alone.
+// The options that only the server has.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// How many prompts or resources a client gets at once when it lists them; some clients never ask for more

@@ -94,7 +94,10 @@ fn a_dependency_is_used_in_its_modules_only() {
     for (dependency, modules) in USED_IN {
         for (module, file, code) in code() {
             let is_used = code.contains(&format!("{dependency}::"));
-            assert!(!is_used || modules.contains(&module.as_str()), "{file} uses {dependency}, which is for {modules:?}");
+            assert!(
+                !is_used || modules.contains(&module.as_str()),
+                "{file} uses {dependency}, which is for {modules:?}"
+            );
         }
     }
 }
