@@ -1,6 +1,7 @@
-//! The command line: options, the library that they name, and one file for each command.
+//! The command line: options, the library that they select, and one file for each command.
 //!
-//! Without a command it serves MCP on stdio. The commands use the same library and the same expansion, and no protocol.
+//! Without a command, the program serves MCP on stdio. Commands use the same library and the same expansion, without the
+//! protocol.
 
 mod call;
 mod check;
@@ -20,40 +21,40 @@ mod output;
 mod record;
 mod serve;
 mod source;
-mod start;
 mod stdin;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serve::Serve;
-use source::{Folders, PROJECT, PromptSource};
-use start::Start;
+use source::{Folders, PromptSource};
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-const ABOUT: &str = "Turns `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
-                     kept in a Markdown file";
+const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
+                     from a Markdown file";
 
 const EXAMPLES: &str = "\
 Examples:
-  prompt-expander install codex                 add it to Codex, and type
+  prompt-expander install codex                 add it to Codex, then type
                                                 `:research solar cells` there
-  prompt-expander list                          which prompts there are
-  prompt-expander expand research solar cells   what `:research solar cells` gives
-  git diff | prompt-expander expand review      the same with standard input
-  prompt-expander new standup --edit            make a prompt of your own
+  prompt-expander list                          list your prompts
+  prompt-expander expand research solar cells   print what the agent would get
+  git diff | prompt-expander expand review      the same, with input from a pipe
+  prompt-expander new standup --edit            create a prompt of your own
   prompt-expander doctor                        find out why something does not work
 
 Your prompts:
   Markdown files in the folder `prompt-expander/prompts` of your configuration
-  directory (on Linux ~/.config), or in the folders that --prompts names.
-  `research.md` is typed `:research`, `git/commit.md` is typed `:git/commit`.
-  A file of yours goes before a built-in prompt of the same name.";
+  directory (~/.config on Linux), or in the folders given with --prompts.
+  Type `:research` for `research.md`, and `:git/commit` for `git/commit.md`.
+  Your prompts override built-in prompts of the same name.";
 
 #[derive(Debug, Parser)]
 #[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
-#[command(long_about = format!("{ABOUT}.\n\nWithout a command it serves MCP on standard input and output, which is how \
-                               an agent starts it."))]
+#[command(long_about = format!("{ABOUT}.\n\nWithout a command, it serves MCP on standard input and output: this is how an \
+                               agent starts it."))]
 struct Cli {
     #[command(flatten)]
     source: PromptSource,
@@ -63,7 +64,9 @@ struct Cli {
     command: Option<Command>,
 }
 
-/// A command, with the options that may as well stand before its name.
+// Not doc comments: clap would take them for the help of each command.
+
+// A command with the options that select prompts, which may also be given before its name.
 #[derive(Debug, Args)]
 struct WithSource<C: Args> {
     #[command(flatten)]
@@ -72,7 +75,7 @@ struct WithSource<C: Args> {
     source: PromptSource,
 }
 
-/// The same for a command that gives `--project` another meaning.
+// The same without `--project`, which `install` has with another meaning.
 #[derive(Debug, Args)]
 struct WithFolders<C: Args> {
     #[command(flatten)]
@@ -82,68 +85,70 @@ struct WithFolders<C: Args> {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)] // the options of the one command that runs, if any, are enough
 enum Command {
-    /// Register with a client, or list the clients that are found here
+    /// Register with an agent, or list the agents found on this machine
     ///
-    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
-    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
-    /// first, and nothing is written before you agree.
+    /// Adds this program to the agent's config as the MCP server `prompts`, with the given --prompts and --no-builtin. The
+    /// rest of the file stays as it is, comments included, and a backup of the file is saved next to it. The change is shown
+    /// first; nothing is written until you confirm.
     #[command(after_help = install::EXAMPLES)]
     Install(WithFolders<install::Install>),
-    /// Remove what `install` wrote: the server `prompts`, and the hook
+    /// Remove what `install` added: the server `prompts` and the hook
     #[command(after_help = install::UNINSTALL_EXAMPLE)]
     Uninstall(install::Uninstall),
-    /// List all prompts with their descriptions, or those that match
+    /// List prompts with their descriptions, all of them or those that match a query
     ///
-    /// In columns on a terminal, with what is wrong with files that should be prompts but cannot be read. Otherwise one line
-    /// per prompt, with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage; such files
-    /// are named on standard error.
+    /// On a terminal, prints a table, and below it the files that should be prompts but cannot be read. Otherwise, prints one
+    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage, and
+    /// reports such files on standard error.
     #[command(after_help = list::EXAMPLES)]
     List(WithSource<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
     #[command(after_help = expand::EXAMPLES)]
     Expand(WithSource<expand::Expand>),
-    /// Tell where `:NAME INPUT` comes from, what each argument gets, and which clients show all of it
+    /// Explain an expansion: its file, the value of each argument, and which agents show all of it
     ///
-    /// Which file it is, and what it hides; the arguments with their values, and from where those are; what stands in braces and
-    /// is filled or left; how long the expansion is, against the limits of the clients.
+    /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments, their values and where those
+    /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion,
+    /// compared with the limits of the agents.
     #[command(after_help = explain::EXAMPLES)]
     Explain(WithSource<explain::Explain>),
-    /// Make a file to begin a prompt with
+    /// Create a prompt file
     ///
-    /// Prints its path. What is piped in becomes the text of the prompt. A file that is there stays as it is, and a name
-    /// that one could not type in a chat is refused.
+    /// Prints the path of the new file. Text from a pipe becomes the text of the prompt. An existing file is never changed, and
+    /// a name that cannot be typed in a chat is refused.
     #[command(after_help = new::EXAMPLES)]
     New(WithSource<new::New>),
-    /// Open a prompt in your editor, and check it after that
+    /// Open a prompt in your editor, and check it afterwards
     ///
-    /// The editor is the one that the environment variable VISUAL or EDITOR names, with arguments if it needs some; otherwise
-    /// `editor`, `nano` or `vi`, and on Windows `notepad`. A built-in prompt is copied into your own folder first, and the copy
-    /// is kept if you change it.
+    /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments; without them,
+    /// `editor`, `nano` or `vi`, or `notepad` on Windows. A built-in prompt is first copied into your own folder; the copy is
+    /// kept if you change it.
     #[command(after_help = edit::EXAMPLES)]
     Edit(WithSource<edit::Edit>),
-    /// Tell what is wrong with prompt files: place, reason, repair
+    /// Check prompt files: where each problem is, and how to fix it
     ///
-    /// An error is a file that is no prompt; a warning is a prompt that may not do what its author thinks. The exit
-    /// status is 1 if there are errors.
+    /// An error means that a file cannot be used as a prompt; a warning, that a prompt may not do what its author intended. The
+    /// exit status is 1 if there are errors.
     #[command(after_help = check::EXAMPLES)]
     Check(WithSource<check::Check>),
-    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
+    /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
-    /// Each registration of this program is started as its client would: the same command, arguments, environment and
-    /// folder; it is asked for its prompts and their text, and ended. A registered hook is run if it is this program and
-    /// nothing else. Nothing is changed. One line tells each finding, and what to do. The exit status is 1 if something is
-    /// broken.
+    /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
+    /// directory, asks it for its prompts and their text, and stops it. A registered hook is run only if it runs this program
+    /// and nothing else. Changes nothing. Prints one line for each finding, with what to do. The exit status is 1 if something
+    /// is broken.
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(WithSource<doctor::Doctor>),
-    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
+    /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
-    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
-    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
-    /// so that no prompt is held back.
+    /// Reads the event from standard input. If what the user typed begins with the `:command` of a prompt, or has one on a line
+    /// of its own, the expansion is added as context; otherwise, nothing is printed. The exit status is always 0, so that
+    /// nothing the user types is blocked.
     #[command(after_help = hook::EXAMPLES)]
     Hook(WithSource<hook::Hook>),
-    /// Print a script that lets your shell complete commands, options and names of prompts
+    /// Print a script that lets your shell complete commands, options and prompt names
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
     /// Print the manual page
@@ -151,100 +156,100 @@ enum Command {
     Man(man::Man),
 }
 
-/// The whole command line, as clap describes it: what the manual page is made from.
+/// The definition of the command line: the manual page is generated from it.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the program with these arguments, the first of them its own name; gives the exit status.
+/// Runs the program with these arguments, the first of which is its own name; returns the exit status.
 ///
-/// 0: it went well. 1: it did not, and standard error says why; for `check`, `edit` and `new`, a file is no prompt, and for
-/// `doctor`, something is broken. 2: the arguments are not understood.
+/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, and for
+/// `doctor`, something is broken. 2: the arguments are invalid.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    match Start::parse(&arguments) {
-        Some(Start::Serve(source)) => return finish(Serve::default().run(source.library())),
-        Some(Start::Hook(hook, source)) => return finish(hook.run(&source)),
-        None => {}
-    }
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
-    let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) if error.exit_code() != 0 && is_of_hook(&arguments) && !io::stdin().is_terminal() => {
-            return ExitCode::SUCCESS; // a client would hold the prompt back
+        Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
+            return ExitCode::SUCCESS; // any other status may make the agent reject what its user typed
         }
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let leading = cli.source;
-    finish(match cli.command {
-        None => cli.serve.run(leading.library()),
-        Some(Command::Install(install)) => install.command.run(&leading.folders.merged_with(install.folders)),
+    let before = cli.source;
+    let result = match cli.command {
+        None => cli.serve.run(before.library()),
+        Some(Command::Install(install)) => install.command.run(&before.folders.and(install.folders)),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.command.run(&leading.merged_with(list.source).library_for_people()),
-        Some(Command::Expand(expand)) => expand.command.run(&leading.merged_with(expand.source).library_for_people()),
-        Some(Command::Explain(explain)) => {
-            explain.command.run(&leading.merged_with(explain.source).library_for_people())
-        }
-        Some(Command::New(new)) => new.command.run(leading.merged_with(new.source).library()),
-        Some(Command::Edit(edit)) => edit.command.run(&leading.merged_with(edit.source).library()),
-        Some(Command::Check(check)) => check.command.run(&leading.merged_with(check.source).library_for_people()),
-        Some(Command::Doctor(doctor)) => doctor.command.run(&leading.merged_with(doctor.source)),
-        Some(Command::Hook(hook)) => hook.command.run(&leading.merged_with(hook.source)),
+        Some(Command::List(list)) => list.command.run(&before.and(list.source).library_for_people()),
+        Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.source).library_for_people()),
+        Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.source).library_for_people()),
+        Some(Command::New(new)) => new.command.run(before.and(new.source).library()),
+        Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.source).library()),
+        Some(Command::Check(check)) => check.command.run(&before.and(check.source).library_for_people()),
+        Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.source)),
+        Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.source)),
         Some(Command::Completions(completions)) => completions.run(&arguments[0]),
         Some(Command::Man(man)) => man.run(),
-    })
-}
-
-impl Cli {
-    /// Refuses an option before a command to which it would mean nothing.
-    fn without_idle_options(self) -> Result<Cli, clap::Error> {
-        let has_folders = self.source.folders.is_given();
-        let message = match (&self.command, self.serve.given()) {
-            (Some(_), Some(option)) => format!("{option} is an option of the server; leave it out, or the command"),
-            (Some(Command::Uninstall(_)), _) if has_folders => {
-                "--prompts and --no-builtin mean nothing to uninstall; leave them out".to_owned()
-            }
-            (Some(Command::Install(_) | Command::Uninstall(_)), _) if self.source.project => {
-                format!(
-                    "{PROJECT} goes behind the command, to register for the project; and behind `--`, as in \
-                         `install codex -- {PROJECT}`, for a server that has the prompts of the project"
-                )
-            }
-            _ => return Ok(self),
-        };
-        Err(Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message))
-    }
-}
-
-/// Whether the command among these arguments, which are not understood, is `hook`.
-fn is_of_hook(arguments: &[OsString]) -> bool {
-    let program = Cli::command();
-    let takes_value = |option: &str| {
-        let mut known = program.get_arguments().filter(|known| known.get_action().takes_values());
-        known.any(|known| known.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long)))
     };
-    let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
-    while let Some(word) = words.next() {
-        if takes_value(&word) {
-            words.next();
-        } else if !word.starts_with('-') {
-            return word == "hook";
-        }
-    }
-    false
+    finish(result)
 }
 
-/// The exit status; an error is said.
+fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut program = command();
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    refuse_misplaced_option(&mut program, &matches)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Refuses an option before a command that does not have it: without this, clap would read it and nobody would use it.
+fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
+    let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
+    // `install` has a --project that means something else: the help tells them apart.
+    let is_own = |option: &Arg| {
+        command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))
+    };
+    let misplaced = program.get_arguments().filter(is_given).find(|option| !is_own(option));
+    let Some(option) = misplaced.and_then(Arg::get_long) else { return Ok(()) };
+    let name = command.get_name();
+    let message = if matches!(name, "install" | "uninstall") && option == "project" {
+        format!(
+            "put --project after `{name}` to register for the project, or after `--`, as in `install codex -- --project`, \
+             for a server with the project's prompts"
+        )
+    } else {
+        format!("`{name}` has no option --{option}; leave out the option or the command")
+    };
+    Err(program.error(ErrorKind::ArgumentConflict, message))
+}
+
+/// What can be understood of an incomplete or invalid command line.
+fn parse_leniently(arguments: impl IntoIterator<Item = OsString>) -> ArgMatches {
+    command().ignore_errors(true).try_get_matches_from(arguments).unwrap_or_default()
+}
+
+/// Whether the command in these invalid arguments is `hook`.
+fn is_hook(arguments: &[OsString]) -> bool {
+    match parse_leniently(arguments.iter().cloned()).subcommand_name() {
+        Some(name) => name == "hook",
+        // The error is before the command.
+        None => arguments.iter().any(|word| word == "hook"),
+    }
+}
+
+/// The exit status; an error is printed.
 fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
-        // The reader closed the pipe, as `head` does.
-        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
+        // The reader has closed the pipe, as `head` does.
+        Err(error)
+            if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -1,4 +1,4 @@
-//! A prompt and what it is given, as the arguments of a command: the same for `expand` and `explain`.
+//! The arguments that `expand` and `explain` share: a prompt and its input.
 
 use super::{completions, output, stdin};
 use crate::library::{Library, Lookup, Unknown};
@@ -13,15 +13,16 @@ use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Call {
-    /// The prompt, with or without a colon: `research`, `:git/commit`
+    /// The prompt's name, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words
-    /// while standard input is not a terminal, reads it from standard input. Put `--` before words that begin with `-`
+    /// The input for the prompt. A single word is read like text typed in a chat; several words are joined by spaces, or fill
+    /// one argument each. `-`, or no input while standard input is not a terminal, reads standard input. Put `--` before words
+    /// that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
-    /// The value of an argument that the prompt declares; may be repeated for others. Without it, INPUT is divided
-    /// among the arguments: `NAME=VALUE` pairs, then words by position
+    /// The value of an argument that the prompt declares; can be repeated. Without it, INPUT fills the arguments: first
+    /// `NAME=VALUE` pairs, then words in order
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
 }
@@ -32,10 +33,10 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Call {
-    /// The prompt. What keeps prompts from being seen is said on standard error.
+    /// The prompt. Warns of folders that cannot be read.
     ///
     /// # Errors
-    /// Its file is no prompt, or there is none of the name.
+    /// There is no prompt of this name, or its file is broken.
     pub(super) fn find(&self, library: &Library) -> anyhow::Result<Arc<Prompt>> {
         let found = library.find(&self.name);
         let unseen = match &found {
@@ -52,10 +53,10 @@ impl Call {
         }
     }
 
-    /// What the prompt is given; perhaps it is read from standard input.
+    /// What the prompt is called with; reads standard input if need be.
     ///
     /// # Errors
-    /// It has no argument of a name, or no place for words; standard input is no text.
+    /// The prompt has no argument of a given name, or takes no input beside --arg; standard input is not text.
     pub(super) fn texts(self, prompt: &Prompt) -> anyhow::Result<Texts> {
         let mut values = BTreeMap::new();
         for (name, value) in self.arguments {
@@ -64,32 +65,33 @@ impl Call {
             }
         }
         prompt.refuse_unknown(&values).map_err(|error| cannot(prompt, &error))?;
-        // With values by name, there is a place for more text only where the body has one.
-        let has_place = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
+        // Beside values by name, only a prompt with a placeholder for the input takes more text.
+        let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
         let (input, words) = match self.input.as_slice() {
-            words @ [_, ..] if !has_place => {
+            words @ [_, ..] if !takes_input => {
                 let words = quoted(&words.join(" "));
-                bail!("{words} has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg");
+                bail!(
+                    "{words} cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg"
+                );
             }
             [dash] if dash == "-" => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
-            [] if has_place && !io::stdin().is_terminal() => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
+            [] if takes_input && !io::stdin().is_terminal() => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
             words => (words.join(" "), Some(self.input).filter(|_| values.is_empty())),
         };
         Ok(Texts { values, input, words })
     }
 }
 
-/// What a prompt is given in a call.
+/// What a prompt is called with.
 pub(super) struct Texts {
     /// Values by name.
     values: BTreeMap<String, String>,
     pub(super) input: String,
-    /// The input as a shell has split it, if it has, and there are no values by name.
+    /// The input as the shell has split it; `None` if it is from standard input or there are values by name.
     words: Option<Vec<String>>,
 }
 
 impl Texts {
-    /// The expansion.
     pub(super) fn expand(&self, prompt: &Prompt) -> Result<String, ExpandError> {
         match &self.words {
             Some(words) => prompt.expand_words(words),
@@ -97,7 +99,7 @@ impl Texts {
         }
     }
 
-    /// What each declared argument gets.
+    /// The value of each declared argument.
     pub(super) fn given<'t>(&'t self, prompt: &'t Prompt) -> Vec<Given<'t>> {
         match &self.words {
             Some(words) => prompt.given_words(words, &self.input),
@@ -105,13 +107,12 @@ impl Texts {
         }
     }
 
-    /// The text that stands for the whole input.
+    /// The value of `{{input}}`.
     pub(super) fn whole_input(&self) -> &str {
         self.values.get(INPUT).unwrap_or(&self.input)
     }
 }
 
-/// The error that a prompt cannot be expanded.
 pub(super) fn cannot(prompt: &Prompt, error: &ExpandError) -> anyhow::Error {
     anyhow!("{} cannot be expanded: {error}", named(&prompt.name))
 }

@@ -1,4 +1,4 @@
-//! `prompt-expander check`: everything that is wrong with the prompt files, or looks wrong.
+//! `prompt-expander check`: all errors and warnings in prompt files.
 
 use super::output;
 use crate::library::Library;
@@ -10,13 +10,13 @@ use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander check                            your own files
-  prompt-expander --prompts . --no-builtin check   those of this folder, as in CI";
+  prompt-expander check                            check your own files
+  prompt-expander --prompts . --no-builtin check   check this folder, as in CI";
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// One JSON object: `files`, how many were read, and `problems` with severity, file, line, column, message and
-    /// repair
+    /// Print one JSON object: `files`, the number of files checked, and `problems` with severity, file, line, column, message
+    /// and repair
     #[arg(long)]
     json: bool,
 }

@@ -1,6 +1,5 @@
 //! A client as the command line knows it: by the name that somebody writes, and by the files that the environment leads to.
 
-use super::source::{config_dir, home_dir};
 use crate::client::{Client, Surroundings};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -20,8 +19,8 @@ pub(super) fn client_parser() -> impl TypedValueParser<Value = Client> {
 pub(super) fn surroundings() -> anyhow::Result<Surroundings> {
     let named = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     Ok(Surroundings {
-        home: home_dir(),
-        config: config_dir(),
+        home: dirs::home_dir(),
+        config: dirs::config_dir(),
         xdg_config: named("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute()),
         codex_home: named("CODEX_HOME"),
         claude_config: named("CLAUDE_CONFIG_DIR"),

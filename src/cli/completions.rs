@@ -1,10 +1,10 @@
-//! `prompt-expander completions`: what a shell offers when Tab is pressed.
+//! `prompt-expander completions`: what a shell offers when you press Tab.
 //!
-//! The script that is printed asks the program itself each time, with the words of the line: which prompts there are, only
-//! the moment knows. clap's engine answers.
+//! The printed script runs the program for each completion, with the words of the line, because prompts come and go. clap's
+//! completion engine answers.
 
 use super::source::PromptSource;
-use super::{Cli, output};
+use super::{Cli, output, parse_leniently};
 use crate::client::Client;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};
@@ -17,19 +17,18 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Set to the name of the shell by the script that asks; the words of the line follow `--`.
+/// The script sets it to the name of the shell; the words of the line follow `--`.
 const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 
-/// Characters that mean something to a shell, and so would have to be quoted. To show a name with one of them would be to
-/// hand a line to the shell that is not the name.
+/// Characters that a shell interprets. A name that contains one is not offered, because unquoted it would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
 const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &PlainPowershell, &Zsh]);
 
 pub(super) const EXAMPLES: &str = "\
-Examples, each a line of the file that the shell reads when it starts:
+Add the line for your shell to its startup file:
   ~/.bashrc                   eval \"$(prompt-expander completions bash)\"
-  ~/.zshrc (below compinit)   eval \"$(prompt-expander completions zsh)\"
+  ~/.zshrc (after compinit)   eval \"$(prompt-expander completions zsh)\"
   ~/.config/fish/config.fish  prompt-expander completions fish | source
   ~/.config/elvish/rc.elv     eval (prompt-expander completions elvish | slurp)
   $PROFILE of PowerShell      prompt-expander completions powershell |
@@ -37,15 +36,15 @@ Examples, each a line of the file that the shell reads when it starts:
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {
-    /// The shell that you use
+    /// Your shell
     shell: Shell,
 }
 
 impl Completions {
-    /// Prints the script; `program` is how this program was called.
+    /// Prints the script; `program` is the first word of the command line.
     pub(super) fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
         let name = env!("CARGO_PKG_NAME");
-        // What was found in PATH will be found there again, perhaps in a newer version.
+        // A program that was found in PATH is looked up there again, so that an update takes effect.
         let is_path = Path::new(program).components().count() > 1;
         let completer = if is_path { std::path::absolute(program)? } else { program.into() };
         let mut script = Vec::new();
@@ -57,7 +56,7 @@ impl Completions {
     }
 }
 
-/// Answers a shell, if it is one that asks.
+/// Answers the script of a shell; `None` if it is not a script that runs the program.
 pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     if arguments.get(1).is_none_or(|first| first != "--") || std::env::var_os(VARIABLE).is_none() {
         return None;
@@ -66,12 +65,12 @@ pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     let asked = CompleteEnv::with_factory(Cli::command).var(VARIABLE).shells(SHELLS);
     match asked.try_complete(arguments, folder.as_deref()) {
         Ok(is_asked) => is_asked.then_some(ExitCode::SUCCESS),
-        Err(_) => Some(ExitCode::FAILURE), // to print it would be to write into somebody's line
+        Err(_) => Some(ExitCode::FAILURE), // a message would end up in the line that is being typed
     }
 }
 
-/// The names of the prompts that begin with what is written so far, a colon before it or not, with their descriptions. A name
-/// with folders is found with `:` for `/`, too.
+/// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, `:`
+/// may be used for `/`.
 pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
     let library = library_of_line(std::env::args_os().skip(2));
@@ -90,7 +89,7 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// The tags of the prompts that begin with what is written so far.
+/// The tags that begin with this text.
 pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
     let library = library_of_line(std::env::args_os().skip(2));
@@ -99,37 +98,36 @@ pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
 }
 
-/// The clients that run a hook.
+/// The agents that run a hook.
 pub(super) fn clients_with_hook() -> Vec<CompletionCandidate> {
     Client::with_hook().map(|client| CompletionCandidate::new(client.name())).collect()
 }
 
-/// Whether a text is one word to a shell, and stands for itself.
+/// Whether a shell reads the text as one literal word.
 fn is_plain(text: &str) -> bool {
     let is_special =
         |character: char| character.is_whitespace() || character.is_control() || SPECIAL.contains(character);
     !text.is_empty() && !text.contains(is_special)
 }
 
-/// The library that the options of an unfinished line name, from the name of the program on.
+/// The library that the options of an incomplete line select. The first word is the name of the program.
 fn library_of_line(words: impl Iterator<Item = OsString>) -> Library {
-    // Most shells hand over words as they are written, quotes included.
+    // Most shells pass words as they were typed, including quotes.
     let unquoted = words.map(|word| match word.to_str().and_then(shlex::split).as_deref() {
         Some([word]) => word.into(),
         _ => word,
     });
-    let parsed = Cli::command().ignore_errors(true).try_get_matches_from(unquoted);
-    let Ok(matches) = parsed else { return Library::default() };
-    let leading = PromptSource::from_arg_matches(&matches).unwrap_or_default();
-    let later = matches.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
-    leading.merged_with(later.unwrap_or_default()).library()
+    let matches = parse_leniently(unquoted);
+    let before = PromptSource::from_arg_matches(&matches).unwrap_or_default();
+    let after = matches.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
+    before.and(after.unwrap_or_default()).library()
 }
 
-/// bash, which breaks words at `:` and `=` before it asks: `git:com` would be three.
+/// bash, which splits words at `:` and `=`: `git:com` arrives as three words.
 struct ColonBash;
 
 const BASH: &str = r#"_prompt_expander() {
-    # The words up to the cursor, put together again where nothing stands between them.
+    # The words up to the cursor; parts without a space between them are joined again.
     local rest=${COMP_LINE:0:COMP_POINT} word next i
     local -a words=()
     for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -144,8 +142,8 @@ const BASH: &str = r#"_prompt_expander() {
         rest=${next#"$word"}
     done
     local last=${words[${#words[@]} - 1]}
-    # Only what follows the last break is replaced; and what the shell would read as more than a text is quoted, since a
-    # folder may have any name.
+    # Only the part after the last split is replaced. What the shell would interpret is quoted, since a folder may have any
+    # name.
     local written=${last%"${last##*[:=]}"}
     [[ $COMP_WORDBREAKS == *:* ]] || written=
     COMPREPLY=()
@@ -196,11 +194,11 @@ impl EnvCompleter for ColonBash {
     }
 }
 
-/// PowerShell, which puts what it is offered into the line as it is, names of folders included. What it would read as more
-/// than a text is left out; it then completes paths itself, and quotes them.
+/// PowerShell, which inserts candidates without quoting them, names of folders included. Those that it would interpret are left
+/// out; it then completes paths itself, and quotes them.
 struct PlainPowershell;
 
-/// Quotes, variables, and what ends a word or a command; PowerShell takes typographic quotes for quotes.
+/// Quotes, including typographic ones, variables, and what ends a word or a command.
 const POWERSHELL_SPECIAL: &str = "'\"`$&|;<>(){}@,#\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 
 impl EnvCompleter for PlainPowershell {

@@ -1,4 +1,4 @@
-//! `prompt-expander edit`: a prompt's file in the user's editor.
+//! `prompt-expander edit`: opens a prompt in the user's editor.
 
 use super::output::{self, shown};
 use super::{completions, editor};
@@ -17,7 +17,7 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct Edit {
-    /// The prompt, with or without a colon: `research`, `:git/commit`
+    /// The prompt's name, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
 }
@@ -26,7 +26,7 @@ impl Edit {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let prompt = match library.find(&self.name) {
             Lookup::Found(prompt) => prompt,
-            // What is broken is what needs an editor most.
+            // A broken file needs an editor most.
             Lookup::Broken(problem) if library.is_editable(&problem.path) => return edit_file(library, &problem.path),
             Lookup::Broken(problem) => bail!("{problem}"),
             Lookup::Unknown { why, unseen } => {
@@ -39,47 +39,49 @@ impl Edit {
         match library.sources(&prompt.name).into_iter().next() {
             Some((_, Source::File(file))) => edit_file(library, &file),
             Some((_, Source::Builtin)) => edit_copy(library, &prompt.name),
-            None => bail!("{} was deleted in this moment; write the name again", named(&prompt.name)),
+            None => bail!("{} was deleted just now; run the command again", named(&prompt.name)),
         }
     }
 }
 
-/// Opens a file that is there.
 fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
     let ended = editor::open(file)?;
     let checked = check(library, file);
-    ended.well().map_err(|why| anyhow!("{why}; {} is as it left it", shown(file)))?;
+    ended.well().map_err(|why| anyhow!("{why}; {} is as the editor left it", shown(file)))?;
     Ok(checked)
 }
 
-/// Opens a copy of a built-in prompt in the user's directory. It is kept if it was changed; else it would only hide what
-/// later versions of the program have.
+/// Opens a copy of a built-in prompt in the user's folder. The copy is kept if it was changed; otherwise it would only override
+/// the prompt of later versions of the program.
 fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
     let shipped = library
         .file(name)
-        .context("the prompt has gone in this moment; write the name again")?
+        .context("the prompt was deleted just now; run the command again")?
         .map_err(|problem| anyhow!("{problem}"))?
         .text;
     let file = create(directory(library, "--prompts")?, name, &shipped)?;
     let ended = editor::open(&file).and_then(|ended| ended.well().map_err(|why| anyhow!(why)));
-    let as_before = format!("the built-in {} is used as before", named(name));
+    let as_before = format!("the built-in {} stays in use", named(name));
     let is_unchanged =
-        take_back(&file, &shipped).with_context(|| format!("the copy {} cannot be deleted again", shown(&file)))?;
+        take_back(&file, &shipped).with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
     if is_unchanged {
         ended?;
         output::note(&format!(
-            "nothing was changed, and {as_before}; an editor in a window of its own must wait until that is closed, as \
-             `code --wait` does"
+            "nothing was changed, and {as_before}; an editor with a window of its own needs an option that makes it wait \
+             until the file is closed, such as `code --wait`"
         ));
         return Ok(ExitCode::SUCCESS);
     }
     if Standing::of(&file) == Standing::Gone {
         ended?;
-        output::note(&format!("the copy is gone, and {as_before}"));
+        output::note(&format!("the copy was deleted, and {as_before}"));
         return Ok(ExitCode::SUCCESS);
     }
     let built_in = named(name);
-    output::note(&format!("{} goes before the built-in {built_in}; delete it to have that one again", shown(&file)));
+    output::note(&format!(
+        "{} overrides the built-in {built_in}; delete the file to restore the built-in prompt",
+        shown(&file)
+    ));
     let checked = check(library, &file);
     ended?;
     Ok(checked)
@@ -96,17 +98,17 @@ fn refusal(why: &Unknown) -> anyhow::Error {
     }
 }
 
-/// The directory of the user's that new files go into; `option` names another.
+/// The user's folder for new files; the error names the option that chooses another.
 pub(super) fn directory<'l>(library: &'l Library, option: &str) -> anyhow::Result<&'l Path> {
     library.first_directory().with_context(|| {
-        format!("the folder of your own prompts is not known, because no home directory is; name one with {option} DIR")
+        format!("the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR")
     })
 }
 
-/// Says what `check` says of a file, or that it is gone; the exit status is that of `check`.
+/// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
 pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
     match Standing::of(file) {
-        Standing::Gone => output::warning(&format!("{} is gone", shown(file))),
+        Standing::Gone => output::warning(&format!("{} was deleted", shown(file))),
         Standing::Folder => output::warning(&format!("{} is a folder now", shown(file))),
         Standing::There => {}
     }

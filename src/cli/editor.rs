@@ -1,7 +1,6 @@
-//! The user's editor: which it is, and to wait until it is closed.
+//! Starts the user's editor and waits until it is closed.
 
 use super::output;
-use super::source::home_dir;
 use crate::wording::{named, quoted};
 use anyhow::{Context, anyhow, bail};
 use std::ffi::{OsStr, OsString};
@@ -9,34 +8,34 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Where a user says which editor to start; the first that is set and not empty.
+/// The variables that name the editor; the first that is set and not empty counts.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 
-/// What is started where the user has said nothing: the first that is there. Debian and its like have `editor`, which the
-/// system's owner has chosen.
+/// What is started without those variables: the first that is installed. On Debian and its derivatives, `editor` is what the
+/// administrator has chosen.
 const DEFAULTS: &[&str] = if cfg!(windows) { &["notepad"] } else { &["editor", "nano", "vi"] };
 
-/// What a program may be called beside its name, which is all that is looked for: `code` is `code.cmd` on Windows.
+/// Suffixes to try after the name of a program, which Windows does not try by itself: `code` is `code.cmd` there.
 const ENDINGS: &[&str] = if cfg!(windows) { &["", ".cmd", ".bat"] } else { &[""] };
 
-/// An editor that has run.
+/// An editor that has ended.
 pub(super) struct Ended {
     editor: String,
     status: ExitStatus,
 }
 
 impl Ended {
-    /// `Err`: how it failed; what became of the file is not known.
+    /// `Err`: how it failed; the file may or may not have been saved.
     pub(super) fn well(&self) -> Result<(), String> {
         let Ended { editor, status } = self;
         if status.success() { Ok(()) } else { Err(format!("the editor {editor} ended with {status}")) }
     }
 }
 
-/// Opens a file in the user's editor, and waits until that ends.
+/// Opens a file in the user's editor, and waits until the editor ends.
 ///
 /// # Errors
-/// No editor could be started; the message says what to do.
+/// No editor could be started.
 pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
     let chosen = VARIABLES.into_iter().find_map(|variable| {
         let value = std::env::var_os(variable)?;
@@ -46,11 +45,11 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
         Some((variable, value)) => {
             let words = words(&value).ok_or_else(|| {
                 let value = quoted(&value.to_string_lossy());
-                anyhow!("{variable} is {value}, with a quote that is not closed; correct it, or unset it")
+                anyhow!("{variable} is {value}, with an unclosed quote; correct or unset it")
             })?;
             let program = named(&words[0].to_string_lossy());
             let status = run(&words, file).with_context(|| {
-                format!("{variable} names the editor {program}, which cannot be started; correct it, or unset it")
+                format!("{variable} names the editor {program}, which cannot be started; correct or unset it")
             })?;
             Ok(Ended { editor: program, status })
         }
@@ -58,30 +57,29 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
     }
 }
 
-/// The program and its arguments, of which there is one at least; `None`, if a quote is not closed.
+/// The program and its arguments; `None` if a quote is not closed.
 ///
-/// Words are divided as a shell does it, quotes and backslashes included. A value that is the path of a file is one word,
-/// blanks or not.
+/// Words are split as by a shell, with quotes and backslashes. A value that is the path of a file is one word, even with spaces.
 fn words(value: &OsStr) -> Option<Vec<OsString>> {
     let Some(text) = value.to_str().filter(|_| !Path::new(value).is_file()) else {
         return Some(vec![value.to_owned()]);
     };
-    // On Windows a backslash is a part of a path, and means nothing more.
+    // On Windows, a backslash separates folders.
     let text = if cfg!(windows) { text.replace('\\', r"\\") } else { text.to_owned() };
     let mut words: Vec<OsString> = shlex::split(&text)?.into_iter().map(OsString::from).collect();
     let program = Path::new(words.first()?);
-    if let (Ok(below), Some(home)) = (program.strip_prefix("~"), home_dir()) {
-        words[0] = home.join(below).into_os_string(); // which no shell has done for a variable in quotes
+    if let (Ok(below), Some(home)) = (program.strip_prefix("~"), dirs::home_dir()) {
+        words[0] = home.join(below).into_os_string(); // the shell does not expand it in quotes
     }
     Some(words)
 }
 
-/// Starts one of the [`DEFAULTS`], and says which.
+/// Starts one of the [`DEFAULTS`], and prints which.
 fn default(file: &Path) -> anyhow::Result<Ended> {
     let path = named(&file.display().to_string());
     let how = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
     if cfg!(not(windows)) && !(io::stdout().is_terminal() && has_terminal()) {
-        bail!("there is no terminal for an editor to be shown in; {how}, or open {path} yourself");
+        bail!("an editor needs a terminal, and there is none; {how}, or open {path} yourself");
     }
     for editor in DEFAULTS {
         match run(&[editor.into()], file) {
@@ -89,7 +87,7 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
             Err(error) => bail!("the editor {} cannot be started: {error}; {how}", named(editor)),
             Ok(status) => {
                 let editor = named(editor);
-                output::note(&format!("this was {editor}, because neither VISUAL nor EDITOR names an editor"));
+                output::note(&format!("opened in {editor}, because neither VISUAL nor EDITOR is set"));
                 return Ok(Ended { editor, status });
             }
         }
@@ -99,12 +97,12 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
 
 /// Runs an editor until it ends.
 fn run(words: &[OsString], file: &Path) -> io::Result<ExitStatus> {
-    // Ctrl-C in a terminal is told to all that runs there. What it means, the editor says, and not to us.
+    // Ctrl-C in a terminal reaches all its processes; only the editor should react to it.
     #[cfg(unix)]
     let interrupts = {
         use signal_hook::consts::{SIGINT, SIGQUIT};
-        let heard = std::sync::Arc::default();
-        [SIGINT, SIGQUIT].map(|signal| signal_hook::flag::register(signal, std::sync::Arc::clone(&heard)))
+        let received = std::sync::Arc::default();
+        [SIGINT, SIGQUIT].map(|signal| signal_hook::flag::register(signal, std::sync::Arc::clone(&received)))
     };
     let mut status = Err(ErrorKind::NotFound.into());
     for ending in ENDINGS {
@@ -122,20 +120,20 @@ fn run(words: &[OsString], file: &Path) -> io::Result<ExitStatus> {
     status
 }
 
-/// The standard input of an editor: the terminal, also where ours is a pipe that was read to its end.
+/// The standard input of an editor: the terminal, even if this program's own standard input is a pipe.
 fn terminal() -> Stdio {
-    match terminal_behind_pipe() {
+    match controlling_terminal() {
         Some(terminal) if !io::stdin().is_terminal() => terminal.into(),
         _ => Stdio::inherit(),
     }
 }
 
 fn has_terminal() -> bool {
-    io::stdin().is_terminal() || terminal_behind_pipe().is_some()
+    io::stdin().is_terminal() || controlling_terminal().is_some()
 }
 
 /// The terminal that this process was started in, whatever its standard input is.
-fn terminal_behind_pipe() -> Option<std::fs::File> {
+fn controlling_terminal() -> Option<std::fs::File> {
     std::fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
 }
 
@@ -144,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_editor_may_have_arguments_and_blanks_in_its_path() {
+    fn an_editor_may_have_arguments_and_spaces_in_its_path() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("My Editor");
         std::fs::write(&program, "").unwrap();

@@ -24,7 +24,7 @@ impl Expand {
         let texts = self.call.texts(&prompt)?;
         let mut text = texts.expand(&prompt).map_err(|error| cannot(&prompt, &error))?;
         if !text.ends_with('\n') {
-            text.push('\n'); // for the terminal, or the next command; no other byte is ours
+            text.push('\n'); // for the terminal or the next command; nothing else is added
         }
         output::print_verbatim(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)

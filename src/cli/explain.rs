@@ -1,7 +1,7 @@
-//! `prompt-expander explain`: where an expansion comes from, and whether a client shows all of it.
+//! `prompt-expander explain`: where an expansion comes from, and which agents show all of it.
 //!
-//! [`Explanation`] is what there is to tell; `explain/page.rs` tells it to people, `explain/json.rs` to scripts. The limits of
-//! the clients are those that were measured; `docs/clients` and `docs/hook.md` say how.
+//! [`Explanation`] has the facts; `explain/page.rs` prints them for people, `explain/json.rs` for scripts. The limits of agents
+//! were measured; `docs/clients` and `docs/hook.md` say how.
 
 mod json;
 mod page;
@@ -27,30 +27,30 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// One JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
     /// `placeholders`, `left`, `expansion` (or `error`) with `limits`, and `problems`
     #[arg(long)]
     json: bool,
 }
 
-/// How many bytes a token has, as Codex estimates.
+/// Bytes for each token, the estimate that Codex uses.
 const BYTES_OF_TOKEN: usize = 4;
 
-/// What there is to tell of a prompt that is given some texts.
+/// All facts about a prompt and what it is called with.
 struct Explanation<'c> {
     prompt: &'c Prompt,
     layer: Layer,
     source: Source,
-    /// Those of the same name that it hides.
+    /// The prompts of the same name that it overrides.
     shadows: Vec<(Layer, Source)>,
-    /// What each declared argument gets.
+    /// The value of each declared argument.
     given: Vec<Given<'c>>,
-    /// What stands for `{{input}}`, or follows the body; only where that has a place.
+    /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
     input: Option<&'c str>,
     placeholders: Vec<Filled<'c>>,
     left: Vec<Left>,
     expansion: Result<Lengths, ExpandError>,
-    /// What `check` would warn of.
+    /// The warnings of `check`.
     problems: Vec<Problem>,
 }
 
@@ -58,11 +58,11 @@ struct Explanation<'c> {
 struct Filled<'c> {
     name: &'c str,
     count: usize,
-    /// Whether an empty text stands there.
+    /// Whether the value is empty.
     is_empty: bool,
 }
 
-/// How long an expansion is.
+/// The length of an expansion.
 struct Lengths {
     bytes: usize,
     characters: usize,
@@ -71,7 +71,7 @@ struct Lengths {
     measures: Vec<Measure>,
 }
 
-/// How much of a client's limit an expansion takes.
+/// The length of an expansion, compared with an agent's limit.
 struct Measure {
     client: Client,
     limit: Limit,
@@ -94,10 +94,10 @@ impl Explain {
 }
 
 impl<'c> Explanation<'c> {
-    /// `sources` are all places that have the prompt's name, its own first.
+    /// `sources` are all prompts of this name, the one in use first.
     fn of(prompt: &'c Prompt, texts: &'c Texts, sources: Vec<(Layer, Source)>) -> Explanation<'c> {
         let mut sources = sources.into_iter();
-        let (layer, source) = sources.next().unwrap_or((Layer::User, Source::Builtin)); // gone since a moment ago
+        let (layer, source) = sources.next().unwrap_or((Layer::User, Source::Builtin)); // deleted just now
         let path = match &source {
             Source::File(path) => path.clone(),
             Source::Builtin => prompt.name.clone().into(),
@@ -119,8 +119,8 @@ impl<'c> Explanation<'c> {
     }
 }
 
-/// The placeholders that are filled, perhaps with an empty text: each name once, in the order of the body. `input` is for
-/// that which is no argument.
+/// The placeholders that are filled, perhaps with an empty value: each name once, in the order of the body. `input` is the value
+/// of the one that is not an argument.
 fn filled<'p>(prompt: &'p Prompt, given: &[Given<'_>], input: &str) -> Vec<Filled<'p>> {
     let mut all: Vec<Filled<'p>> = Vec::new();
     for placeholder in prompt.template.placeholders() {
@@ -159,12 +159,12 @@ impl Lengths {
 }
 
 impl Measure {
-    /// Whether the client shows all of it.
+    /// Whether the agent shows all of it.
     fn is_whole(&self) -> bool {
         self.length <= self.limit.most
     }
 
-    /// What is counted, and of what.
+    /// The unit of the length, for people.
     fn unit(&self) -> String {
         let unit = self.limit.unit.name();
         if self.limit.way == Way::Tool { format!("{unit} of the result") } else { unit.to_owned() }

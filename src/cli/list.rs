@@ -1,4 +1,4 @@
-//! `prompt-expander list`: all prompts, or those that match, for a person, for a script, or as JSON.
+//! `prompt-expander list`: all prompts or those that match, as a table, as lines for scripts, or as JSON.
 
 use super::completions;
 use super::output::{self, FAINT, NAME};
@@ -14,29 +14,29 @@ use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander list reserch         prompts that match, the best first
-  prompt-expander list --tag work      prompts with a tag
-  prompt-expander list | cut -f 1      the names alone";
+  prompt-expander list reserch         prompts that match, best match first
+  prompt-expander list --tag work      prompts with this tag
+  prompt-expander list | cut -f 1      only the names";
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Only prompts that match these words, the best first: in name, title, tags or description, a missing letter
-    /// allowed. By default all, sorted by name
+    /// Only prompts whose name, title, tags or description match these words, best match first; a missing
+    /// letter is tolerated. Without a query, all prompts, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// Only prompts with this tag
     #[arg(long, add = ArgValueCompleter::new(completions::tags))]
     tag: Option<String>,
-    /// One JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,
+    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,
     /// usage and arguments, and `problems` if there are any
     #[arg(long)]
     json: bool,
 }
 
-/// How much room there must be for the text of a prompt beside its name, in columns; else it stands below the name.
+/// If fewer columns than this remain for the text of a prompt, it is printed below the name.
 const LEAST_TEXT: usize = 24;
 
-/// What stands between two columns.
+/// Spaces between two columns of the table.
 const GAP: usize = 2;
 
 #[derive(Serialize)]
@@ -74,7 +74,7 @@ struct JsonArgument {
     choices: Vec<String>,
 }
 
-/// A prompt in texts of one line each.
+/// A prompt, each field in one line.
 struct Row {
     name: String,
     layer: &'static str,
@@ -111,17 +111,19 @@ impl List {
     }
 }
 
-/// Why nothing is listed.
+/// Why the list is empty.
 fn nothing(library: &Library, query: Option<&str>, tag: Option<&str>) -> String {
     let all = library.index().select(None, None).found;
     let tags: BTreeSet<&str> = all.iter().flat_map(|(_, listed)| &listed.summary.tags).map(String::as_str).collect();
     let tags: Vec<&str> = tags.into_iter().collect();
     match (query, tag) {
-        (None, None) => "there are no prompts; `prompt-expander --help` says where they are looked for".to_owned(),
+        (None, None) => "there are no prompts; `prompt-expander --help` says where to put them".to_owned(),
         (Some(query), None) => {
             format!("no prompt matches {}; `prompt-expander list` shows all", quoted(query))
         }
-        (None, Some(tag)) if tags.is_empty() => format!("no prompt has the tag {}, or any other", quoted(tag)),
+        (None, Some(tag)) if tags.is_empty() => {
+            format!("no prompt has the tag {}; no prompt has any tags", quoted(tag))
+        }
         (None, Some(tag)) => format!("no prompt has the tag {}; the tags are {}", quoted(tag), all_of(&tags)),
         (Some(query), Some(tag)) => {
             format!("no prompt with the tag {} matches {}", quoted(tag), quoted(query))
@@ -129,7 +131,7 @@ fn nothing(library: &Library, query: Option<&str>, tag: Option<&str>) -> String 
     }
 }
 
-/// For scripts: a line for each prompt, whose fields are name, description, layer, tags and usage.
+/// For scripts: one line for each prompt, with tabs between name, description, layer, tags and usage.
 fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     for Row { name, layer, description, tags, usage } in rows {
@@ -138,9 +140,9 @@ fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// For people: name, layer and description in columns, and usage and tags below the description. Nothing is cut.
+/// For people: name, layer and description in columns; usage and tags below the description. Nothing is cut off.
 fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
-    // A name that would take a third of the width stands in a line of its own.
+    // A name that would take a third of the width gets a line of its own.
     let names = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
     let names = names.max().unwrap_or(0);
     let layers = rows.iter().map(|row| row.layer.len()).max().unwrap_or(0);

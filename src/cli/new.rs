@@ -1,4 +1,4 @@
-//! `prompt-expander new`: a file to begin a prompt with.
+//! `prompt-expander new`: creates a prompt file.
 
 use super::output::shown;
 use super::source::absolute;
@@ -15,20 +15,20 @@ use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander new standup --edit         make it, and fill it in
-  pbpaste | prompt-expander new git/commit   the same with a text that you have";
+  prompt-expander new standup --edit         create a prompt and write it
+  pbpaste | prompt-expander new git/commit   create a prompt from copied text";
 
 #[derive(Debug, Args)]
 pub(super) struct New {
-    /// What you will type behind a colon: `standup`, `git/commit`
+    /// What you will type after a colon: `standup`, `git/commit`
     name: String,
     /// What the prompt is for, in one line
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     description: Option<String>,
-    /// The folder that the file goes into; by default the first one of --prompts, or else your own
+    /// The folder to create the file in; by default the first --prompts folder or, without one, your own folder
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Open it in your editor ($VISUAL or $EDITOR), and check it after that
+    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards
     #[arg(long)]
     edit: bool,
 }
@@ -40,7 +40,7 @@ impl New {
             Some(dir) => absolute(dir),
             None => edit::directory(&library, "--dir")?.to_owned(),
         };
-        // Before there is a file that it would find.
+        // Before the new file exists, which would be found instead.
         let neighbor = match library.find(&name) {
             Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.clone()),
             _ => None,
@@ -59,16 +59,16 @@ impl New {
             _ => anyhow!(error),
         })?;
         output::print_verbatim(&[file.as_os_str().as_encoded_bytes(), b"\n"].concat())?;
-        let is_served = say_what_else_has_the_name(&library, &name, &file, &directory);
+        let is_served = warn_of_the_same_name(&library, &name, &file, &directory);
         if let Some(neighbor) = neighbor {
-            output::warning(&format!("{} is spelled nearly the same; type each name exactly", named(&neighbor)));
+            output::warning(&format!("{} has almost the same name; type each name exactly", named(&neighbor)));
         }
         let ended = self.edit.then(|| editor::open(&file)).transpose();
-        let ended = ended.with_context(|| format!("{} is made, but not opened", shown(&file)))?;
+        let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;
         let library = if is_served { library } else { Library::named([directory]) };
         let checked = edit::check(&library, &file);
         if let Some(Err(why)) = ended.map(|ended| ended.well()) {
-            bail!("{why}; {} is as it left it", shown(&file));
+            bail!("{why}; {} is as the editor left it", shown(&file));
         }
         if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
             output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
@@ -77,7 +77,7 @@ impl New {
     }
 }
 
-/// Why nothing can be made of what is piped in.
+/// Why the text from the pipe cannot become a prompt.
 fn refusal(error: DraftError) -> anyhow::Error {
     match error {
         DraftError::NoPrompt(diagnostic) => {
@@ -85,24 +85,24 @@ fn refusal(error: DraftError) -> anyhow::Error {
             anyhow!("standard input{}: {diagnostic}", place.unwrap_or_default())
         }
         DraftError::HasFrontmatter => {
-            anyhow!("what is piped in has a frontmatter; write the description there, and leave --description out")
+            anyhow!("the text from the pipe has frontmatter; write the description there, and leave out --description")
         }
     }
 }
 
-/// Whether the name stands for this file, and no other goes before it.
+/// Whether the name means this file, and no other file overrides it.
 fn is_used(library: &Library, name: &str, file: &Path) -> bool {
     library.sources(name).first().is_some_and(|(_, source)| *source == Source::File(file.to_owned()))
 }
 
-/// Says what a new file hides, and what hides it. Whether its directory is one of the library's.
-fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
+/// Warns of prompts that the new file overrides or that override it. Returns whether its folder is part of the library.
+fn warn_of_the_same_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
     let sources: Vec<Source> = library.sources(name).into_iter().map(|(_, source)| source).collect();
     let Some(place) = sources.iter().position(|source| *source == Source::File(file.to_owned())) else {
         let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
         let directory = shown(directory);
         let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
-        output::warning(&format!("{directory} is not served; add `{option}` where the server is started"));
+        output::warning(&format!("{directory} is not served; start the server with `{option}`"));
         return false;
     };
     let what = |source: &Source| match source {
@@ -111,10 +111,10 @@ fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, direct
     };
     if place > 0 {
         let winner = what(&sources[0]);
-        output::warning(&format!("`:{name}` stands for {winner}, which goes before the new file; choose another name"));
+        output::warning(&format!("{winner} overrides the new file; choose another name"));
     } else if let Some(hidden) = sources.get(1) {
         let hidden = what(hidden);
-        output::warning(&format!("`:{name}` no longer stands for {hidden}; delete the new file to have that again"));
+        output::warning(&format!("the new file overrides {hidden}; delete the new file to restore that prompt"));
     }
     true
 }

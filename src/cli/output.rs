@@ -1,6 +1,6 @@
-//! How the commands speak: colors on a terminal only, columns for people, plain lines for scripts.
+//! The output of commands: colors and columns on a terminal, plain lines for scripts.
 //!
-//! The only place besides the transport that writes to standard output, but for the help, which clap prints.
+//! Apart from help, which clap prints, only this module and the transport write to standard output.
 
 use crate::library::{Layer, Problem, Source};
 use crate::prompt::{Diagnostic, Severity};
@@ -20,7 +20,7 @@ pub(super) const ADDED: Style = AnsiColor::Green.on_default();
 pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(super) const FAINT: Style = Style::new().dimmed();
 
-/// Writes what was made for people; its colors are dropped where there is no terminal, or `NO_COLOR` is set.
+/// Writes text for people; colors are removed if there is no terminal or `NO_COLOR` is set.
 pub(super) fn print(text: &[u8]) -> anyhow::Result<()> {
     write(anstream::stdout(), text)
 }
@@ -31,7 +31,7 @@ pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print_verbatim(format!("{line}\n").as_bytes())
 }
 
-/// Writes what is no one's to change, escape sequences included.
+/// Writes bytes as they are, escape sequences included.
 pub(super) fn print_verbatim(text: &[u8]) -> anyhow::Result<()> {
     write(std::io::stdout().lock(), text)
 }
@@ -40,7 +40,7 @@ fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
     stdout.write_all(text).and_then(|()| stdout.flush()).context("standard output cannot be written")
 }
 
-/// A problem as scripts see it.
+/// A problem in `--json` output.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonProblem {
     severity: String,
@@ -66,7 +66,7 @@ impl From<Problem> for JsonProblem {
     }
 }
 
-/// How the commands call a layer.
+/// The name of a layer.
 pub(super) fn layer(layer: Layer) -> &'static str {
     match layer {
         Layer::Project => "project",
@@ -83,15 +83,15 @@ pub(super) fn source(source: Source) -> String {
     }
 }
 
-/// A problem as `check` prints it: the repair in a line of its own.
+/// A problem as `check` prints it, with the fix on a line of its own.
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
     let style = style_of(*severity);
-    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}repair:{FAINT:#} {repair}\n", problem.place())
+    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {repair}\n", problem.place())
 }
 
-/// A problem as a list shows it: a paragraph of so many columns. Its path stays whole, so that a terminal can make a link of
-/// it.
+/// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
+/// link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
     let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
     let text = format!("{severity}: {}: {message}; {repair}", problem.place());
@@ -107,50 +107,48 @@ fn style_of(severity: Severity) -> Style {
     }
 }
 
-/// Says on standard error what `check` would print of these.
+/// Prints problems to standard error as `check` prints them.
 pub(super) fn report(problems: &[Problem]) {
     let text: String = problems.iter().map(problem_in_two_lines).collect();
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// A path in one line, control characters escaped.
+/// A path with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
     printable(&path.display().to_string())
 }
 
-/// The width of the terminal that standard output is, in columns; `None` where it is none.
+/// The width of the terminal in columns; `None` if standard output is not a terminal.
 pub(super) fn terminal_width() -> Option<usize> {
     let is_terminal = std::io::stdout().is_terminal();
     is_terminal.then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
 }
 
-/// Says on standard error why nothing came of it.
 pub(super) fn error(message: &str) {
     let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {message}");
 }
 
-/// Says on standard error what is not as it should be.
 pub(super) fn warning(message: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
 }
 
-/// Says on standard error what was done, or what may be done next.
+/// Prints to standard error what was done, or what to do next.
 pub(super) fn note(message: &str) {
     let _ = writeln!(anstream::stderr(), "{FAINT}note:{FAINT:#} {message}");
 }
 
-/// A text as one line: every run of whitespace and control characters is one space.
+/// A text in one line: each run of whitespace and control characters becomes one space.
 pub(super) fn one_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || character.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// How many columns a text takes on a terminal.
+/// The width of a text on a terminal, in columns.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The lines of a text in so many columns at most, broken after a word, and within one only if it is longer than that.
+/// A text in lines of at most this many columns. A word is broken only if it is longer than a line.
 pub(super) fn in_lines(text: &str, columns: usize) -> Vec<String> {
     textwrap::wrap(text, options(columns)).into_iter().map(Cow::into_owned).collect()
 }
@@ -160,19 +158,18 @@ fn options<'i>(columns: usize) -> textwrap::Options<'i> {
     textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
 
-/// A text in lines of so many columns, broken at its blanks; the first stands behind `indent` columns, and the others are
-/// indented by four. A word that is longer than a line stays whole, so that it can be copied.
+/// A text in lines of at most this many columns. The first begins after `indent` columns, the others are indented by four.
+/// Words are not broken, so that they can be copied.
 pub(super) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     let before = " ".repeat(indent);
     textwrap::fill(text, paragraph(columns, "    ").initial_indent(&before)).split_off(indent)
 }
 
-/// Words stay whole, so that they can be copied.
 fn paragraph(columns: usize, indent: &str) -> textwrap::Options<'_> {
     options(columns).subsequent_indent(indent).break_words(false)
 }
 
-/// A line cut to a number of columns, with `…` at the end if something was cut.
+/// A line cut to this many columns; it ends in `…` if it was cut.
 pub(super) fn fit(line: &str, columns: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
@@ -193,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_broken_at_blanks_and_a_long_word_stays_whole() {
+    fn a_text_is_broken_at_spaces_and_a_long_word_stays_whole() {
         assert_eq!(wrapped("one two three", 0, 80), "one two three");
         assert_eq!(wrapped("one two three", 4, 11), "one two\n    three");
         assert_eq!(wrapped("a /a/very/long/path b", 0, 10), "a\n    /a/very/long/path\n    b");

@@ -1,5 +1,5 @@
-//! Files that a server adds lines to: its log, and the record of a conversation. What is wrong with them is said, and keeps
-//! nothing from being served.
+//! Files that the server appends to: its log, and the record of a conversation. A file that fails causes a warning; the server
+//! goes on.
 
 use super::output;
 use crate::library::Library;
@@ -9,29 +9,30 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Opens a file to be added to, that nobody else may read if it is new. `None`: it cannot be; that is said.
+/// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails.
 pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
     let refuse = |why: &str| {
         output::warning(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
         None
     };
     if library.would_hold(path) {
-        return refuse("there it would be a prompt; name a file in another folder, or one that ends in `.log`");
+        return refuse("it would become a prompt there; choose another folder, or a name that ends in `.log`");
     }
     let file = match open_without_waiting(path) {
         Ok(file) => file,
-        Err(error) if has_no_reader(&error) => return refuse("nobody reads this pipe; start its reader first"),
-        Err(error) => return refuse(&format!("{error}; name a file in a folder that is yours")),
+        Err(error) if has_no_reader(&error) => return refuse("nothing reads from this pipe; start its reader first"),
+        Err(error) => return refuse(&format!("{error}; choose a file in a folder of yours")),
     };
     match is_of_the_protocol(&file) {
         Ok(false) => Some(file),
-        Ok(true) => refuse("it carries the protocol, as the server's standard input or output; name another file"),
-        Err(error) => refuse(&format!("{error}; name another file")),
+        Ok(true) => {
+            refuse("it is the server's standard input or output, which carries the protocol; choose another file")
+        }
+        Err(error) => refuse(&format!("{error}; choose another file")),
     }
 }
 
-/// Opens a file to be added to. To open a pipe that nobody reads is to wait for a reader, and so is to write to one that is
-/// full; here both are errors.
+/// Opens a file for appending. Opening a pipe without a reader, and writing to a full one, would block; here both are errors.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -42,7 +43,7 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
     let file = options.append(true).create(true).open(path)?;
     #[cfg(unix)]
     if !std::os::unix::fs::FileTypeExt::is_fifo(&file.metadata()?.file_type()) {
-        // A terminal that is slow, say, is waited for.
+        // Writing to a slow terminal, for example, may block.
         let flags = rustix::fs::fcntl_getfl(&file)?;
         rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
     }
@@ -59,7 +60,7 @@ fn has_no_reader(error: &io::Error) -> bool {
     }
 }
 
-/// Whether it is what standard input or output is, such as `/dev/stdout`. A terminal may be all of them.
+/// Whether the file is the server's standard input or output, such as `/dev/stdout`. A terminal may be both and the file.
 fn is_of_the_protocol(file: &File) -> io::Result<bool> {
     #[cfg(unix)]
     {
@@ -80,7 +81,7 @@ fn is_of_the_protocol(file: &File) -> io::Result<bool> {
     }
 }
 
-/// A log. Once it cannot be written, that is said once, and nothing is logged any more.
+/// A log. If it cannot be written, it warns once and stops logging.
 pub(super) struct Log {
     file: File,
     is_broken: AtomicBool,
@@ -100,7 +101,7 @@ impl Write for &Log {
         match (&self.file).write(bytes) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 if !self.is_broken.swap(true, Ordering::Relaxed) {
-                    output::warning(&format!("nothing is logged any more: {error}"));
+                    output::warning(&format!("logging stopped: {error}"));
                 }
                 Ok(bytes.len())
             }

@@ -1,4 +1,4 @@
-//! Serving MCP on standard input and output: what the program does without a command.
+//! The server: MCP on standard input and output. It runs if there is no command.
 
 use super::output;
 use super::record::{self, Log};
@@ -14,41 +14,41 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 
-/// The options of the server alone.
+// The options that only the server has.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// How many prompts or resources a client gets at once when it lists them; some clients never ask for more
+    /// The maximum number of prompts or resources in one page of a list; some clients read only the first page
     #[arg(long, value_name = "COUNT", default_value_t = PAGE_SIZE)]
     page_size: NonZeroUsize,
-    /// What is logged, on standard error; by default nothing, or `info` with --log-file
+    /// What to log on standard error; the default is nothing, or `info` with --log-file
     ///
-    /// Standard output carries the protocol and nothing else, whatever is logged.
+    /// Nothing is ever logged on standard output, which carries the protocol.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<Level>,
-    /// A file that the log is added to, instead of standard error
+    /// Append the log to this file instead of writing it to standard error
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// A file to which each line is added that the client sends or is sent, behind time, process and direction
+    /// Append all messages from and to the client to this file, with time, process and direction
     ///
-    /// It holds what you typed and the prompts, and only you may read it.
+    /// The file contains what you typed and your prompts. If it is new, only you can read it.
     #[arg(long, value_name = "FILE")]
     tap: Option<PathBuf>,
 }
 
-/// How much is logged; each level with those before it.
+/// How much is logged. Each level includes those before it.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
     /// Nothing
     Off,
-    /// What went wrong
+    /// Internal errors
     Error,
-    /// What was not understood
+    /// Invalid messages
     Warn,
-    /// Who asked, and what changed in the library
+    /// The client's name, notifications and refused tool calls
     Info,
-    /// Each request: its method, how long it took, and how it ended
+    /// Each request: method, duration and outcome
     Debug,
-    /// The same with its parameters
+    /// The parameters of each request
     Trace,
 }
 
@@ -65,24 +65,7 @@ impl From<Level> for LevelFilter {
     }
 }
 
-impl Default for Serve {
-    fn default() -> Serve {
-        Serve { page_size: PAGE_SIZE, log_level: None, log_file: None, tap: None }
-    }
-}
-
 impl Serve {
-    /// An option that was given, if there is one.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.page_size != PAGE_SIZE, "--page-size"),
-            (self.log_level.is_some(), "--log-level"),
-            (self.log_file.is_some(), "--log-file"),
-            (self.tap.is_some(), "--tap"),
-        ];
-        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
-    }
-
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);
@@ -91,11 +74,12 @@ impl Serve {
             output::warning(&problem.to_string());
         }
         if io::stdin().is_terminal() {
-            // That nobody hears it is no reason not to serve.
+            // If standard error is closed, the server still works.
             let _ = writeln!(
                 io::stderr(),
-                "prompt-expander is an MCP server and waits for a client on standard input; end it with Ctrl-D.\n\
-                 To add it to a client: `prompt-expander install`. For people: `prompt-expander list`, `prompt-expander --help`."
+                "prompt-expander is an MCP server, waiting for a client on standard input; stop it with Ctrl-D.\n\
+                 Run `prompt-expander install` to add it to an agent. To use it yourself, try `prompt-expander list`, or \
+                 see `prompt-expander --help`."
             );
         }
         let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
@@ -106,7 +90,7 @@ impl Serve {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Begins to log, if that is wanted.
+    /// Starts logging if the options ask for it.
     fn log(&self, library: &Library) {
         let level = match (self.log_level, &self.log_file) {
             (None, None) => return,
@@ -118,7 +102,7 @@ impl Serve {
         match self.log_file.as_deref().map(|path| record::open(path, library)) {
             None => log.with_writer(io::stderr).init(),
             Some(Some(file)) => log.with_writer(Arc::new(Log::new(file))).init(),
-            Some(None) => return, // that is said
+            Some(None) => return, // `open` has warned
         }
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         let folder = std::env::current_dir().unwrap_or_default();

@@ -1,37 +1,36 @@
-//! Which prompts a command, the server or a hook has: the options and variables that name them, as a library.
+//! The options and environment variables that select prompts, and the library that they select.
 
 use super::output;
 use crate::library::Library;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// A list of directories, separated as in `PATH`; `--prompts` goes before it.
+/// A list of folders, separated as in `PATH`; `--prompts` overrides it.
 pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
-/// The option that adds a project's prompts.
 pub(super) const PROJECT: &str = "--project";
 
-// All options that name prompts. (What stands here with three strokes, clap would print.)
+// All options that select prompts. (Not a doc comment: clap would print it.)
 #[derive(Debug, Default, Args)]
 pub(super) struct PromptSource {
     #[command(flatten)]
     pub(super) folders: Folders,
-    /// Add the prompts of the project, before all others: the nearest folder `.prompts`, from the working directory up to
-    /// the root of its repository
+    /// Add the project's prompts, which override all others: those in the nearest folder `.prompts`, from the working
+    /// directory up to the root of the repository
     ///
-    /// Only ask for it where you trust the repository: its prompts go before yours of the same name. Without a repository
-    /// the folder is looked for in the working directory alone. Links that lead out of it are not followed.
+    /// Use it only if you trust the repository, because its prompts override yours of the same name. Outside a repository,
+    /// only the working directory is searched. Symlinks that lead out of the repository are not followed.
     #[arg(long, overrides_with = "project")]
     pub(super) project: bool,
 }
 
-// Those that a registration with a client has.
+// Those that become part of a registration with an agent.
 #[derive(Debug, Default, Args)]
 pub(super) struct Folders {
-    /// A folder of prompt files; may be repeated, the first that has a name wins
+    /// A folder of prompt files; can be repeated, and earlier folders override later ones
     ///
-    /// Without it, the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH), and without
-    /// that the folder `prompt-expander/prompts` of your configuration directory.
+    /// The default is the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH) or, if it is
+    /// not set, the folder `prompt-expander/prompts` in your configuration directory.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
     /// Leave out the built-in prompts
@@ -40,58 +39,58 @@ pub(super) struct Folders {
 }
 
 impl PromptSource {
-    /// Both: the directories of `self` go before those of `later`.
-    pub(super) fn merged_with(self, later: PromptSource) -> PromptSource {
-        PromptSource { folders: self.folders.merged_with(later.folders), project: self.project || later.project }
+    /// Combines the options before a command with those after it.
+    pub(super) fn and(self, after: PromptSource) -> PromptSource {
+        PromptSource { folders: self.folders.and(after.folders), project: self.project || after.project }
     }
 
-    /// The library that they name, for a person, who hears that there is no project where one was asked for.
+    /// The library for a person in the working directory; warns if a project was asked for and there is none.
     pub(super) fn library_for_people(&self) -> Library {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
         } else if self.project && std::env::current_dir().is_err() {
-            output::warning("no prompts of a project: the working directory cannot be found; go to one that is there");
+            output::warning("no project prompts: the working directory no longer exists; change to another one");
         }
         library
     }
 
-    /// The library that the options, or else the environment, name, for somebody in the working directory.
+    /// The library for the working directory.
     pub(super) fn library(&self) -> Library {
         self.library_at(None)
     }
 
-    /// The same for somebody in this directory, if it is known.
+    /// The library for this folder; `None` is the working directory.
     pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
         let library = self.folders.library();
         if !self.project {
             return library;
         }
         match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
-            Some(folder) => library.with_project(&folder, home_dir().as_deref()),
-            None => library, // the folder that we are in is no more
+            Some(folder) => library.with_project(&folder, dirs::home_dir().as_deref()),
+            None => library, // the working directory was deleted
         }
     }
 }
 
 impl Folders {
-    /// Both: the directories of `self` go before those of `later`.
-    pub(super) fn merged_with(self, later: Folders) -> Folders {
-        Folders { prompts: [self.prompts, later.prompts].concat(), no_builtin: self.no_builtin || later.no_builtin }
+    /// Combines the options before a command with those after it.
+    pub(super) fn and(self, after: Folders) -> Folders {
+        Folders { prompts: [self.prompts, after.prompts].concat(), no_builtin: self.no_builtin || after.no_builtin }
     }
 
-    /// Whether there is any such option.
+    /// Whether any of the options was given.
     pub(super) fn is_given(&self) -> bool {
         self.no_builtin || !self.prompts.is_empty()
     }
 
-    /// The library that the options, or else the environment, name; without a project.
+    /// The library without a project: from the options, the environment, or the user's folder.
     pub(super) fn library(&self) -> Library {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
         let library = if named.is_empty() {
-            Library::own(config_dir().map(|config| config.join("prompt-expander").join("prompts")))
+            Library::own(dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts")))
         } else {
             Library::named(named.iter().map(|path| absolute(path)))
         };
@@ -99,29 +98,11 @@ impl Folders {
     }
 }
 
-/// The path from the root. `~/` is the home directory also where no shell has said so, as in a client's settings.
+/// The absolute path. `~/` is the home directory even where no shell has expanded it, as in an agent's config.
 pub(super) fn absolute(path: &Path) -> PathBuf {
-    let path = match path.strip_prefix("~").map(|below| (below, home_dir())) {
+    let path = match path.strip_prefix("~").map(|below| (below, dirs::home_dir())) {
         Ok((below, Some(home))) => home.join(below),
         _ => path.to_owned(),
     };
     std::path::absolute(&path).unwrap_or(path)
-}
-
-/// The user's home directory, if the environment names it.
-///
-/// Elsewhere than on Linux the system is asked as well. There, to ask is to load the libraries that know of users (NSS),
-/// which ends a program that is linked statically with a segmentation fault.
-pub(super) fn home_dir() -> Option<PathBuf> {
-    (!cfg!(target_os = "linux") || is_absolute("HOME")).then(dirs::home_dir).flatten()
-}
-
-/// The user's configuration directory, found in the same way.
-pub(super) fn config_dir() -> Option<PathBuf> {
-    let is_named = is_absolute("XDG_CONFIG_HOME") || is_absolute("HOME");
-    (!cfg!(target_os = "linux") || is_named).then(dirs::config_dir).flatten()
-}
-
-fn is_absolute(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|path| Path::new(&path).is_absolute())
 }

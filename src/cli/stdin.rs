@@ -1,9 +1,9 @@
-//! What a command reads from standard input.
+//! Text that a command reads from standard input.
 
 use anyhow::{Context, anyhow, bail};
 use std::io::{self, Read};
 
-/// All of standard input, as text of so many bytes at most, which is the limit of `what`.
+/// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is for.
 pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);

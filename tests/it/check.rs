@@ -81,7 +81,7 @@ fn check_json_has_the_same_findings() {
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let problems = report["problems"].as_array().unwrap();
-    assert_eq!(problems.len(), people.stdout.matches("\n    repair: ").count());
+    assert_eq!(problems.len(), people.stdout.matches("\n    fix: ").count());
     for problem in problems {
         let place = match problem.get("line") {
             Some(line) => format!("{}:{line}:{}: ", problem["file"].as_str().unwrap(), problem["column"]),
@@ -89,7 +89,7 @@ fn check_json_has_the_same_findings() {
         };
         let severity = problem["severity"].as_str().unwrap();
         let line = format!(
-            "{place}{severity}: {}\n    repair: {}\n",
+            "{place}{severity}: {}\n    fix: {}\n",
             problem["message"].as_str().unwrap(),
             problem["repair"].as_str().unwrap()
         );
@@ -112,7 +112,7 @@ fn check_is_status_0_without_errors_and_1_with() {
     assert_eq!(client.run(["check"], "").status.code(), Some(1));
     let missing = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).run(["check"], "");
     assert_eq!(missing.status.code(), Some(1));
-    assert!(missing.stdout.contains("nowhere: error: the prompts directory does not exist\n    repair: create it"));
+    assert!(missing.stdout.contains("nowhere: error: the prompts directory does not exist\n    fix: create it"));
 }
 
 #[test]

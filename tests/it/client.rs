@@ -158,6 +158,19 @@ impl Client {
         self
     }
 
+    /// Runs the program without `HOME`, as a user the system does not know. `None` if the tests do not run as root: the
+    /// program would find the home directory of whoever runs them.
+    #[cfg(unix)]
+    pub(crate) fn without_home(self) -> Option<Client> {
+        use std::os::unix::fs::PermissionsExt;
+        if !self.is_root() {
+            return None;
+        }
+        let client = self.run_by(1_234_567).after("unset HOME XDG_CONFIG_HOME");
+        fs::set_permissions(client.root().join(&client.folder), fs::Permissions::from_mode(0o777)).unwrap();
+        Some(client)
+    }
+
     /// Whether the tests run as root.
     #[cfg(unix)]
     pub(crate) fn is_root(&self) -> bool {

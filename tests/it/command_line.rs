@@ -1,4 +1,4 @@
-//! `list`, `expand`, and the program without a command.
+//! `list`, `expand`, options and help, and the program without a command.
 
 use crate::client::{Client, golden};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn list_is_one_line_a_prompt_with_a_tab_for_scripts() {
 }
 
 #[test]
-fn list_says_problems_on_standard_error() {
+fn list_reports_problems_on_standard_error() {
     let client = Client::new().prompt("a.md", "A").prompt("broken.md", "---\n");
     let ran = client.run(["list"], "");
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "a\tA\tuser\t\t\n"));
@@ -29,7 +29,7 @@ fn list_says_problems_on_standard_error() {
 }
 
 #[test]
-fn list_json_is_one_object_with_all_that_is_known() {
+fn list_json_is_one_object_with_all_fields() {
     let client = Client::new().prompt("a.md", "# A title\n\nText.").prompt("broken.md", "---\n");
     let b = "---\ntags: x\narguments: [{name: c, description: See, required: true}, {name: d, default: 1, choices: [1, 2]}]\n\
              ---\nB";
@@ -62,7 +62,7 @@ fn list_json_is_one_object_with_all_that_is_known() {
 }
 
 #[test]
-fn list_takes_words_and_a_tag_the_best_match_first() {
+fn list_selects_by_query_and_tag_best_match_first() {
     let client = Client::new()
         .prompt("commit.md", "---\ndescription: Look at git\ntags: [vcs]\n---\n")
         .prompt("git/push.md", "---\ndescription: Push it\ntags: ['#VCS', x]\n---\n")
@@ -75,7 +75,7 @@ fn list_takes_words_and_a_tag_the_best_match_first() {
         (names.join(" "), ran.stderr.lines().count())
     };
     let want = |found: &str, said| (found.to_owned(), said);
-    assert_eq!(names(&["git"]), want("git/push commit", 1), "and the file that is no prompt");
+    assert_eq!(names(&["git"]), want("git/push commit", 1), "and a warning of the broken file");
     assert_eq!(names(&["pus", "it"]), want("git/push", 0));
     assert_eq!(names(&["--tag", "vcs"]), want("commit git/push", 1));
     assert_eq!(names(&["--tag", "#vcs", "look"]), want("commit", 0));
@@ -90,11 +90,11 @@ fn list_takes_words_and_a_tag_the_best_match_first() {
     client.run(["list", "--tag", "y", "--json"], "").printed("{\"prompts\":[]}\n");
     Client::new()
         .run(["list"], "")
-        .said("warning: there are no prompts; `prompt-expander --help` says where they are looked for\n");
+        .said("warning: there are no prompts; `prompt-expander --help` says where to put them\n");
 }
 
 #[test]
-fn a_prompt_that_is_named_like_a_command_works_everywhere() {
+fn a_prompt_with_the_name_of_a_command_works_everywhere() {
     let program = prompt_expander::cli::command();
     let mut names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).chain(["help"]).collect();
     names.sort_unstable();
@@ -112,7 +112,7 @@ fn a_prompt_that_is_named_like_a_command_works_everywhere() {
 }
 
 #[test]
-fn json_holds_no_control_character_as_it_is() {
+fn json_output_escapes_all_control_characters() {
     let client = Client::new().prompt("a.md", "---\ntitle: \"t\\x9b31m\"\ndescription: \"a\\x7fb\"\n---\nB");
     let ran = client.run(["list", "--json"], "");
     assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
@@ -132,7 +132,7 @@ fn expand_joins_words_by_one_space() {
 }
 
 #[test]
-fn expand_takes_the_words_of_the_shell_and_values_by_name() {
+fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     let compare = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
                    {{options}} by {{criteria}}";
     let client = Client::new().prompt("compare.md", compare);
@@ -159,7 +159,7 @@ fn expand_takes_the_words_of_the_shell_and_values_by_name() {
     );
     client.run(["expand", "compare", "--arg", "options=x", "two", "words"], "").failed(
         1,
-        "error: `two words` has no place beside --arg; give it as one more --arg NAME=VALUE, or give no --arg\n",
+        "error: `two words` cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg\n",
     );
     client
         .run(["expand", "compare", "--arg", "options=x", "--arg", "options=y"], "")
@@ -186,12 +186,12 @@ fn expand_reads_standard_input_for_a_dash_or_for_no_words() {
 }
 
 #[test]
-fn expand_leaves_standard_input_alone_when_words_are_given() {
+fn expand_does_not_read_standard_input_if_words_are_given() {
     let client = Client::new().prompt("p.md", "[{{input}}]");
     for words in [["x"].as_slice(), &[""], &["-", "x"]] {
         let mut command = client.command();
         command.args(client.library_arguments()).args(["expand", "p"]).args(words);
-        // The pipe stays open and empty: whoever reads it waits for ever.
+        // The pipe stays open and empty: reading it would block forever.
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let output = child.wait_with_output().unwrap();
@@ -201,7 +201,7 @@ fn expand_leaves_standard_input_alone_when_words_are_given() {
 }
 
 #[test]
-fn expand_says_why_it_cannot() {
+fn expand_says_why_it_failed() {
     let client = Client::new().prompt("research.md", "R").prompt("broken.md", "---\n").prompt("git/x.md", "X");
     for (name, want) in [
         (
@@ -231,7 +231,7 @@ fn an_input_on_standard_input_has_the_limit_of_an_expansion() {
 }
 
 #[test]
-fn a_named_directory_that_is_not_there_is_said_on_standard_error() {
+fn a_missing_folder_is_reported_on_standard_error() {
     let client = Client::new().arguments(["--prompts", "nowhere"]);
     for arguments in [["expand", "research", "x"].as_slice(), &["list"]] {
         let ran = client.run(arguments.iter().copied(), "");
@@ -246,7 +246,7 @@ fn a_named_directory_that_is_not_there_is_said_on_standard_error() {
 }
 
 #[test]
-fn wrong_arguments_are_status_2_with_a_hint() {
+fn invalid_arguments_are_status_2_with_a_hint() {
     let client = Client::new();
     for arguments in [vec!["nope"], vec!["list", "--nope"], vec!["expand"], vec!["expand", "p", "--flag"]] {
         let ran = client.run(arguments.clone(), "");
@@ -256,7 +256,7 @@ fn wrong_arguments_are_status_2_with_a_hint() {
 }
 
 #[test]
-fn options_may_stand_anywhere() {
+fn options_may_be_before_and_after_the_command() {
     let client = Client::new().prompt("p.md", "[{{input}}]").arguments([]);
     client.run(["expand", "p", "x", "--prompts", "prompts"], "").printed("[x]\n");
     client.run(["list", "--no-builtin", "--prompts", "prompts"], "").printed("p\t[{{input}}]\tuser\t\t\n");
@@ -285,7 +285,7 @@ fn help_is_written_for_a_newcomer() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_output_that_cannot_be_written_is_said() {
+fn an_error_in_writing_the_output_is_reported() {
     let client = Client::new().prompt("p.md", "x");
     for arguments in [["expand", "p", "x"].as_slice(), &["list"], &["list", "--json"], &["check"]] {
         let mut command = client.command();
@@ -300,7 +300,7 @@ fn an_output_that_cannot_be_written_is_said() {
 
 #[cfg(unix)]
 #[test]
-fn an_output_that_nobody_reads_is_an_ordinary_end() {
+fn a_closed_output_pipe_is_not_an_error() {
     let client = Client::new().prompt("p.md", "x".repeat(1_000_000));
     for arguments in [["expand", "p", "x"].as_slice(), &["list"], &["check"]] {
         let mut command = client.command();
@@ -318,7 +318,7 @@ mod at_a_terminal {
     use crate::terminal::ran;
 
     #[test]
-    fn list_is_a_colored_table_of_whole_texts_on_a_terminal_only() {
+    fn list_is_a_colored_table_of_whole_texts_only_on_a_terminal() {
         let compare = "---\ndescription: Compare options for a decision, which is a good deal longer than a line.\n\
                        arguments: [{name: options, required: true}, criteria]\ntags: [decision, work]\n---\n";
         let client = Client::new()
@@ -353,16 +353,16 @@ mod at_a_terminal {
                 bare(&shown).contains(&bare(text))
             };
             assert!(is_whole("#decision #work") && is_whole("which is a good deal longer than a line."), "{shown}");
-            assert!(shown.contains(&format!("{place}:1:1:")), "a link that works, in {columns} columns: {shown}");
+            assert!(shown.contains(&format!("{place}:1:1:")), "the path is not broken, in {columns} columns: {shown}");
             let (table, _) = shown.split_once("\n\n").unwrap();
-            // Nothing is narrower than a letter and its indentation.
+            // A line has at least one letter and its indentation.
             let too_long = |line: &&str| line.chars().count() > columns.max(3);
             assert_eq!(table.lines().find(too_long), None, "{columns} columns");
         }
     }
 
     #[test]
-    fn a_very_long_name_takes_no_column_from_the_others() {
+    fn a_very_long_name_does_not_widen_the_column_of_names() {
         let long = format!("{}/x", "long".repeat(20));
         let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
         let Some(listed) = ran(&client, 60, "list", &[("NO_COLOR", "1")], "") else { return };
@@ -371,22 +371,22 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn the_program_alone_says_on_a_terminal_what_it_is_and_what_to_type() {
+    fn without_a_command_on_a_terminal_the_program_says_what_it_is_and_what_to_type() {
         let client = Client::new();
         let Some(said) = ran(&client, 60, "", &[], "\x04") else { return };
-        assert!(said.contains("prompt-expander is an MCP server and waits for a client"), "{said}");
+        assert!(said.contains("prompt-expander is an MCP server, waiting for a client"), "{said}");
         assert!(said.contains("`prompt-expander list`"), "{said}");
     }
 
     #[test]
-    fn the_program_alone_serves_on_a_terminal_where_nobody_hears_what_it_says() {
+    fn without_a_command_on_a_terminal_the_program_serves_even_if_standard_error_cannot_be_written() {
         let client = Client::new();
         let Some(said) = ran(&client, 60, "2>/dev/full; echo status $?", &[], "\x04") else { return };
         assert!(said.contains("status 0"), "{said}");
     }
 
     #[test]
-    fn expand_without_words_on_a_terminal_does_not_wait() {
+    fn expand_without_words_on_a_terminal_does_not_wait_for_input() {
         let client = Client::new().prompt("p.md", "[{{input}}]");
         let Some(said) = ran(&client, 60, "expand p", &[], "") else { return };
         assert_eq!(said, "[]\n");
@@ -394,11 +394,37 @@ mod at_a_terminal {
 }
 
 #[test]
-fn a_mistake_is_said_where_hook_is_not_the_command() {
+fn invalid_arguments_are_status_0_and_silent_for_hook_only() {
     for arguments in [["--prompts", "hook", "list", "--bad"], ["list", "hook", "--bad", "x"]] {
         let ran = Client::new().arguments([]).run(arguments, "");
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
         assert!(ran.stderr.contains("--bad"), "{}", ran.stderr);
     }
-    Client::new().arguments([]).run(["--prompts", "x", "hook", "--bad"], "").printed("");
+    for arguments in
+        [["--prompts", "x", "hook", "--bad"], ["--bad", "hook", "codex", "--prompts"], ["hook", "", "x", "y"]]
+    {
+        Client::new().arguments([]).run(arguments, "").printed("");
+    }
+}
+
+#[test]
+fn an_option_before_a_command_that_does_not_have_it_is_refused() {
+    for (arguments, want) in [
+        (
+            ["--prompts", "x", "uninstall", "codex"].as_slice(),
+            "`uninstall` has no option --prompts; leave out the option or",
+        ),
+        (&["--no-builtin", "man"], "`man` has no option --no-builtin"),
+        (&["--tap", "x", "hook", "codex"], ""),
+        (
+            &["--project", "install", "codex"],
+            "put --project after `install` to register for the project, or after `--`",
+        ),
+        (&["--page-size", "500", "list"], "`list` has no option --page-size"),
+    ] {
+        let ran = Client::new().arguments([]).run(arguments.iter().copied(), "");
+        let status = if want.is_empty() { 0 } else { 2 };
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(status), ""), "{arguments:?}");
+        assert!(ran.stderr.contains(want), "{}", ran.stderr);
+    }
 }

@@ -1,4 +1,4 @@
-//! `completions`: what real shells make of the script. A shell that is not there is passed over.
+//! `completions`: the script in real shells. A shell that is not installed is skipped.
 
 use crate::client::Client;
 #[cfg(unix)]
@@ -7,7 +7,7 @@ use crate::client::search_path;
 use crate::terminal::typed;
 use std::process::{Command, Stdio};
 
-/// Prompts with folders and with colons in their names, in folders with blanks in theirs.
+/// Prompts with folders and colons in their names, in a folder with a space in its name.
 fn library() -> Client {
     let client = Client::new().arguments([]).prompt("git/commit.md", "Commit.").prompt("a:b.md", "A colon.");
     let client = client
@@ -18,11 +18,11 @@ fn library() -> Client {
     client
 }
 
-fn is_there(shell: &str) -> bool {
+fn is_installed(shell: &str) -> bool {
     Command::new(shell).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Lines that end where Tab is pressed, and the words that they have then; the last shows that Tab left a space.
+/// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
 const LINES: [(&str, &[&str]); 10] = [
     ("prompt-expander comp", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
@@ -36,19 +36,19 @@ const LINES: [(&str, &[&str]); 10] = [
         "prompt-expander --no-builtin --prompts=my\\ prompts edit z",
         &["--no-builtin", "--prompts=my prompts", "edit", "zebra"],
     ),
-    // Names that would be a command of the shell are not offered.
+    // Names that the shell would run as a command are not offered.
     (
         "prompt-expander --no-builtin --prompts 'my prompts' edit it",
         &["--no-builtin", "--prompts", "my prompts", "edit", "it+"],
     ),
 ];
 
-/// What a shell that was started so makes of each line.
+/// Checks each of [`LINES`] in a shell that is started with this command.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn completes(client: &Client, start: &str) {
     for (line, want) in LINES {
-        // The words go into a file: on the screen, they would be among what the shell draws. `\x01` is the line's beginning.
+        // The words go into a file, because the shell draws on the screen. `\x01` moves to the beginning of the line.
         let keys = format!("{line}\t+\x01show \nexit\n");
         if typed(client, 200, start, &keys).is_none() {
             return;
@@ -66,8 +66,8 @@ fn completes(client: &Client, start: &str) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn bash_completes_names_of_prompts_colons_included() {
-    if !is_there("bash") {
+fn bash_completes_names_of_prompts_including_colons() {
+    if !is_installed("bash") {
         return;
     }
     let client = library();
@@ -78,12 +78,12 @@ fn bash_completes_names_of_prompts_colons_included() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_folder_is_called_is_no_command_where_its_name_was_completed() {
+fn the_name_of_a_folder_is_never_run_as_a_command_after_completion() {
     let client = library();
     for (begin, rest) in [("p", ";touch evil;r"), ("q", "$(touch evil)"), ("r", "`touch evil`"), ("s", "'\"*\\ &x")] {
         let name = format!("{begin}{rest}");
         std::fs::create_dir(client.root().join(&name)).unwrap();
-        if is_there("bash") {
+        if is_installed("bash") {
             let rc = "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
             std::fs::write(client.root().join("rc"), rc).unwrap();
             let keys = format!("prompt-expander list --prompts {begin}\t\x01show \nexit\n");
@@ -107,7 +107,7 @@ fn what_a_folder_is_called_is_no_command_where_its_name_was_completed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn zsh_completes_names_of_prompts() {
-    if !is_there("zsh") {
+    if !is_installed("zsh") {
         return;
     }
     let client = library();
@@ -120,14 +120,14 @@ fn zsh_completes_names_of_prompts() {
 #[cfg(unix)]
 #[test]
 fn fish_completes_names_of_prompts_with_their_descriptions() {
-    if !is_there("fish") {
+    if !is_installed("fish") {
         return;
     }
     let client = library();
     for (line, want) in [
         (
             "prompt-expander comp",
-            "completions\tPrint a script that lets your shell complete commands, options and names of prompts\n",
+            "completions\tPrint a script that lets your shell complete commands, options and prompt names\n",
         ),
         (
             "prompt-expander edit :rese",
@@ -165,7 +165,7 @@ fn there_is_a_script_for_each_shell_and_an_error_for_others() {
 }
 
 #[test]
-fn a_shell_that_asks_amiss_gets_no_answer_and_nothing_else() {
+fn an_invalid_request_for_completion_prints_nothing() {
     for shell in ["tcsh", "bash"] {
         let client = Client::new()
             .arguments([])
@@ -174,7 +174,7 @@ fn a_shell_that_asks_amiss_gets_no_answer_and_nothing_else() {
         let ran = client.run(["--", "prompt-expander", "list"], "");
         assert_eq!((ran.status.code(), ran.stdout.as_str(), ran.stderr.as_str()), (Some(1), "", ""), "{shell}");
     }
-    // It is a shell only if it asks as one.
+    // The variable alone is not a request.
     let client = Client::new().prompt("a.md", "A").variable("PROMPT_EXPANDER_COMPLETE", "bash");
     client.run(["list"], "").printed("a\tA\tuser\t\t\n");
     client.run([], "").printed("");

@@ -41,10 +41,10 @@ Arguments
   notes     (not given: empty)
 
 Placeholders
-  filled   {{{{options}}}} (2 times), {{{{criteria}}}}
-  empty    {{{{notes}}}}
-  left     {{{{options}}}} (10:2), {{{{ .Values.x }}}} (10:14), {{{{ github.ref }}}} (10:43)
-  unknown  {{{{optoins}}}} (10:30)
+  filled      {{{{options}}}} (2 times), {{{{criteria}}}}
+  empty       {{{{notes}}}}
+  unexpanded  {{{{options}}}} (10:2), {{{{ .Values.x }}}} (10:14), {{{{ github.ref }}}} (10:43)
+  unknown     {{{{optoins}}}} (10:30)
 
 Expansion
   bytes             {length}
@@ -79,9 +79,9 @@ fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
     let explained = explained(&client, &["p", "--arg", "b=x"], "all of it");
     assert_eq!((&explained["input"], &explained["arguments"][1]["value"]), (&json!("all of it"), &json!("d")));
     let shown = client.run(["explain", "p", "--arg", "b=x"], "all of it").stdout;
-    assert!(shown.contains("\n  input     d (its default)\n  the text  all of it (the whole text)\n"), "{shown}");
+    assert!(shown.contains("\n  input      d (its default)\n  the input  all of it (as given)\n"), "{shown}");
     assert!(
-        shown.contains("\n  filled   none: the text follows the body, after a blank line\n  unknown  {{topic}} "),
+        shown.contains("\n  filled   none: the input follows the body, after an empty line\n  unknown  {{topic}} "),
         "{shown}"
     );
 }
@@ -151,13 +151,13 @@ fn it_says_which_layer_wins_and_what_it_hides() {
     assert_eq!(all["shadows"], json!([{"layer": "user", "source": mine}, builtin]));
     let shown = client.run(["explain", "research", "x"], "").stdout;
     let want = format!(
-        "  layer  project\n  file   {}\n  hides  {}\n  hides  the built-in prompt\n",
+        "  layer      project\n  file       {}\n  overrides  {}\n  overrides  the built-in prompt\n",
         ours.display(),
         mine.display()
     );
     assert!(shown.contains(&want), "{shown}");
     let shown = client.run(["explain", "plan", "x"], "").stdout;
-    assert!(shown.contains("\n  layer  built-in\n\nArguments\n  input  x (the whole text)\n"), "{shown}");
+    assert!(shown.contains("\n  layer  built-in\n\nArguments\n  input  x (as given)\n"), "{shown}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_cannot_be_expanded_is_explained_all_the_same() {
     assert_eq!(ran.status.code(), Some(0));
     let why = "it needs a text for `options`; write `:compare options=… [criteria=…] [notes=…]`";
     assert!(ran.stdout.contains("\n  options   (missing)\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains(&format!("\nExpansion\n  none  {why}\n")), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&format!("\nExpansion\n  error  {why}\n")), "{}", ran.stdout);
     let explained = explained(&client, &["compare"], "");
     assert_eq!((&explained["error"], explained.get("expansion")), (&json!(why), None));
 }
@@ -176,16 +176,13 @@ fn what_cannot_be_expanded_is_explained_all_the_same() {
 fn a_prompt_without_placeholders_says_where_the_text_goes() {
     let client = Client::new().prompt("p.md", "Review this.").prompt("empty.md", "[{{input}}]");
     let shown = client.run(["explain", "p", "a\u{1b}[31m\nb"], "").stdout;
-    assert!(shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (the whole text)\n"), "{shown}");
-    assert!(shown.contains("\n  filled  none: the text follows the body, after a blank line\n"), "{shown}");
+    assert!(shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n"), "{shown}");
+    assert!(shown.contains("\n  filled  none: the input follows the body, after an empty line\n"), "{shown}");
     let shown = client.run(["explain", "empty"], "").stdout;
-    assert!(shown.contains("\n  input  (empty: the whole text)\n\nPlaceholders\n  empty  {{input}}\n"), "{shown}");
+    assert!(shown.contains("\n  input  (empty, as given)\n\nPlaceholders\n  empty  {{input}}\n"), "{shown}");
     let long = "x".repeat(1234);
     let shown = client.run(["explain", "p", &long], "").stdout;
-    assert!(
-        shown.contains(&format!("  input  {}… (the whole text, 1,234 characters in all)\n", &long[..200])),
-        "{shown}"
-    );
+    assert!(shown.contains(&format!("  input  {}… (as given, 1,234 characters in all)\n", &long[..200])), "{shown}");
     assert_eq!(explained(&client, &["p", &long], "")["input"], long, "a script gets all of it");
     let braces = client.prompt("many.md", "{{ .x }} ".repeat(1200));
     let shown = braces.run(["explain", "many", "x"], "").stdout;

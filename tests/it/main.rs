@@ -38,7 +38,6 @@ mod readme;
 mod resources;
 #[cfg(target_os = "linux")]
 mod soak;
-mod supply_chain;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod tidy;

@@ -1,19 +1,19 @@
-//! The manual page: clap_mangen makes it from the commands and options, and it is kept in `docs/man`, where packagers look
-//! for it and the program takes it from. It fails here where it is not up to date.
+//! The manual page: clap_mangen generates it from the commands and options. It is committed in `docs/man`, for packagers and for
+//! the program itself; a test fails if it is out of date.
 
 use crate::client::{Client, golden};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 const ENVIRONMENT: [(&str, &str); 5] = [
-    ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts goes before it."),
-    ("VISUAL, EDITOR", "The editor of edit and new --edit; the first that is set."),
+    ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts overrides it."),
+    ("VISUAL, EDITOR", "The editor for edit and new --edit; the first that is set counts."),
     ("XDG_CONFIG_HOME", "The configuration directory on Linux, instead of ~/.config."),
     (
         "CODEX_HOME, CLAUDE_CONFIG_DIR, GEMINI_CLI_HOME",
-        "Where install and doctor look for the files of these clients, as the clients do.",
+        "Where install and doctor look for the files of these agents, as the agents do.",
     ),
-    ("NO_COLOR", "If it is set, nothing is colored."),
+    ("NO_COLOR", "If set, output is not colored."),
 ];
 
 const FILES: [(&str, &str); 3] = [
@@ -23,18 +23,18 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 const EXIT_STATUS: [(&str, &str); 3] = [
-    ("0", "It went well."),
+    ("0", "Success."),
     (
         "1",
-        "It did not, and standard error says why; for check, edit and new, a file is no prompt; for doctor, something is broken.",
+        "Failure, and standard error says why; for check, edit and new, a file has an error; for doctor, something is broken.",
     ),
-    ("2", "The arguments are not understood."),
+    ("2", "Invalid arguments."),
 ];
 
-/// An apostrophe, which alone would be an accent.
+/// Defines an apostrophe, which groff would otherwise print as an accent.
 const QUOTE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 
-/// The parts of a page that clap_mangen makes, without what it repeats at the beginning of each.
+/// A part of the page from clap_mangen, without the definitions that it repeats at the beginning of each part.
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut page = Vec::new();
     render(&mut page).unwrap();
@@ -43,7 +43,7 @@ fn rendered(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String 
     lines.map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The same without its headings.
+/// A part without its headings.
 fn below_heading(part: &str) -> String {
     part.lines().filter(|line| !line.starts_with(".SH ")).map(|line| format!("{line}\n")).collect()
 }
@@ -88,7 +88,7 @@ fn page() -> String {
     page += &rendered(|page| man.render_synopsis_section(page));
     page += &rendered(|page| man.render_description_section(page));
     page += &rendered(|page| man.render_options_section(page));
-    page += ".SH COMMANDS\nThose that look for prompts take \\fB\\-\\-prompts\\fR, \\fB\\-\\-project\\fR and \\fB\\-\\-no\\-builtin\\fR, too.\n";
+    page += ".SH COMMANDS\nCommands that use prompts also take \\fB\\-\\-prompts\\fR, \\fB\\-\\-project\\fR and \\fB\\-\\-no\\-builtin\\fR.\n";
     for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
         let command = command.clone().mut_args(|option| {
             let is_common = option.get_id() == "help"
@@ -114,26 +114,26 @@ fn page() -> String {
 }
 
 #[test]
-fn the_manual_page_is_up_to_date_and_is_what_the_program_prints() {
+fn the_manual_page_is_up_to_date_and_the_program_prints_it() {
     let page = page();
     golden("../docs/man/prompt-expander.1", &page);
     let help = Client::new().arguments([]).run(["--help"], "").stdout;
     let commands = help.split("\nCommands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
-    // Where the line before goes on, there is nothing.
+    // A continuation line has no name.
     let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     for name in names.filter(|name| !["", "help"].contains(name)) {
         assert!(page.contains(&format!("\n.SS {name}\n")), "{name}");
     }
     if std::env::var_os("UPDATE").is_none() {
-        let ran = Client::new().run(["man"], ""); // which has the page that it was built with
+        let ran = Client::new().arguments([]).run(["man"], ""); // prints the page that it was built with
         assert!(ran.status.success() && ran.stdout == page, "{}", ran.stderr);
     }
 }
 
-/// As `man` would show it, where there is one.
+/// Skipped where groff is not installed.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_manual_page_has_no_fault_that_groff_would_warn_of() {
+fn groff_has_no_warnings_about_the_manual_page() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/man/prompt-expander.1");
     let groff = std::process::Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z", file]).output();
     let Ok(groff) = groff else { return };

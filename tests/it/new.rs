@@ -130,11 +130,11 @@ fn a_text_that_is_no_prompt_is_refused_before_there_is_a_file() {
     says(&ran, 1, &["error: standard input:1:1: the frontmatter that line 1 opens with `---` is never closed"]);
     says(&client.run(["new", "a"], b"a\xff"), 1, &["error: standard input is not UTF-8 at byte 1"]);
     says(&client.run(["new", "a"], vec![b'x'; 4 * 1024 * 1024 + 1]), 1, &["the limit for a prompt file"]);
-    says(&client.run(["new", "a", "--description", "D"], "---\ntitle: T\n---\nB"), 1, &["leave --description out"]);
+    says(&client.run(["new", "a", "--description", "D"], "---\ntitle: T\n---\nB"), 1, &["leave out --description"]);
     assert_eq!(client.run(["new", "a", "--description", ""], "").status.code(), Some(2));
     assert!(!client.root().join(".config").exists());
     let slip = client.run(["new", "a"], "Do {{inptu}}.");
-    says(&slip, 0, &["a.md:4:4: warning: `{{inptu}}` is not a placeholder", "repair: write `{{input}}`"]);
+    says(&slip, 0, &["a.md:4:4: warning: `{{inptu}}` is not a placeholder", "fix: write `{{input}}`"]);
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn new_says_what_it_may_not_write() {
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_home_directory_new_and_edit_ask_for_a_folder() {
-    let client = home().variable("HOME", "").variable("EDITOR", "true");
-    let said = "error: the folder of your own prompts is not known, because no home directory is; name one with";
+    let Some(client) = home().variable("EDITOR", "true").without_home() else { return };
+    let said = "error: the folder of your own prompts is unknown, because your home directory is; choose a folder with";
     client.run(["new", "a"], "").failed(1, &format!("{said} --dir DIR\n"));
     client.run(["edit", "research"], "").failed(1, &format!("{said} --prompts DIR\n"));
     assert_eq!(client.run(["new", "a", "--dir", "here"], "").status.code(), Some(0));
@@ -249,30 +249,25 @@ fn new_says_what_the_file_hides_and_what_hides_it() {
     says(
         &client.run(["new", "research"], ""),
         0,
-        &["warning: `:research` no longer stands for the built-in prompt; delete the new file to have that again\n"],
+        &["warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n"],
     );
     assert_eq!(client.run(["new", "x", "--dir", "two"], "").status.code(), Some(0));
-    let hides = format!("`:x` no longer stands for {};", path("two/x.md"));
+    let hides = format!("the new file overrides {};", path("two/x.md"));
     says(&client.run(["new", "x"], ""), 0, &[&hides]);
-    let hidden = format!("`:research` stands for {}, which goes before the new file", path("one/research.md"));
+    let hidden = format!("{} overrides the new file; choose another name", path("one/research.md"));
     let ran = client.run(["new", "research", "--dir", "two"], "");
     says(&ran, 0, &[&hidden]);
     assert!(!ran.stderr.contains("note:"), "{ran:?}");
     let ran = client.run(["new", "y", "--dir", "three"], "");
-    let unserved =
-        format!("warning: {0} is not served; add `--prompts {0}` where the server is started\n", path("three"));
+    let unserved = format!("warning: {0} is not served; start the server with `--prompts {0}`\n", path("three"));
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
     let project = client.run(["new", "y", "--dir", ".prompts"], "");
-    says(&project, 0, &[".prompts is not served; add `--project` where the server is started\n"]);
+    says(&project, 0, &[".prompts is not served; start the server with `--project`\n"]);
     let project = client.run(["new", "z", "--dir", ".prompts", "--project"], "");
     says(&project, 0, &["note: type `:z …` in a chat"]);
-    says(
-        &client.run(["new", "z", "--project"], ""),
-        0,
-        &["`:z` stands for ", ".prompts/z.md, which goes before the new file"],
-    );
+    says(&client.run(["new", "z", "--project"], ""), 0, &[".prompts/z.md overrides the new file; choose another name"]);
     if cfg!(target_os = "linux") {
-        says(&client.run(["new", "X"], ""), 0, &["warning: `x` is spelled nearly the same"]);
+        says(&client.run(["new", "X"], ""), 0, &["warning: `x` has almost the same name"]);
     }
 }
 
@@ -339,11 +334,7 @@ mod editors {
         let client = client.prompt("other.md", "{{inptu}}");
         fs::write(client.root().join("draft"), "{{inptu}}").unwrap();
         let ran = client.run(["edit", "a"], "");
-        says(
-            &ran,
-            0,
-            &["a.md:1:1: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    repair: write"],
-        );
+        says(&ran, 0, &["a.md:1:1: warning: `{{inptu}}` is not a placeholder, and is left as it is\n    fix: write"]);
         assert!(!ran.stderr.contains("other.md"), "{ran:?}");
         fs::write(client.root().join("draft"), "---\nbroken").unwrap();
         says(&client.run(["edit", "a"], ""), 1, &["a.md:1:1: error: the frontmatter"]);
@@ -356,8 +347,8 @@ mod editors {
     #[test]
     fn a_file_that_an_editor_has_taken_away_is_missed() {
         for (script, said) in [
-            ("rm \"$1\"", "is gone"),
-            ("mv \"$1\" moved.md", "is gone"),
+            ("rm \"$1\"", "was deleted"),
+            ("mv \"$1\" moved.md", "was deleted"),
             ("rm \"$1\"; mkdir \"$1\"", "is a folder now"),
         ] {
             let client = editor(home(), "ed", script).variable("EDITOR", "./ed");
@@ -374,7 +365,7 @@ mod editors {
         says(
             &ran,
             0,
-            &["note: nothing was changed, and the built-in `research` is used as before; an editor in a window"],
+            &["note: nothing was changed, and the built-in `research` stays in use; an editor with a window"],
         );
         assert_eq!(fs::read_to_string(client.root().join("seen")).unwrap(), built_in("research"));
         assert!(!own(&client, "research.md").exists());
@@ -383,11 +374,15 @@ mod editors {
         says(
             &client.run(["edit", "research"], ""),
             0,
-            &["note: the copy is gone, and the built-in `research` is used"],
+            &["note: the copy was deleted, and the built-in `research` stays in use"],
         );
 
         let client = client.variable("DO", "echo '{{input}}' > \"$1.new\" && mv \"$1.new\" \"$1\""); // as most editors save
-        says(&client.run(["edit", "research"], ""), 0, &["research.md goes before the built-in `research`; delete it"]);
+        says(
+            &client.run(["edit", "research"], ""),
+            0,
+            &["research.md overrides the built-in `research`; delete the file"],
+        );
         client.run(["expand", "research", "x"], "").printed("x\n");
         client.run(["edit", "research"], "").printed("");
     }
@@ -406,11 +401,13 @@ mod editors {
         assert_eq!(fs::read_to_string(own(&client, "research.md")).unwrap(), "x\n");
         let ran = client.run(["edit", "research"], "");
         let path = own(&client, "research.md");
-        let error =
-            format!("error: the editor `./ed` ended with exit status: 3; {} is as it left it\n", path.display());
+        let error = format!(
+            "error: the editor `./ed` ended with exit status: 3; {} is as the editor left it\n",
+            path.display()
+        );
         ran.failed(1, &error);
         let ran = client.run(["new", "a", "--edit"], "");
-        says(&ran, 1, &["ended with exit status: 3;", "a.md is as it left it"]);
+        says(&ran, 1, &["ended with exit status: 3;", "a.md is as the editor left it"]);
         assert!(own(&client, "a.md").exists());
     }
 
@@ -435,7 +432,7 @@ mod editors {
             let output = command.stdin(Stdio::null()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             if before == "not run" {
-                let error = "error: VISUAL is `\"$HOME`, with a quote that is not closed; correct it, or unset it\n";
+                let error = "error: VISUAL is `\"$HOME`, with an unclosed quote; correct or unset it\n";
                 assert_eq!((output.status.code(), stderr.as_str()), (Some(1), error));
                 continue;
             }
@@ -451,11 +448,11 @@ mod editors {
         says(
             &ran,
             1,
-            &["error: EDITOR names the editor `nope`, which cannot be started; correct it, or unset it: No such file"],
+            &["error: EDITOR names the editor `nope`, which cannot be started; correct or unset it: No such file"],
         );
         assert!(!own(&client, "research.md").exists());
         let ran = client.run(["new", "a", "--edit"], "");
-        says(&ran, 1, &["a.md is made, but not opened: EDITOR names the editor `nope`"]);
+        says(&ran, 1, &["a.md was created, but could not be opened: EDITOR names the editor `nope`"]);
         assert_eq!(ran.stdout, format!("{}\n", own(&client, "a.md").display()));
     }
 
@@ -464,7 +461,7 @@ mod editors {
         let client = Client::new().prompt("a.md", "A").variable("EDITOR", "").variable("VISUAL", "");
         let path = std::path::absolute(client.prompts()).unwrap().join("a.md");
         let error = format!(
-            "error: there is no terminal for an editor to be shown in; set EDITOR to your editor, for example \
+            "error: an editor needs a terminal, and there is none; set EDITOR to your editor, for example \
              `EDITOR='code --wait'`, or open `{}` yourself\n",
             path.display()
         );
@@ -541,7 +538,7 @@ mod editors {
             let program = env!("CARGO_BIN_EXE_prompt-expander");
             let line = format!("PATH=$PWD/bin; export PATH; {program} --prompts prompts edit a; echo status $?");
             let Some(said) = typed(&client, 80, &line, "") else { return };
-            let note = "note: this was `nano`, because neither VISUAL nor EDITOR names an editor\nstatus 0\n";
+            let note = "note: opened in `nano`, because neither VISUAL nor EDITOR is set\nstatus 0\n";
             assert!(anstream::adapter::strip_str(&said).to_string().ends_with(note), "{said}");
             assert_eq!(fs::read_to_string(client.prompts().join("a.md")).unwrap(), "Text.\nnano\n");
 
@@ -563,7 +560,7 @@ mod editors {
             assert_eq!(said, format!("{}\nnote: {next}\n", path.display()));
             let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
             assert!(
-                said.starts_with("note: nothing was changed, and the built-in `research` is used as before; "),
+                said.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),
                 "{said}"
             );
             let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();

@@ -166,7 +166,7 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
 fn a_working_directory_that_is_gone_is_no_project() {
     let client = project([(".prompts/research.md", "theirs")]).after("mkdir gone && cd gone && rmdir ../gone");
     let ran = client.run(["expand", "research", "x"], "");
-    let said = "warning: no prompts of a project: the working directory cannot be found; go to one that is there\n";
+    let said = "warning: no project prompts: the working directory no longer exists; change to another one\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("mine\n\nx\n", said));
 }
 

@@ -85,6 +85,22 @@ fn without_either_the_user_s_own_directory_is_served_and_need_not_be_there() {
     assert_eq!(client.names(), "own");
 }
 
+/// The folder is only named, since the home directory is that of whoever runs the tests.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_home_in_the_environment_the_home_directory_is_that_of_the_user_id() {
+    use std::os::unix::fs::MetadataExt;
+    let user = fs::metadata("/proc/self").unwrap().uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let Some(entry) = entries.find(|entry| entry[2] == user) else { return };
+    let client = Client::new();
+    let mut command = client.command();
+    command.env_remove("HOME").args(["list", "--prompts", "~/no such folder of prompts"]);
+    let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+    assert!(said.contains(&format!(" {}/no such folder of prompts: ", entry[5])), "{said}");
+}
+
 #[test]
 fn a_named_directory_that_is_not_there_is_said_once_and_served_when_it_appears() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "later"]);

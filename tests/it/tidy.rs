@@ -1,136 +1,128 @@
-//! The house as `src/lib.rs` draws it: who may name whom, and which crate is named where.
+//! The layout that `src/lib.rs` describes: which module may use which, and where a dependency is used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What words messages; all may name it.
-const COMMON: [&str; 2] = ["suggestion", "wording"];
-
-/// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 13] = [
+/// A module, and the other modules that it may use. All may use [`COMMON`].
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
+    ("agents", &[]),
+    ("client", &[]), // the name of `agents` until now
     ("json", &[]),
     ("jsonrpc", &["json"]),
     ("mcp", &["json"]),
     ("library", &["prompt"]),
-    ("client", &[]),
-    ("hook", &["library", "prompt", "json", "client"]),
-    ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
-    ("transport", &["server", "jsonrpc"]),
-    ("doctor", &["library", "prompt", "client"]),
-    ("cli", &["library", "prompt", "client", "hook", "doctor", "server", "transport"]),
+    ("hook", &["agents", "client", "json", "library", "prompt"]),
+    ("doctor", &["agents", "client", "library", "prompt"]),
+    ("server", &["json", "jsonrpc", "library", "mcp", "prompt"]),
+    ("transport", &["jsonrpc", "server"]),
+    ("cli", &["agents", "client", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];
 
-/// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 22] = [
-    ("gray_matter", &["prompt/frontmatter"]),
-    ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
-    ("pulldown_cmark", &["prompt/markdown.rs"]),
-    ("walkdir", &["library/scan.rs"]),
-    ("nucleo_matcher", &["library/search.rs"]),
-    ("notify", &["library/watch.rs"]),
-    ("base64", &["server/page.rs"]),
-    ("jiff", &["server/resources.rs", "transport/stdio/tap.rs"]),
-    ("percent_encoding", &["server/resources.rs"]),
-    ("strsim", &["suggestion.rs"]),
-    ("textwrap", &["cli/output.rs"]),
-    ("jsonc_parser", &["client/syntax", "client/edit"]),
-    ("toml_edit", &["client/syntax", "client/edit"]),
-    ("diffy", &["cli/install.rs"]),
-    ("hmac_sha256", &["doctor/hook.rs"]),
-    ("lexopt", &["cli/start.rs"]),
+/// The wording of messages.
+const COMMON: [&str; 2] = ["suggestion", "wording"];
+
+/// A dependency, and the only modules that use it.
+const USED_IN: [(&str, &[&str]); 19] = [
+    ("anstream", &["cli"]),
+    ("base64", &["server"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
-    ("shlex", &["cli/editor.rs", "cli/completions.rs", "client/hook.rs", "client/config.rs", "doctor"]),
-    ("signal_hook", &["cli/editor.rs"]),
-    ("anstream", &["cli/output.rs"]),
-    ("tracing_subscriber", &["cli/serve.rs"]),
+    ("diffy", &["cli"]),
+    ("dirs", &["cli"]),
+    ("gray_matter", &["prompt"]),
+    ("jiff", &["server", "transport"]),
+    ("jsonc_parser", &["agents", "client"]),
+    ("notify", &["library"]),
+    ("nucleo_matcher", &["library"]),
+    ("percent_encoding", &["server"]),
+    ("pulldown_cmark", &["prompt"]),
+    ("signal_hook", &["cli"]),
+    ("textwrap", &["cli"]),
+    ("toml_edit", &["agents", "client"]),
+    ("tracing_subscriber", &["cli"]),
+    ("walkdir", &["library"]),
+    ("yaml_rust2", &["prompt"]),
 ];
 
-fn sources() -> Vec<(String, String)> {
-    fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(dir).unwrap() {
+/// The Rust files below a folder of the package: paths below `folder`, and texts.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() { walk(&path, files) } else { files.push(path) }
+            if path.is_dir() { collect(&path, files) } else { files.push(path) }
         }
     }
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = Vec::new();
-    walk(&src, &mut files);
+    collect(&root, &mut files);
     files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
-    files.sort();
-    files
-        .iter()
-        .map(|file| {
-            let name = file.strip_prefix(&src).unwrap().to_str().unwrap().replace('\\', "/");
-            (name, fs::read_to_string(file).unwrap())
-        })
-        .collect()
+    let name = |file: &Path| file.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
+    files.iter().map(|file| (name(file), fs::read_to_string(file).unwrap())).collect()
 }
 
-/// The code of a file: no comments, and not its unit tests.
-fn code(text: &str) -> String {
-    let code = text.split("#[cfg(test)]").next().unwrap();
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+/// The code of each file of `src`, without comments and unit tests, and the module that it belongs to.
+fn code() -> Vec<(String, String, String)> {
+    let of_module = |(file, text): (String, String)| {
+        let module = file.split(['/', '.']).next().unwrap().to_owned();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        (module, file, code.join("\n"))
+    };
+    let files = sources("src").into_iter().map(of_module);
+    files.filter(|(module, ..)| !matches!(module.as_str(), "lib" | "main")).collect()
 }
 
 #[test]
-fn dependencies_point_one_way() {
-    for (file, text) in sources() {
-        let module = file.split(['/', '.']).next().unwrap();
-        if matches!(module, "lib" | "main") {
-            continue;
+fn dependencies_between_modules_point_one_way() {
+    for (module, file, code) in code() {
+        let known = MAY_USE.iter().find(|(name, _)| *name == module);
+        let (_, may_use) = known.unwrap_or_else(|| panic!("{file} is not in the table of this test"));
+        for used in code.split("crate::").skip(1) {
+            let used = used.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap();
+            assert!(used == module || COMMON.contains(&used) || may_use.contains(&used), "{file} uses crate::{used}");
         }
-        let (_, may_name) =
-            MAY_NAME.iter().find(|(name, _)| *name == module).unwrap_or_else(|| panic!("{file} is new"));
-        for named in code(&text).split("crate::").skip(1) {
-            let named = named.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap();
-            let allowed = named == module || COMMON.contains(&named) || may_name.contains(&named);
-            assert!(allowed, "{file} names crate::{named}");
-        }
-        // `super` stays inside the module: as many of them as the file lies deep would name the crate.
-        let depth = file.matches('/').count() + 1;
-        assert!(!code(&text).contains(&"super::".repeat(depth)), "{file} names the crate through `super`");
+        let above_the_module = "super::".repeat(file.matches('/').count() + 1);
+        assert!(!code.contains(&above_the_module), "{file} uses the crate's root through `super`");
     }
 }
 
-/// What the linker puts behind the rest, so that a server does not hold it in memory.
 #[test]
-fn the_code_of_every_command_stands_behind_that_of_the_server() {
-    let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
-    let serving = ["serve", "source", "start", "output"];
-    let mut count = 0;
-    for (file, _) in sources() {
-        let Some(name) = file.strip_prefix("cli/").and_then(|file| file.strip_suffix(".rs")) else { continue };
-        let name = name.split('/').next().unwrap(); // which has what lies below it
-        let section = format!("*prompt_expander3cli{}{name}*", name.len());
-        assert_eq!(build.contains(&section), !serving.contains(&name), "{section} in build.rs");
-        count += 1;
-    }
-    assert!(count > 10, "{count}");
-}
-
-#[test]
-fn each_of_these_crates_is_named_in_one_place() {
-    for (krate, places) in NAMED_IN {
-        let files: Vec<String> = sources()
-            .into_iter()
-            .filter(|(_, text)| code(text).contains(&format!("{krate}::")))
-            .map(|(file, _)| file)
-            .collect();
-        assert!(!files.is_empty(), "{krate} is not used");
-        for file in files {
-            let is_place = places.iter().any(|place| file.starts_with(place));
-            assert!(is_place, "{file} names {krate}, whose place is {}", places.join(" or "));
+fn a_dependency_is_used_in_its_modules_only() {
+    for (dependency, modules) in USED_IN {
+        for (module, file, code) in code() {
+            let is_used = code.contains(&format!("{dependency}::"));
+            assert!(
+                !is_used || modules.contains(&module.as_str()),
+                "{file} uses {dependency}, which is for {modules:?}"
+            );
         }
     }
 }
 
 #[test]
-fn every_module_opens_with_what_it_is() {
-    for (file, text) in sources() {
+fn every_module_begins_with_what_it_is() {
+    for (file, text) in sources("src") {
         assert!(text.starts_with("//! "), "{file}");
+    }
+}
+
+#[test]
+fn every_dependency_says_what_it_is_for_and_is_used() {
+    let code: String = ["src", "tests", "benches"].into_iter().flat_map(sources).map(|(_, text)| text).collect();
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let (mut section, mut previous) = ("", "");
+    for line in manifest.lines() {
+        match line.split_once(" = ") {
+            _ if line.starts_with('[') => section = line,
+            Some((name, _)) if section.ends_with("dependencies]") => {
+                assert!(previous.starts_with('#'), "{name} needs a comment above it that says what it is for");
+                assert!(code.contains(&format!("{}::", name.replace('-', "_"))), "{name} is not used");
+            }
+            _ => {}
+        }
+        previous = line;
     }
 }

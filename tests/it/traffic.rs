@@ -73,8 +73,8 @@ fn a_tap_is_added_to_and_is_the_users_alone() {
 #[test]
 fn a_tap_or_log_that_cannot_be_written_is_said_and_all_is_served() {
     for option in ["--tap", "--log-file"] {
-        let said = "warning: `nowhere/x.log` cannot be written to: No such file or directory (os error 2); name a file in a \
-                    folder that is yours\n";
+        let said = "warning: `nowhere/x.log` cannot be written to: No such file or directory (os error 2); choose a file in a \
+                    folder of yours\n";
         let mut client = client_with(&[option, "nowhere/x.log"]).stderr(Some(said));
         client.expand("review", "x").text("Review this.\n\nx");
     }
@@ -93,7 +93,7 @@ fn a_tap_that_is_full_is_said_once_and_all_is_served() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_log_that_is_full_is_said_once_and_all_is_served() {
-    let said = "warning: nothing is logged any more: No space left on device (os error 28)\n";
+    let said = "warning: logging stopped: No space left on device (os error 28)\n";
     let mut client = client_with(&["--log-file", "/dev/full", "--log-level", "trace"]).stderr(Some(said));
     client.expand("review", "x").text("Review this.\n\nx");
     client.expand("review", "y").text("Review this.\n\ny");
@@ -103,14 +103,14 @@ fn a_log_that_is_full_is_said_once_and_all_is_served() {
 #[test]
 fn a_pipe_that_nobody_reads_is_not_waited_for() {
     for option in ["--tap", "--log-file"] {
-        let said = "warning: `pipe` cannot be written to: nobody reads this pipe; start its reader first\n";
+        let said = "warning: `pipe` cannot be written to: nothing reads from this pipe; start its reader first\n";
         let mut client = client_with(&[option, "pipe"]).stderr(Some(said));
         make_pipe(&client);
         client.expand("review", "x").text("Review this.\n\nx");
     }
     for (options, what) in [
         (&["--tap", "pipe"][..], "the conversation is no longer recorded"),
-        (&["--log-file", "pipe", "--log-level", "trace"], "nothing is logged any more"),
+        (&["--log-file", "pipe", "--log-level", "trace"], "logging stopped"),
     ] {
         let said = format!("warning: {what}: Resource temporarily unavailable (os error 11)\n");
         let mut client = client_with(options).stderr(Some(&said));
@@ -137,8 +137,8 @@ fn neither_tap_nor_log_touches_what_carries_the_protocol() {
     for option in ["--tap", "--log-file"] {
         for place in ["/dev/stdin", "/dev/stdout", "/proc/self/fd/1"] {
             let said = format!(
-                "warning: `{place}` cannot be written to: it carries the protocol, as the server's standard input or output; \
-                 name another file\n"
+                "warning: `{place}` cannot be written to: it is the server's standard input or output, which carries the \
+                 protocol; choose another file\n"
             );
             let mut client = client_with(&[option, place]).stderr(Some(&said));
             client.expand("review", "x").text("Review this.\n\nx");
@@ -151,15 +151,15 @@ fn neither_tap_nor_log_touches_what_carries_the_protocol() {
     let mut command = client.command();
     let output = command.args(["--tap", "session.jsonl"]);
     let output = output.stdin(fs::File::open(client.root().join("session.jsonl")).unwrap()).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("it carries the protocol"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("which carries the protocol"), "{output:?}");
     assert_eq!(fs::read_to_string(client.root().join("session.jsonl")).unwrap(), ping);
 }
 
 #[test]
 fn neither_tap_nor_log_becomes_a_prompt_whose_news_would_be_recorded_without_end() {
     for option in ["--tap", "--log-file"] {
-        let said = "warning: `prompts/new.md` cannot be written to: there it would be a prompt; name a file in another folder, \
-                    or one that ends in `.log`\n";
+        let said = "warning: `prompts/new.md` cannot be written to: it would become a prompt there; choose another folder, \
+                    or a name that ends in `.log`\n";
         let mut client = client_with(&[option, "prompts/new.md"]).stderr(Some(said));
         assert_eq!(client.names(), "review");
         let mut client = client_with(&[option, "prompts/new.log"]);
@@ -231,6 +231,6 @@ fn an_option_of_the_server_before_a_command_is_refused() {
     for options in [["--tap", "x"], ["--log-file", "x"], ["--log-level", "debug"], ["--page-size", "7"]] {
         let ran = Client::new().run(options.into_iter().chain(["list"]), "");
         assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("{} is an option of the server", options[0])), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("`list` has no option {}", options[0])), "{}", ran.stderr);
     }
 }

@@ -1,4 +1,4 @@
-//! An explanation as scripts see it.
+//! An explanation as JSON.
 
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, JsonProblem};
@@ -70,9 +70,8 @@ struct JsonExpansion {
 #[derive(Serialize)]
 struct JsonLimit {
     client: &'static str,
-    /// How the expansion gets there.
+    /// How the expansion gets to the model.
     way: &'static str,
-    /// What it takes of the limit.
     length: usize,
     limit: usize,
     unit: String,

@@ -1,4 +1,4 @@
-//! An explanation as people see it: labels, and beside or below each what there is to say.
+//! An explanation for people: labels and values, in columns or below each other.
 
 use super::{BYTES_OF_TOKEN, Explanation, Filled, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
@@ -9,29 +9,28 @@ use anstyle::Style;
 use std::io::Write;
 use std::path::Path;
 
-/// How much is shown of a value, or of a text in braces, in characters.
+/// How many characters of a value, or of a text in braces, are shown.
 const SHOWN: usize = 200;
 
-/// How many texts in braces are shown that are left as they are.
+/// How many unexpanded placeholders are shown.
 const SHOWN_LEFT: usize = 10;
 
-/// Below this width, a value stands below its label.
+/// In fewer columns, a value is printed below its label.
 const NARROW: usize = 44;
 
-/// The widest label that has its value beside it.
+/// A wider label has its value below it.
 const WIDEST_LABEL: usize = 24;
 
-/// A label, and what stands beside it.
 struct Field {
     label: String,
     value: String,
     /// Of the label.
     style: Style,
-    /// Whether it is the path of a file, which stays whole, so that a terminal can make a link of it.
+    /// Whether the value is a path, which is not broken, so that a terminal can make it a link.
     is_path: bool,
 }
 
-/// The page in so many columns.
+/// The page, in this many columns.
 pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     for line in output::in_lines(&format!(":{}", explanation.prompt.name), columns) {
@@ -49,7 +48,7 @@ pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Resul
     Ok(text)
 }
 
-/// What it is, and where it is from; without what would be empty.
+/// What the prompt is and where it comes from.
 fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let prompt = explanation.prompt;
     let one_line = |text: Option<String>| output::one_line(&text.unwrap_or_default());
@@ -62,8 +61,8 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
         fields.push(Field::path("file", path));
     }
     fields.extend(explanation.shadows.iter().map(|(_, source)| match source {
-        Source::File(path) => Field::path("hides", path),
-        Source::Builtin => Field::new("hides", "the built-in prompt"),
+        Source::File(path) => Field::path("overrides", path),
+        Source::Builtin => Field::new("overrides", "the built-in prompt"),
     }));
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
@@ -72,13 +71,13 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     fields
 }
 
-/// What each argument gets, and what stands for the whole text.
+/// The value of each argument, and of the whole input.
 fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields: Vec<Field> = explanation.given.iter().map(argument).collect();
-    // An argument may have that name, and the text follows the body all the same.
+    // An argument may be called `input`, while the input follows the body.
     let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
-    let label = if is_taken { "the text" } else { INPUT };
-    fields.extend(explanation.input.map(|input| Field::new(label, with_origin(input, "the whole text"))));
+    let label = if is_taken { "the input" } else { INPUT };
+    fields.extend(explanation.input.map(|input| Field::new(label, with_origin(input, "as given"))));
     fields
 }
 
@@ -89,17 +88,17 @@ fn argument(given: &Given<'_>) -> Field {
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
         Origin::Word => "by position",
-        Origin::Rest => "the rest of the text",
+        Origin::Rest => "the rest of the input",
         Origin::Default => "its default",
     };
     Field::new(given.name, with_origin(&given.value, origin))
 }
 
-/// What stands in braces: filled if there is an expansion, or left as it is.
+/// The placeholders: filled ones if there is an expansion, and unexpanded ones.
 fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     if explanation.placeholders.is_empty() {
-        fields.push(Field::new("filled", "none: the text follows the body, after a blank line"));
+        fields.push(Field::new("filled", "none: the input follows the body, after an empty line"));
     } else if explanation.expansion.is_ok() {
         let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
@@ -108,7 +107,7 @@ fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     }
     let (unknown, left): (Vec<&Left>, Vec<&Left>) =
         explanation.left.iter().partition(|left| left.reason == Reason::Unknown);
-    fields.push(Field::new("left", shown_left(&left)));
+    fields.push(Field::new("unexpanded", shown_left(&left)));
     fields.push(Field::new("unknown", shown_left(&unknown)).styled(WARNING));
     fields.retain(|field| !field.value.is_empty());
     fields
@@ -122,7 +121,7 @@ fn shown_filled(placeholders: &[&Filled<'_>]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// The first of them with their places, and how many more there are.
+/// The first of them with their positions, and the number of the others.
 fn shown_left(left: &[&Left]) -> String {
     let shown = left.iter().take(SHOWN_LEFT);
     let mut texts: Vec<String> =
@@ -133,11 +132,11 @@ fn shown_left(left: &[&Left]) -> String {
     texts.join(", ")
 }
 
-/// How long the expansion is, or why there is none.
+/// The length of the expansion, or why there is none.
 fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
     let lengths = match &explanation.expansion {
         Ok(lengths) => lengths,
-        Err(error) => return vec![Field::new("none", error.to_string()).styled(ERROR)],
+        Err(error) => return vec![Field::new("error", error.to_string()).styled(ERROR)],
     };
     let tokens = format!("about {}, of {BYTES_OF_TOKEN} bytes each", thousands(lengths.tokens));
     let mut fields = vec![
@@ -168,10 +167,10 @@ fn warnings(explanation: &Explanation<'_>) -> Vec<Field> {
     fields.collect()
 }
 
-/// A value as a person sees it: in one line, how long it is if that is not all of it, and where it is from.
+/// A value in one line with where it comes from, and its length if it was cut off.
 fn with_origin(value: &str, origin: &str) -> String {
     match value.chars().nth(SHOWN) {
-        _ if value.is_empty() => format!("(empty: {origin})"),
+        _ if value.is_empty() => format!("(empty, {origin})"),
         None => format!("{} ({origin})", cut(value)),
         Some(_) => format!("{} ({origin}, {} in all)", cut(value), characters(value)),
     }
@@ -204,7 +203,7 @@ impl Field {
     }
 }
 
-/// Writes fields below a heading; nothing, if there are none.
+/// Writes fields below a heading; nothing if there are no fields.
 fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: usize) -> anyhow::Result<()> {
     if fields.is_empty() {
         return Ok(());
@@ -219,9 +218,9 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
     for Field { label, value, style, is_path } in fields {
         let width = columns.saturating_sub(indent);
         let values = if *is_path { vec![value.clone()] } else { output::in_lines(value, width) };
-        let is_beside = !is_narrow && output::width(label) <= label_width;
+        let is_next_to_label = !is_narrow && output::width(label) <= label_width;
         let mut values = values.iter();
-        if is_beside {
+        if is_next_to_label {
             let gap = " ".repeat(label_width - output::width(label));
             let first = values.next().map_or("", String::as_str);
             writeln!(text, "  {style}{label}{style:#}{gap}  {first}")?;
