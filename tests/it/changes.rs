@@ -474,7 +474,7 @@ fn the_end_of_input_is_the_end_whatever_is_open() {
 
 #[test]
 fn what_is_on_disk_is_served_before_the_watch_has_seen_it() {
-    let mut client = listening(Client::new().prompt("p.md", "000"));
+    let mut client = listening_from_the_start(Client::new().prompt("p.md", "000"));
     for round in 0..200 {
         client.save("p.md", format!("{round:03}"));
         client.expand("p", "").text(&format!("{round:03}"));
