@@ -18,14 +18,14 @@ mod tools;
 pub use page::PAGE_SIZE;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
-use crate::json::{Json, Object, Value};
-use crate::jsonrpc::{Error, Id, Message, Notification, Outgoing, Request, Response};
+use crate::jsonrpc::{Error, Id, Message, Notification, Object, Outgoing, Request, Response};
 use crate::library::{Hooks, Library};
 use crate::mcp;
 use crate::wording::quoted;
-use lifecycle::Era;
+use lifecycle::{Era, Failure, FailureKind};
 use news::News;
 use page::{Kind, Page};
+use serde_json::value::RawValue;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ pub struct Server {
 
 /// What comes of a request that went well.
 enum Reply {
-    Result(Json),
+    Response(Response),
     /// It stays open. It is acknowledged at once, or later by [`Server::library_changed`].
     Open(Option<Notification>),
 }
@@ -83,7 +83,8 @@ impl Server {
     pub fn may_take_long(message: &Message<'_>) -> bool {
         match message {
             Message::Request(Request { method, params, .. }) => {
-                let is_expansion = *method == "tools/call" && params.text("name") == Ok(Some(tools::EXPAND_PROMPT));
+                let is_expansion =
+                    *method == "tools/call" && params.get("name").is_some_and(|name| name.get() == "\"expand_prompt\"");
                 !is_expansion && *method != "ping"
             }
             Message::Batch(_) => true,
@@ -121,106 +122,115 @@ impl Server {
     }
 
     /// A batch. What opens a conversation, or is modern, cannot be part of it.
-    fn batch(&mut self, elements: Vec<Value<'_>>) -> Option<Response> {
+    fn batch(&mut self, elements: Vec<&RawValue>) -> Option<Response> {
         if self.negotiated != Some(lifecycle::WITH_BATCHES) {
             let message = format!("only revision {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Some(Response::error(None, Error::invalid_request(message)));
         }
         let mut written = 0;
-        let answers = elements.into_iter().filter_map(|element| match Message::from_value(element) {
-            // All answers go into one line, and are held until it is complete.
-            Ok(Message::Request(request)) if written > MAX_BATCH_ANSWER => {
-                let message =
-                    format!("the answers to this batch are longer than {MAX_BATCH_ANSWER} bytes; ask again alone");
-                Some(Response::error(Some(request.id), Error::internal(message)))
-            }
-            Ok(Message::Request(request))
-                if request.method == "initialize" || lifecycle::is_modern(&request.method, &request.params) =>
-            {
-                let message = format!("{} cannot be part of a batch", quoted(&request.method));
-                Some(Response::error(Some(request.id), Error::invalid_request(message)))
-            }
-            Ok(message) => match self.handle(message)? {
-                Outgoing::Response(answer) => {
-                    let (answer, length) = answer.written();
-                    written += length;
-                    Some(answer)
+        let responses = elements.into_iter().filter_map(|element| {
+            let response = match Message::from_json(element.get()) {
+                // All responses go into one line, and are held until it is complete.
+                Ok(Message::Request(request)) if written > MAX_BATCH_ANSWER => {
+                    let message =
+                        format!("the answers to this batch are longer than {MAX_BATCH_ANSWER} bytes; ask again alone");
+                    Response::error(Some(request.id), Era::Legacy.error(Failure::new(FailureKind::Internal, message)))
                 }
-                Outgoing::Notification(_) => None, // only of what is modern
-            },
-            Err(refusal) => Some(refusal),
+                Ok(Message::Request(request))
+                    if request.method == "initialize" || Era::of(&request.method, &request.params) == Era::Modern =>
+                {
+                    let message = format!("{} cannot be part of a batch", quoted(&request.method));
+                    Response::error(Some(request.id), Error::invalid_request(message))
+                }
+                Ok(message) => match self.handle(message)? {
+                    Outgoing::Response(response) => response,
+                    Outgoing::Notification(_) => return None, // only of what is modern
+                },
+                Err(refusal) => refusal,
+            };
+            let json = response.to_json().ok()?;
+            written += json.get().len();
+            Some(json)
         });
-        let answers: Vec<Response> = answers.collect();
-        (!answers.is_empty()).then_some(Response::batch(answers))
+        let responses: Vec<_> = responses.collect();
+        (!responses.is_empty()).then_some(Response::batch(responses))
     }
 
     fn answer(&mut self, request: Request<'_>) -> Option<Outgoing> {
         let Request { id, method, params } = request;
-        tracing::trace!(id = %lifecycle::wire(&id), ?method, params = %lifecycle::wire(&params), "asked");
+        tracing::trace!(id = %lifecycle::logged_id(&id), ?method, params = %lifecycle::logged(params.text()), "asked");
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
+        let era = Era::of(&method, &params);
         // What a panic leaves behind is whole: what a request changes of ours, it changes last, and at once.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(&id, &method, &params))).unwrap_or_else(|_| {
-            tracing::error!(?method, "the request failed through a fault of ours");
-            Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
-        });
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| self.dispatch(era, &id, &method, &params))).unwrap_or_else(|_| {
+                tracing::error!(?method, "the request failed through a fault of ours");
+                let message = format!("{} failed; the reason is on the server's standard error", quoted(&method));
+                Err(Failure::new(FailureKind::Internal, message))
+            });
+        let outcome = outcome.map_err(|failure| era.error(failure));
         if let Some(start) = start {
             let error = outcome.as_ref().err().map(|error| error.message.as_str());
-            tracing::debug!(id = %lifecycle::wire(&id), ?method, took = ?start.elapsed(), error, "answered");
+            tracing::debug!(id = %lifecycle::logged_id(&id), ?method, took = ?start.elapsed(), error, "answered");
         }
         match outcome {
-            Ok(Reply::Result(result)) => Some(Response::result(id, result).into()),
+            Ok(Reply::Response(response)) => Some(response.into()),
             Ok(Reply::Open(acknowledgement)) => acknowledgement.map(Outgoing::Notification),
             Err(error) => Some(Response::error(Some(id), error).into()),
         }
     }
 
     /// The table of methods.
-    fn dispatch(&mut self, id: &Id, method: &str, params: &Object<'_>) -> Result<Reply, Error> {
+    fn dispatch(&mut self, era: Era, id: &Id, method: &str, params: &Object<'_>) -> Result<Reply, Failure> {
         use lifecycle::{CONSTANT, FRESH};
-        let era = lifecycle::era(method, params)?;
-        let page = |kind| Page::requested(kind, self.page_size, params);
+        era.check(params)?;
+        let page = |kind| Page::requested(kind, self.page_size, params.read()?);
         let library = &self.library;
-        let result = match (method, era) {
+        let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut self.negotiated, params)?;
+                let result = lifecycle::initialize(&mut self.negotiated, params.read()?)?;
                 self.news.initialize();
-                era.result(&result, None)
+                era.response(id, result, None)
             }
-            ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
-            ("logging/setLevel", Era::Legacy) => era.result(&lifecycle::set_level(params)?, None),
-            ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
+            ("ping", Era::Legacy) => era.response(id, mcp::Empty {}, None),
+            ("logging/setLevel", Era::Legacy) => era.response(id, lifecycle::set_level(params.read()?)?, None),
+            ("server/discover", Era::Modern) => era.response(id, lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
-                page::only_page(params)?;
+                page::only_page(params.read()?)?;
                 self.news.will_serve_tools(library);
                 let listed = tools::list(self.tools, library);
                 self.news.tools_listed(&listed);
-                era.result(&listed, Some(FRESH))
+                era.response(id, listed, Some(FRESH))
             }
-            ("tools/call", _) => era.envelop(tools::call(self.tools, library, era, params)?, None),
+            ("tools/call", _) => era.response(id, tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
                 self.news.will_serve(library);
-                era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
+                era.response(id, prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
             }
-            ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
+            ("prompts/get", _) => era.response(id, prompts::get(library, params.read()?)?, None),
             ("resources/list", _) => {
                 self.news.will_serve(library);
-                era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
+                era.response(id, resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
-                page::only_page(params)?;
-                era.result(&resources::templates(), Some(FRESH))
+                page::only_page(params.read()?)?;
+                era.response(id, resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => {
                 self.news.will_serve(library);
-                era.result(&resources::read(library, era, params)?, Some(FRESH))
+                era.response(id, resources::read(library, params.read()?)?, Some(FRESH))
             }
-            ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, params)?, None),
-            ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(params)?, None),
-            ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, params).map(Reply::Open),
-            ("completion/complete", _) => era.result(&completion::complete(library, params)?, None),
-            _ => Err(Error::method_not_found(quoted(method))),
+            ("resources/subscribe", Era::Legacy) => {
+                era.response(id, self.news.subscribe(library, params.read()?)?, None)
+            }
+            ("resources/unsubscribe", Era::Legacy) => era.response(id, self.news.unsubscribe(params.read()?), None),
+            ("subscriptions/listen", Era::Modern) => {
+                return self.news.listen(library, id, params.read()?).map(Reply::Open);
+            }
+            ("completion/complete", _) => era.response(id, completion::complete(library, params.read()?)?, None),
+            _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),
         };
-        result.map(Reply::Result)
+        Ok(Reply::Response(response))
     }
 }
 

@@ -6,12 +6,12 @@
 //! A client compares what it is told with what it was given. So a list waits, a little, for the watch to be ready; and the
 //! watch is told of what is given out before, so that it can say that something may have changed.
 
+use super::lifecycle::Failure;
 use super::subscriptions::{Contents, Lists, Subscriptions};
 use super::tools::{self, ServerTool};
-use crate::json::Object;
-use crate::jsonrpc::{Error, Id, Notification};
+use crate::jsonrpc::{Id, Notification, Object};
 use crate::library::{Hooks, Library, Watch};
-use crate::mcp::{Empty, ListToolsResult};
+use crate::mcp::{Empty, ListToolsResult, ListenParams, ResourceParams};
 use std::time::Duration;
 
 /// After this much quiet, a client that has finished its handshake has what it wanted first.
@@ -82,7 +82,7 @@ impl News {
     ///
     /// # Errors
     /// Those of [`Subscriptions::subscribe`].
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<Empty, Error> {
+    pub(super) fn subscribe(&mut self, library: &Library, params: ResourceParams<'_>) -> Result<Empty, Failure> {
         self.subscriptions.subscribe(library, params)?;
         self.is_due = true;
         self.will_serve(library);
@@ -90,11 +90,9 @@ impl News {
     }
 
     /// `resources/unsubscribe`.
-    ///
-    /// # Errors
-    /// Those of [`Subscriptions::unsubscribe`].
-    pub(super) fn unsubscribe(&mut self, params: &Object<'_>) -> Result<Empty, Error> {
-        self.subscriptions.unsubscribe(params).map(|()| Empty {})
+    pub(super) fn unsubscribe(&mut self, params: ResourceParams<'_>) -> Empty {
+        self.subscriptions.unsubscribe(params);
+        Empty {}
     }
 
     /// `subscriptions/listen`: its acknowledgement, if that is due at once; else [`News::library_changed`] gives it when
@@ -106,8 +104,8 @@ impl News {
         &mut self,
         library: &Library,
         id: &Id,
-        params: &Object<'_>,
-    ) -> Result<Option<Notification>, Error> {
+        params: ListenParams,
+    ) -> Result<Option<Notification>, Failure> {
         if self.subscriptions.listen(id, params)? {
             self.is_due = true;
             self.watch_if_due(library);

@@ -10,9 +10,9 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     description: |_| String::new(),
     input_schema: || json!({}),
     output_schema: || json!({}),
-    call: |_, arguments| match arguments.is_empty() {
-        true => panic!("on purpose, in a test"),
-        false => Err(ToolError::Internal("told, not thrown".to_owned())),
+    call: |_, arguments| match arguments.get("x") {
+        None => panic!("on purpose, in a test"),
+        Some(_) => Err(ToolError::Internal("told, not thrown".to_owned())),
     },
 }];
 

@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 const COMMON: [&str; 2] = ["suggestion", "wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 13] = [
+const MAY_NAME: [(&str, &[&str]); 12] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
-    ("json", &[]),
-    ("jsonrpc", &["json"]),
-    ("mcp", &["json"]),
+    ("jsonrpc", &[]),
+    ("mcp", &["jsonrpc"]),
     ("library", &["prompt"]),
     ("client", &[]),
-    ("hook", &["library", "prompt", "json", "client"]),
-    ("server", &["library", "prompt", "json", "jsonrpc", "mcp"]),
+    ("hook", &["library", "prompt", "client"]),
+    ("server", &["library", "prompt", "jsonrpc", "mcp"]),
     ("transport", &["server", "jsonrpc"]),
     ("doctor", &["library", "prompt", "client"]),
     ("cli", &["library", "prompt", "client", "hook", "doctor", "server", "transport"]),
