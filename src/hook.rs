@@ -12,9 +12,9 @@ pub use context::of_one;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::client::Client;
-use crate::json::Value;
 use crate::library::Library;
 use context::Found;
+use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
 use std::path::Path;
@@ -27,22 +27,24 @@ const MAX_FOLDER: usize = 32 * 1024;
 pub struct Event<'e> {
     client: Client,
     prompt: Cow<'e, str>,
-    folder: Option<Cow<'e, str>>,
+    folder: Option<String>,
 }
 
 impl<'e> Event<'e> {
     /// Reads what `client` passes to its hook. `None`: it is something else, or the client has no such hook.
     pub fn parse(client: Client, text: &'e str) -> Option<Event<'e>> {
-        let Ok(Value::Object(mut event)) = Value::parse(text) else { return None };
-        if event.text("hook_event_name") != Ok(Some(client.hook_event()?)) {
+        #[derive(Deserialize)]
+        struct Submitted<'e> {
+            hook_event_name: String,
+            #[serde(borrow)]
+            prompt: Cow<'e, str>,
+            cwd: Option<String>,
+        }
+        let Submitted { hook_event_name, prompt, cwd } = serde_json::from_str(text).ok()?;
+        if hook_event_name != client.hook_event()? {
             return None;
         }
-        let Value::Text(prompt) = event.remove("prompt")? else { return None };
-        let folder = match event.remove("cwd") {
-            Some(Value::Text(folder)) => Some(folder),
-            _ => None,
-        };
-        Some(Event { client, prompt, folder })
+        Some(Event { client, prompt, folder: cwd })
     }
 
     /// The folder that the client works in, if it tells; it may have started us in another.

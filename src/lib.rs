@@ -23,7 +23,7 @@
 //! | library | [`library::Library::find`] |
 //! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expansion`] |
 //! | template | [`prompt::Template::expand`] |
-//! | result | `tools::result` in `server/tools.rs` |
+//! | result | `Era::response` in `server/lifecycle.rs` |
 //! | line out | [`jsonrpc::Outgoing::write`] |
 //!
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
@@ -56,8 +56,8 @@
 //! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
 //!   `cli/editor.rs` the user's editor.
 //! - Standard output carries protocol or a command's result, nothing else.
-//! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
-//!   `library` names `prompt`; `server` names those five; `client` names none of them; `hook` names `prompt`, `json`,
+//! - Dependencies point one way: `prompt` and `jsonrpc` name no other module; `mcp` names `jsonrpc`;
+//!   `library` names `prompt`; `server` names those four; `client` names none of them; `hook` names `prompt`,
 //!   `library` and `client`; `doctor` names `prompt`, `library` and `client`; `transport` names `server` and `jsonrpc`;
 //!   `cli` names all but the protocol's types.
 //!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
@@ -71,7 +71,6 @@ pub mod prompt;
 
 pub mod library;
 
-pub mod json;
 pub mod jsonrpc;
 mod mcp;
 

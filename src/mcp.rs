@@ -1,83 +1,139 @@
-//! The types of the MCP schema that this server writes, spelled as the schema spells them. They have no behavior.
+//! The types of the MCP schema that this server reads and writes, spelled as the schema spells them. They have no behavior.
 //!
-//! Field order is the order on the wire. An optional field is left out, never `null`.
+//! In what is written, the order of the fields is the order on the wire, and an optional field is left out, never `null`.
+//! In what is read, `null` is the same as a missing optional field, and no value for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use serde::Serialize;
+use crate::jsonrpc::Id;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Result of `initialize` (all legacy revisions).
+/// Params of `initialize` (all legacy versions), as far as they are read.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InitializeParams<'l> {
+    #[serde(borrow)]
+    pub(crate) protocol_version: Cow<'l, str>,
+    #[serde(borrow)]
+    pub(crate) client_info: Option<&'l RawValue>,
+}
+
+/// Result of `initialize` (all legacy versions).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct InitializeResult<'l> {
-    /// The revision that the rest of the conversation follows.
+pub(crate) struct InitializeResult {
+    /// The protocol version that the rest of the conversation follows.
     pub(crate) protocol_version: &'static str,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) server_info: Implementation,
-    /// What a model should know of it.
+    /// What a model should know about the server.
     pub(crate) instructions: &'static str,
-    /// The client's own words, as received. The schema has no such field; clients may rely on it as an echo.
+    /// As received. The schema has no such field, but clients may rely on this echo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client_info: Option<crate::json::Value<'l>>,
+    pub(crate) client_info: Option<Box<RawValue>>,
+}
+
+/// `params._meta` of a modern request (2026-07-28).
+#[derive(Debug, Deserialize)]
+pub(crate) struct RequestMeta<'l> {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
+    pub(crate) protocol_version: Cow<'l, str>,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(crate) client_capabilities: Empty,
+    #[serde(rename = "io.modelcontextprotocol/logLevel")]
+    pub(crate) log_level: Option<String>,
+}
+
+/// What the modern era adds to a result (2026-07-28).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModernResult<R> {
+    #[serde(flatten)]
+    pub(crate) result: R,
+    pub(crate) result_type: &'static str,
+    #[serde(flatten)]
+    pub(crate) cacheable: Option<Cacheable>,
+    #[serde(rename = "_meta")]
+    pub(crate) meta: ResultMeta,
+}
+
+/// `_meta` of a modern result (2026-07-28).
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultMeta {
+    #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+    pub(crate) server_info: Implementation,
+}
+
+/// Params of `logging/setLevel`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SetLevelParams<'l> {
+    #[serde(borrow)]
+    pub(crate) level: Cow<'l, str>,
 }
 
 /// Result of `server/discover` (2026-07-28).
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiscoverResult {
-    /// The revisions that a request's `_meta` may name.
+    /// The protocol versions that a request's `_meta` may name.
     pub(crate) supported_versions: &'static [&'static str],
     pub(crate) capabilities: ServerCapabilities,
-    /// What a model should know of it.
+    /// What a model should know about the server.
     pub(crate) instructions: &'static str,
 }
 
-/// What the server offers.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerCapabilities {
     pub(crate) tools: ListChanged,
     pub(crate) prompts: ListChanged,
     pub(crate) resources: ResourcesCapability,
-    /// It completes (2025-03-26).
+    /// Since 2025-03-26.
     pub(crate) completions: Empty,
-    /// It takes `logging/setLevel`, which 2026-07-28 has no longer.
+    /// Means that `logging/setLevel` is accepted, which 2026-07-28 no longer has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) logging: Option<Empty>,
 }
 
-/// Of a feature whose list may change.
+/// The capability of a feature that has a list.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListChanged {
-    /// It tells when the list does.
+    /// Whether clients are notified of changes.
     pub(crate) list_changed: bool,
 }
 
-/// Of resources.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourcesCapability {
-    /// It tells when one changes.
     pub(crate) subscribe: bool,
-    /// It tells when the list does.
     pub(crate) list_changed: bool,
 }
 
-/// `{}`
-#[derive(Debug, Default, Serialize)]
+/// `{}`; any object where it is read.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Empty {}
 
-/// Name and version of a program.
+/// The name and version of a program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Implementation {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
 }
 
+/// Params of the methods that list something.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PaginatedParams {
+    pub(crate) cursor: Option<String>,
+}
+
 /// Result of `tools/list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ListToolsResult {
-    /// All of them: there is one page.
+    /// All of them, in one page.
     pub(crate) tools: Vec<Tool>,
 }
 
@@ -105,40 +161,46 @@ pub(crate) struct Tool {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolAnnotations {
-    /// It changes nothing.
     pub(crate) read_only_hint: bool,
-    /// It may destroy something.
     pub(crate) destructive_hint: bool,
-    /// Calling it twice equals calling it once.
     pub(crate) idempotent_hint: bool,
-    /// It reaches beyond this machine.
     pub(crate) open_world_hint: bool,
 }
 
-/// Result of `tools/call` where it failed. One that went well has `structuredContent` (2025-06-18) behind `content` and
-/// no `isError`; `server/tools.rs` writes it by hand.
+/// Params of `tools/call`, except `arguments`, which each tool reads.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CallToolParams<'l> {
+    #[serde(borrow)]
+    pub(crate) name: Cow<'l, str>,
+}
+
+/// Result of `tools/call`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CallToolResult {
-    /// What a model reads.
-    pub(crate) content: [TextContent; 1],
+pub(crate) struct CallToolResult<'r> {
+    /// What a model reads: the structured content as text, or what went wrong.
+    pub(crate) content: [TextContent<'r>; 1],
+    /// By the tool's output schema (2025-06-18).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) structured_content: Option<&'r RawValue>,
+    /// Left out where it is false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_error: bool,
 }
 
 /// A text block.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "text")]
-pub(crate) struct TextContent {
-    pub(crate) text: String,
+pub(crate) struct TextContent<'r> {
+    pub(crate) text: Cow<'r, str>,
 }
 
 /// Result of `prompts/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListPromptsResult {
-    /// One page of them.
     pub(crate) prompts: Vec<Prompt>,
-    /// Asks for the next page; left out of the last one.
+    /// For the next page; left out of the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
 }
@@ -156,7 +218,7 @@ pub(crate) struct Prompt {
     pub(crate) arguments: Vec<PromptArgument>,
 }
 
-/// An argument of a prompt; its value is a string.
+/// An argument of a prompt. Its value is a string.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptArgument {
     pub(crate) name: String,
@@ -167,6 +229,18 @@ pub(crate) struct PromptArgument {
     pub(crate) required: bool,
 }
 
+/// Params of `prompts/get`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GetPromptParams {
+    /// Required by the schema.
+    pub(crate) name: Option<String>,
+    /// Not in the schema: some clients send it instead of `name`.
+    pub(crate) prompt_id: Option<IgnoredAny>,
+    /// A value that is `null` is not given.
+    pub(crate) arguments: Option<BTreeMap<String, Option<String>>>,
+}
+
 /// Result of `prompts/get`.
 #[derive(Debug, Serialize)]
 pub(crate) struct GetPromptResult {
@@ -174,14 +248,12 @@ pub(crate) struct GetPromptResult {
     pub(crate) messages: [PromptMessage; 1],
 }
 
-/// What the user is to have said.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptMessage {
     pub(crate) role: Role,
-    pub(crate) content: TextContent,
+    pub(crate) content: TextContent<'static>,
 }
 
-/// Who speaks.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
@@ -192,9 +264,8 @@ pub(crate) enum Role {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListResourcesResult {
-    /// One page of them.
     pub(crate) resources: Vec<Resource>,
-    /// Asks for the next page; left out of the last one.
+    /// For the next page; left out of the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
 }
@@ -225,6 +296,13 @@ pub(crate) struct Annotations {
     pub(crate) last_modified: String,
 }
 
+/// Params of the methods that name one resource: `resources/read`, `resources/subscribe`, `resources/unsubscribe`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ResourceParams<'l> {
+    #[serde(borrow)]
+    pub(crate) uri: Cow<'l, str>,
+}
+
 /// Result of `resources/templates/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -232,7 +310,7 @@ pub(crate) struct ListResourceTemplatesResult {
     pub(crate) resource_templates: [ResourceTemplate; 1],
 }
 
-/// A kind of resource, by the form of its URI.
+/// A kind of resource, described by the form of its URI.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourceTemplate {
@@ -261,39 +339,122 @@ pub(crate) struct TextResourceContents {
     pub(crate) text: String,
 }
 
+/// Params of `completion/complete`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CompleteParams {
+    #[serde(rename = "ref")]
+    pub(crate) reference: CompletionReference,
+    pub(crate) argument: CompletionArgument,
+}
+
+/// What has the argument: a prompt by its name, or a resource template by its URI.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CompletionReference {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) name: Option<String>,
+    pub(crate) uri: Option<String>,
+}
+
+/// An argument, and what has been typed of its value.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CompletionArgument {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
 /// Result of `completion/complete`.
 #[derive(Debug, Serialize)]
 pub(crate) struct CompleteResult {
     pub(crate) completion: Completion,
 }
 
-/// What a value may become.
+/// The values that begin with, or contain, what has been typed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Completion {
     /// At most 100, the best first.
     pub(crate) values: Vec<String>,
-    /// How many there are.
+    /// The number of values, those that are not in `values` included.
     pub(crate) total: usize,
     /// Whether there are more than `values` holds.
     pub(crate) has_more: bool,
 }
 
-/// How long, and for whom, a client may keep a result (2026-07-28).
+/// Params of `subscriptions/listen` (2026-07-28).
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListenParams {
+    pub(crate) notifications: SubscriptionFilter,
+}
+
+/// Which notifications a client wants, or will get (2026-07-28).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SubscriptionFilter {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) prompts_list_changed: bool,
+    /// URIs, as the client wrote them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resource_subscriptions: Option<BTreeSet<String>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) resources_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tools_list_changed: bool,
+}
+
+/// Params of `notifications/cancelled`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CancelledParams<'l> {
+    #[serde(borrow)]
+    pub(crate) request_id: &'l RawValue,
+}
+
+/// `_meta` of a notification: the subscription to which it belongs (2026-07-28).
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct SubscriptionMeta {
+    /// The id of the `subscriptions/listen` request.
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    pub(crate) subscription_id: Id,
+}
+
+/// Params of `notifications/tools/list_changed` and its siblings; without `_meta` there are none.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListChangedParams {
+    #[serde(rename = "_meta")]
+    pub(crate) meta: SubscriptionMeta,
+}
+
+/// Params of `notifications/resources/updated`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResourceUpdatedParams {
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(crate) meta: Option<SubscriptionMeta>,
+    pub(crate) uri: String,
+}
+
+/// Params of `notifications/subscriptions/acknowledged` (2026-07-28).
+#[derive(Debug, Serialize)]
+pub(crate) struct SubscriptionsAcknowledgedParams {
+    #[serde(rename = "_meta")]
+    pub(crate) meta: SubscriptionMeta,
+    pub(crate) notifications: SubscriptionFilter,
+}
+
+/// How long a client may cache a result, and for whom (2026-07-28).
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cacheable {
     /// Milliseconds.
     pub(crate) ttl_ms: u64,
-    /// Who may see it.
     pub(crate) cache_scope: CacheScope,
 }
 
-/// Who may see a kept result.
+/// Who may see a cached result.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CacheScope {
     Public,
-    /// Only the client that asked.
+    /// Only the client that sent the request.
     Private,
 }

@@ -20,14 +20,14 @@ pub use page::PAGE_SIZE;
 pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
-use crate::json::{Json, Object, Value};
-use crate::jsonrpc::{Error, Id, Message, Notification, Request, Response};
+use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response};
 use crate::library::Library;
 use crate::mcp;
 use crate::wording::quoted;
-use lifecycle::Era;
+use lifecycle::{Era, Failure, FailureKind};
 use notifier::Notifier;
 use page::{Kind, Page};
+use serde_json::value::RawValue;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -51,18 +51,9 @@ pub struct Server {
 pub enum Reply {
     /// Nothing: it was a notification, or a response.
     None,
-    /// The response to a request.
+    /// The response to a request, or to a batch.
     Response(Response),
-    /// The responses to a batch, at least one.
-    Batch(Vec<Response>),
     /// The acknowledgement of a request that stays open. What follows goes to the [`Listener`].
-    Stream(Notification),
-}
-
-/// The outcome of a request that succeeded.
-enum Outcome {
-    Result(Json),
-    /// See [`Reply::Stream`].
     Stream(Notification),
 }
 
@@ -121,58 +112,59 @@ impl Server {
     }
 
     /// A batch. `initialize` and modern requests cannot be part of it.
-    fn batch(&self, session: &mut Session, messages: Vec<Value<'_>>) -> Reply {
+    fn batch(&self, session: &mut Session, messages: Vec<&RawValue>) -> Reply {
         if session.protocol_version != Some(lifecycle::WITH_BATCHES) {
             let message = format!("only protocol version {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
         let mut length = 0;
-        let responses = messages.into_iter().filter_map(|message| match Message::from_value(message) {
-            // All responses go into one line, and are held until it is complete.
-            Ok(Message::Request(request)) if length > MAX_BATCH_RESPONSE => {
-                let message = format!(
-                    "the responses to this batch are longer than {MAX_BATCH_RESPONSE} bytes; send this request alone"
-                );
-                Some(Response::error(Some(request.id), Error::internal(message)))
-            }
-            Ok(Message::Request(request))
-                if request.method == "initialize" || lifecycle::is_modern(&request.method, &request.params) =>
-            {
-                let message = format!("{} cannot be part of a batch", quoted(&request.method));
-                Some(Response::error(Some(request.id), Error::invalid_request(message)))
-            }
-            Ok(message) => match self.handle(session, message) {
-                Reply::Response(response) => {
-                    length += response.result_length();
-                    Some(response)
+        let responses = messages.into_iter().filter_map(|message| {
+            let response = match Message::from_json(message.get()) {
+                // All responses go into one line, and are held until it is complete.
+                Ok(Message::Request(request)) if length > MAX_BATCH_RESPONSE => {
+                    let message = format!(
+                        "the responses to this batch are longer than {MAX_BATCH_RESPONSE} bytes; send this request alone"
+                    );
+                    Response::error(Some(request.id), Era::Legacy.error(Failure::new(FailureKind::Internal, message)))
                 }
-                Reply::None | Reply::Batch(_) | Reply::Stream(_) => None, // batches and streams are not part of a batch
-            },
-            Err(refusal) => Some(refusal),
+                Ok(Message::Request(request))
+                    if request.method == "initialize" || Era::of(&request.method, &request.params) == Era::Modern =>
+                {
+                    let message = format!("{} cannot be part of a batch", quoted(&request.method));
+                    Response::error(Some(request.id), Error::invalid_request(message))
+                }
+                Ok(message) => match self.handle(session, message) {
+                    Reply::Response(response) => response,
+                    Reply::None | Reply::Stream(_) => return None, // only a modern request opens a stream
+                },
+                Err(refusal) => refusal,
+            };
+            let json = response.to_json().ok()?;
+            length += json.get().len();
+            Some(json)
         });
-        let responses: Vec<Response> = responses.collect();
-        if responses.is_empty() { Reply::None } else { Reply::Batch(responses) }
+        let responses: Vec<_> = responses.collect();
+        if responses.is_empty() { Reply::None } else { Reply::Response(Response::batch(responses)) }
     }
 
     fn request(&self, session: &mut Session, request: Request<'_>) -> Reply {
         let Request { id, method, params } = request;
-        tracing::trace!(id = %lifecycle::wire(&id), ?method, params = %lifecycle::wire(&params), "request");
+        tracing::trace!(id = %lifecycle::logged_id(&id), ?method, params = %lifecycle::logged(params.text()), "request");
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
+        let era = Era::of(&method, &params);
         // A handler that panics leaves the session whole: what it changes, it changes last, and at once.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(session, &id, &method, &params)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(session, era, &id, &method, &params)));
         let outcome = outcome.unwrap_or_else(|_| {
             tracing::error!(?method, "the request failed because of a bug");
-            Err(Error::internal(format!("{} failed; the reason is on the server's standard error", quoted(&method))))
+            let message = format!("{} failed; the reason is on the server's standard error", quoted(&method));
+            Err(Failure::new(FailureKind::Internal, message))
         });
+        let outcome = outcome.map_err(|failure| era.error(failure));
         if let Some(start) = start {
             let error = outcome.as_ref().err().map(|error| error.message.as_str());
-            tracing::debug!(id = %lifecycle::wire(&id), ?method, took = ?start.elapsed(), error, "answered");
+            tracing::debug!(id = %lifecycle::logged_id(&id), ?method, took = ?start.elapsed(), error, "answered");
         }
-        match outcome {
-            Ok(Outcome::Result(result)) => Reply::Response(Response::result(id, result)),
-            Ok(Outcome::Stream(acknowledgement)) => Reply::Stream(acknowledgement),
-            Err(error) => Reply::Response(Response::error(Some(id), error)),
-        }
+        outcome.unwrap_or_else(|error| Reply::Response(Response::error(Some(id), error)))
     }
 
     /// Called before a legacy client is shown what it may keep until it is notified of a change.
@@ -191,64 +183,71 @@ impl Server {
     }
 
     /// The table of methods.
-    fn dispatch(&self, session: &mut Session, id: &Id, method: &str, params: &Object<'_>) -> Result<Outcome, Error> {
+    fn dispatch(
+        &self,
+        session: &mut Session,
+        era: Era,
+        id: &Id,
+        method: &str,
+        params: &Object<'_>,
+    ) -> Result<Reply, Failure> {
         use lifecycle::{CONSTANT, FRESH};
-        let era = lifecycle::era(method, params)?;
-        let page = |kind| Page::requested(kind, self.page_size, params);
+        era.check(params)?;
+        let page = |kind| Page::requested(kind, self.page_size, params.read()?);
         let library = &self.library;
-        let result = match (method, era) {
+        let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut session.protocol_version, params)?;
+                let result = lifecycle::initialize(&mut session.protocol_version, params.read()?)?;
                 session.subscriptions.initialize();
                 session.was_shown_lists = false;
-                era.result(&result, None)
+                era.response(id, result, None)
             }
-            ("ping", Era::Legacy) => era.result(&mcp::Empty {}, None),
-            ("logging/setLevel", Era::Legacy) => era.result(&lifecycle::set_level(params)?, None),
-            ("server/discover", Era::Modern) => era.result(&lifecycle::discover(), Some(CONSTANT)),
+            ("ping", Era::Legacy) => era.response(id, mcp::Empty {}, None),
+            ("logging/setLevel", Era::Legacy) => era.response(id, lifecycle::set_level(params.read()?)?, None),
+            ("server/discover", Era::Modern) => era.response(id, lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
-                page::only_page(params)?;
+                page::only_page(params.read()?)?;
                 self.watch_for(session);
                 let listed = tools::list(self.tools, library);
                 session.tools_listed(&listed, self.notifier.as_ref().is_some_and(Notifier::is_started));
-                era.result(&listed, Some(FRESH))
+                era.response(id, listed, Some(FRESH))
             }
-            ("tools/call", _) => era.envelop(tools::call(self.tools, library, era, params)?, None),
+            ("tools/call", _) => era.response(id, tools::call(self.tools, library, era, params)?, None),
             ("prompts/list", _) => {
                 self.watch_for(session);
-                era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
+                era.response(id, prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
             }
-            ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
+            ("prompts/get", _) => era.response(id, prompts::get(library, params.read()?)?, None),
             ("resources/list", _) => {
                 self.watch_for(session);
-                era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
+                era.response(id, resources::list(library, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
-                page::only_page(params)?;
-                era.result(&resources::templates(), Some(FRESH))
+                page::only_page(params.read()?)?;
+                era.response(id, resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => {
                 self.watch_for(session);
-                era.result(&resources::read(library, era, params)?, Some(FRESH))
+                era.response(id, resources::read(library, params.read()?)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => {
-                session.subscriptions.subscribe(library, params)?;
+                session.subscriptions.subscribe(library, params.read()?)?;
                 self.watch_for(session);
-                era.result(&mcp::Empty {}, None)
+                era.response(id, mcp::Empty {}, None)
             }
             ("resources/unsubscribe", Era::Legacy) => {
-                session.subscriptions.unsubscribe(params)?;
-                era.result(&mcp::Empty {}, None)
+                session.subscriptions.unsubscribe(params.read()?);
+                era.response(id, mcp::Empty {}, None)
             }
             ("subscriptions/listen", Era::Modern) => {
-                let acknowledgement = session.subscriptions.listen(id, params)?;
+                let acknowledgement = session.subscriptions.listen(id, params.read()?)?;
                 self.watch();
-                return Ok(Outcome::Stream(acknowledgement));
+                return Ok(Reply::Stream(acknowledgement));
             }
-            ("completion/complete", _) => era.result(&completion::complete(library, params)?, None),
-            _ => Err(Error::method_not_found(quoted(method))),
+            ("completion/complete", _) => era.response(id, completion::complete(library, params.read()?)?, None),
+            _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),
         };
-        result.map(Outcome::Result)
+        Ok(Reply::Response(response))
     }
 }
 

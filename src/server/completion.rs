@@ -1,52 +1,50 @@
-//! `completion/complete`: what a value may become while somebody types it. The choices of a prompt's argument, and the
-//! names of prompts for the resource template.
+//! `completion/complete`: suggestions while somebody types a value. They are the choices of a prompt's argument, or the names
+//! of prompts for the resource template.
 
+use super::lifecycle::Failure;
 use super::{prompts, resources};
-use crate::json::{Object, Value};
-use crate::jsonrpc::Error;
 use crate::library::Library;
-use crate::mcp::{CompleteResult, Completion};
+use crate::mcp::{CompleteParams, CompleteResult, Completion};
 use crate::wording::quoted;
 
-/// How many values one answer holds (all revisions, "Completion").
+/// How many values a result may have (all versions, "Completion").
 const MAX_VALUES: usize = 100;
 
-/// `completion/complete`. An argument without choices, or an unknown one, has no values.
+/// `completion/complete`. An argument that is unknown or has no choices has no values.
 ///
 /// # Errors
-/// `-32602` for a `ref` or an `argument` that does not fit, an unknown prompt, an unknown template.
-pub(super) fn complete(library: &Library, params: &Object<'_>) -> Result<CompleteResult, Error> {
-    let text = |object: &str, key: &str| {
-        let text = params.object(object).ok().flatten().and_then(|object| object.get(key)).and_then(Value::as_text);
-        text.ok_or_else(|| Error::invalid_params(format!("`{object}.{key}` must be a string")))
+/// The prompt or the template is unknown, or neither is named.
+pub(super) fn complete(library: &Library, params: CompleteParams) -> Result<CompleteResult, Failure> {
+    let CompleteParams { reference, argument } = params;
+    let required = |member: Option<String>, name: &str| {
+        member.ok_or_else(|| Failure::invalid_params(format!("`ref.{name}` is missing")))
     };
-    let (kind, argument, value) = (text("ref", "type")?, text("argument", "name")?, text("argument", "value")?);
-    let candidates = match kind {
+    let candidates = match reference.kind.as_str() {
         "ref/prompt" => {
-            let prompt = prompts::find(library, text("ref", "name")?)?;
-            let argument = prompt.arguments.iter().find(|declared| declared.name == argument);
-            argument.map(|argument| argument.choices.clone()).unwrap_or_default()
+            let prompt = prompts::find(library, &required(reference.name, "name")?)?;
+            let declared = prompt.arguments.iter().find(|declared| declared.name == argument.name);
+            declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
-        "ref/resource" => match text("ref", "uri")? {
-            resources::TEMPLATE if argument == resources::VARIABLE => {
+        "ref/resource" => match required(reference.uri, "uri")?.as_str() {
+            resources::TEMPLATE if argument.name == resources::VARIABLE => {
                 library.index().entries.into_iter().map(|entry| entry.name().to_owned()).collect()
             }
             resources::TEMPLATE => Vec::new(),
-            uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // it has no variables
+            uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // a URI without variables
             uri => {
-                let message = format!("no resource template {}; the one is {}", quoted(uri), resources::TEMPLATE);
-                return Err(Error::invalid_params(message));
+                let text = format!("no resource template {}; the only one is {}", quoted(uri), resources::TEMPLATE);
+                return Err(Failure::invalid_params(text));
             }
         },
         kind => {
-            let message = format!("`ref.type` must be ref/prompt or ref/resource, not {}", quoted(kind));
-            return Err(Error::invalid_params(message));
+            let text = format!("`ref.type` must be ref/prompt or ref/resource, not {}", quoted(kind));
+            return Err(Failure::invalid_params(text));
         }
     };
-    Ok(CompleteResult { completion: matching(candidates, value) })
+    Ok(CompleteResult { completion: matching(candidates, &argument.value) })
 }
 
-/// The candidates that begin with what was typed, then those that hold it elsewhere, in whatever letter case.
+/// The candidates that begin with the typed text, then those that contain it; letter case does not matter.
 fn matching(candidates: Vec<String>, typed: &str) -> Completion {
     let typed = typed.to_lowercase();
     let (mut beginning, mut containing) = (Vec::new(), Vec::new());

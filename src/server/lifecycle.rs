@@ -1,47 +1,93 @@
-//! Protocol revisions: which era a request belongs to, `initialize`, `server/discover`, and what each era adds to a
-//! result.
+//! Protocol versions: which era a request belongs to, `initialize`, `server/discover`, and how each era writes a result or a
+//! failure.
 //!
-//! The *legacy* revisions open with `initialize`. The *modern* one, 2026-07-28, has no handshake: each request carries
-//! its revision in `params._meta`. The era is settled per request, from its body alone, so that clients of both may
-//! share a pipe. No tool asks for it.
+//! The *legacy* versions begin with `initialize`. The *modern* one, 2026-07-28, has no handshake: each request carries its
+//! version in `params._meta`. The era is decided for each request from its body alone, so that clients of both eras may
+//! share a pipe.
 
-use crate::json::{Json, Object, Value};
-use crate::jsonrpc::Error;
+use crate::jsonrpc::{self, Id, Mismatch, Object, Response};
 use crate::mcp::{
-    CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeResult, ListChanged, ResourcesCapability,
-    ServerCapabilities,
+    CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeParams, InitializeResult, ListChanged,
+    ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities, SetLevelParams,
 };
 use crate::wording::printable_json;
 use serde::Serialize;
 use serde_json::json;
+use serde_json::value::RawValue;
+use std::fmt::{Debug, Display};
 
-/// The revisions that `initialize` can settle, the newest last.
+/// The versions that `initialize` can negotiate, the newest last.
 const LEGACY: [&str; 4] = ["2024-11-05", WITH_BATCHES, "2025-06-18", "2025-11-25"];
 
-/// The only revision that has batches ("Batching" in its base protocol).
+/// The only version that has batches ("Batching" in its base protocol).
 pub(super) const WITH_BATCHES: &str = "2025-03-26";
 
-/// The modern revisions, all that a request's `_meta` may name.
+/// The modern versions: all that a request's `_meta` may name.
 const MODERN: &[&str] = &["2026-07-28"];
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
-/// The revision of a request is not served (2026-07-28, "Error codes").
-const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
 /// A result that changes only with the program.
 pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scope: CacheScope::Public };
 
-/// A result that is made from the user's files, which may change at any time.
+/// A result that comes from the user's files, which may change at any time.
 pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, cache_scope: CacheScope::Private };
 
 const SERVER_INFO: Implementation = Implementation { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
 
-/// What a model is told of this server. Codex shows its first line, up to 250 characters, and no more; it stands alone.
+/// What a model is told about this server. Codex shows the first line, up to 250 characters, and no more; so that line has to
+/// make sense alone.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
+
+/// Why a request failed. [`Era::error`] turns it into a JSON-RPC error.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    pub(super) text: String,
+    data: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    InvalidRequest,
+    MethodNotFound,
+    InvalidParams,
+    UnsupportedVersion,
+    UnknownTool,
+    UnknownResource,
+    /// A file cannot be read; the text says which one, why, and what to do.
+    Unavailable,
+    /// A bug in this program.
+    Internal,
+}
+
+impl Failure {
+    pub(super) fn new(kind: FailureKind, text: impl Display) -> Failure {
+        Failure { kind, text: text.to_string(), data: None }
+    }
+
+    pub(super) fn invalid_params(text: impl Display) -> Failure {
+        Failure::new(FailureKind::InvalidParams, text)
+    }
+
+    /// Adds details for a program.
+    pub(super) fn with_data(self, data: serde_json::Value) -> Failure {
+        Failure { data: Some(data), ..self }
+    }
+}
+
+impl From<Mismatch> for Failure {
+    fn from(mismatch: Mismatch) -> Failure {
+        Failure::invalid_params(mismatch)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::new(FailureKind::Internal, error)
+    }
+}
 
 /// Which rules a request follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,120 +98,132 @@ pub(super) enum Era {
     Modern,
 }
 
-/// Whether a request claims to be modern: by its `_meta`, or by a method that only the modern era has.
-pub(super) fn is_modern(method: &str, params: &Object<'_>) -> bool {
-    meta(params).is_some_and(|meta| meta.get(VERSION).is_some())
-        || matches!(method, "server/discover" | "subscriptions/listen")
-}
-
-fn meta<'p, 'l>(params: &'p Object<'l>) -> Option<&'p Object<'l>> {
-    params.object("_meta").ok().flatten()
-}
-
-/// The era of a request.
-///
-/// # Errors
-/// A modern request whose envelope is incomplete (`-32602`), or names a revision that is not served (`-32022`).
-pub(super) fn era(method: &str, params: &Object<'_>) -> Result<Era, Error> {
-    if !is_modern(method, params) {
-        return Ok(Era::Legacy);
-    }
-    let none = Object::default();
-    let meta = meta(params).unwrap_or(&none);
-    let lacks = |key: &str, what: &str| Err(Error::invalid_params(format!("`_meta` lacks {key}, {what}")));
-    let Ok(Some(version)) = meta.text(VERSION) else {
-        return lacks(VERSION, "a string");
-    };
-    if !matches!(meta.object(CLIENT_CAPABILITIES), Ok(Some(_))) {
-        return lacks(CLIENT_CAPABILITIES, "an object");
-    }
-    if !MODERN.contains(&version) {
-        let data = json!({ "supported": MODERN, "requested": version });
-        return Err(Error::new(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version").with_data(data));
-    }
-    if let Some(level) = meta.get(LOG_LEVEL) {
-        known_level(LOG_LEVEL, level)?;
-    }
-    Ok(Era::Modern)
-}
-
-fn known_level(key: &str, level: &Value<'_>) -> Result<(), Error> {
-    match level.as_text() {
-        Some(level) if LOG_LEVELS.contains(&level) => Ok(()),
-        _ => Err(Error::invalid_params(format!("{key} must be one of {}", LOG_LEVELS.join(", ")))),
-    }
-}
-
-/// `logging/setLevel`. No level has anything to say: what a person should know is in the answers.
-///
-/// # Errors
-/// `-32602` for an unknown level.
-pub(super) fn set_level(params: &Object<'_>) -> Result<Empty, Error> {
-    known_level("`level`", params.get("level").unwrap_or(&Value::Null)).map(|()| Empty {})
-}
-
 impl Era {
-    /// A result as this era writes it.
-    ///
-    /// # Errors
-    /// Those of the result's `Serialize`.
-    pub(super) fn result(self, result: &impl Serialize, cacheable: Option<Cacheable>) -> Result<Json, Error> {
-        self.envelop(Json::of(result).map_err(Error::internal)?, cacheable)
+    /// The era that a request claims: modern by its `_meta`, or by a method that only the modern era has.
+    pub(super) fn of(method: &str, params: &Object<'_>) -> Era {
+        let has_version = |meta: Object<'_>| meta.get(VERSION).is_some();
+        let is_modern = matches!(method, "server/discover" | "subscriptions/listen")
+            || params.object("_meta").ok().flatten().is_some_and(has_version);
+        if is_modern { Era::Modern } else { Era::Legacy }
     }
 
-    /// The same for a result that is written already, an object: the modern era adds `resultType`, `_meta` with our name,
-    /// and, to a result that a client may keep, for how long and for whom.
+    /// Checks what the era demands of every request.
     ///
     /// # Errors
-    /// None that anything of ours can bring about.
-    pub(super) fn envelop(self, result: Json, cacheable: Option<Cacheable>) -> Result<Json, Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Behind {
-            result_type: &'static str,
-            #[serde(flatten)]
-            cacheable: Option<Cacheable>,
-            #[serde(rename = "_meta")]
-            meta: Meta,
+    /// The `_meta` of a modern request is incomplete, or names a version that is not supported.
+    pub(super) fn check(self, params: &Object<'_>) -> Result<(), Failure> {
+        if self == Era::Legacy {
+            return Ok(());
         }
-        #[derive(Serialize)]
-        struct Meta {
-            #[serde(rename = "io.modelcontextprotocol/serverInfo")]
-            server_info: Implementation,
+        let meta = params.object("_meta")?.unwrap_or_default();
+        let meta: RequestMeta<'_> = meta.read().map_err(|mismatch| mismatch.inside("_meta"))?;
+        let Empty {} = meta.client_capabilities;
+        if !MODERN.contains(&&*meta.protocol_version) {
+            let data = json!({ "supported": MODERN, "requested": meta.protocol_version });
+            return Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data));
         }
+        meta.log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", &level))
+    }
+
+    /// The response with a result. The modern era adds `resultType`, the server's name in `_meta`, and to a result that a
+    /// client may cache, for how long and for whom.
+    pub(super) fn response(
+        self,
+        id: &Id,
+        result: impl Serialize + Debug + Send + Sync + 'static,
+        cacheable: Option<Cacheable>,
+    ) -> Response {
         match self {
-            Era::Legacy => Ok(result),
+            Era::Legacy => Response::result(id.clone(), result),
             Era::Modern => {
-                let meta = Meta { server_info: SERVER_INFO };
-                result.with(&Behind { result_type: "complete", cacheable, meta }).map_err(Error::internal)
+                let meta = ResultMeta { server_info: SERVER_INFO };
+                Response::result(id.clone(), ModernResult { result, result_type: "complete", cacheable, meta })
             }
         }
     }
+
+    /// The error for a failure.
+    pub(super) fn error(self, failure: Failure) -> jsonrpc::Error {
+        use FailureKind::*;
+        let Failure { kind, text, data } = failure;
+        let (code, label) = match (kind, self) {
+            (InvalidRequest, _) => (-32600, "invalid request: "),
+            // For an unknown tool the legacy versions say -32602; the clients that this server was made for expect -32601.
+            (MethodNotFound, _) | (UnknownTool, Era::Legacy) => (-32601, "method not found: "),
+            (InvalidParams, _) | (UnknownTool | UnknownResource, Era::Modern) => (-32602, "invalid params: "),
+            // Versions up to 2025-11-25, "Resources", "Error Handling"; later ones forbid it.
+            (UnknownResource, Era::Legacy) => (-32002, ""),
+            // 2026-07-28, "Error codes".
+            (UnsupportedVersion, _) => (-32022, ""),
+            (Unavailable, _) => (-32603, ""),
+            (Internal, _) => (-32603, "internal error: "),
+        };
+        jsonrpc::Error { code, message: format!("{label}{text}"), data }
+    }
+
+    /// Whether arguments that do not fit a tool's schema are a tool result with `isError`, so that the model can correct
+    /// itself. In the legacy era they are invalid params.
+    pub(super) fn lets_model_correct_arguments(self) -> bool {
+        self == Era::Modern
+    }
 }
 
-/// `initialize`: the client's revision if it is a legacy one, else the newest of those. It may be repeated.
-pub(super) fn initialize<'l>(
+fn check_level(key: &str, level: &str) -> Result<(), Failure> {
+    if LOG_LEVELS.contains(&level) {
+        return Ok(());
+    }
+    Err(Failure::invalid_params(format!("`{key}` must be one of {}", LOG_LEVELS.join(", "))))
+}
+
+/// `logging/setLevel`. The server never sends log messages, whatever the level.
+///
+/// # Errors
+/// The level is unknown.
+pub(super) fn set_level(params: SetLevelParams<'_>) -> Result<Empty, Failure> {
+    check_level("level", &params.level).map(|()| Empty {})
+}
+
+/// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
+pub(super) fn initialize(
     negotiated: &mut Option<&'static str>,
-    params: &Object<'l>,
-) -> Result<InitializeResult<'l>, Error> {
-    let requested = params.required_text("protocolVersion");
-    let requested = requested.map_err(|unfit| Error::invalid_params(format!("`protocolVersion` {unfit}")))?;
+    params: InitializeParams<'_>,
+) -> Result<InitializeResult, Failure> {
+    let requested = &*params.protocol_version;
     let [.., newest] = LEGACY;
     let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
+    let client_info = params.client_info.map(|info| RawValue::from_string(compact(info.get()))).transpose()?;
+    let client = client_info.as_deref().map_or("null", RawValue::get);
+    tracing::info!(client = %printable_json(client), requested, version, "initialize");
     *negotiated = Some(version);
-    tracing::info!(client = %wire(&params.get("clientInfo")), requested, version, "initialize");
     Ok(InitializeResult {
         protocol_version: version,
         capabilities: capabilities(Era::Legacy),
         server_info: SERVER_INFO,
         instructions: INSTRUCTIONS.trim_ascii_end(),
-        client_info: params.get("clientInfo").filter(|info| **info != Value::Null).cloned(),
+        client_info,
     })
 }
 
-/// A value as the client wrote it, for the log: in one line, and without what a terminal may obey.
-pub(super) fn wire(value: &impl Serialize) -> String {
-    printable_json(&serde_json::to_string(value).unwrap_or_default())
+/// JSON without spaces and line breaks between its tokens.
+fn compact(json: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let keep = |character: &char| {
+        let is_kept = in_string || !character.is_ascii_whitespace();
+        in_string ^= *character == '"' && !is_escaped;
+        is_escaped = *character == '\\' && !is_escaped;
+        is_kept
+    };
+    json.chars().filter(keep).collect()
+}
+
+/// The id of a request for the log.
+pub(super) fn logged_id(id: &Id) -> String {
+    printable_json(&serde_json::to_string(id).unwrap_or_default())
+}
+
+/// JSON from a client for the log: one line, without characters that a terminal may obey.
+pub(super) fn logged(json: &str) -> String {
+    printable_json(&compact(json))
 }
 
 /// `server/discover` (2026-07-28).
@@ -184,5 +242,34 @@ fn capabilities(era: Era) -> ServerCapabilities {
         resources: ResourcesCapability { subscribe: true, list_changed: true },
         completions: Empty {},
         logging: (era == Era::Legacy).then_some(Empty {}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_json_is_the_same_value_in_one_line() {
+        let json = " { \"a b\" :\t[ 1 ,\r\n \"\\\" \\\\\" , \" \" ] } ";
+        assert_eq!(compact(json), r#"{"a b":[1,"\" \\"," "]}"#);
+    }
+
+    #[test]
+    fn each_kind_of_failure_has_a_code_in_each_era() {
+        use FailureKind::*;
+        for (kind, legacy, modern) in [
+            (InvalidRequest, -32600, -32600),
+            (MethodNotFound, -32601, -32601),
+            (InvalidParams, -32602, -32602),
+            (UnsupportedVersion, -32022, -32022),
+            (UnknownTool, -32601, -32602),
+            (UnknownResource, -32002, -32602),
+            (Unavailable, -32603, -32603),
+            (Internal, -32603, -32603),
+        ] {
+            let code = |era: Era| era.error(Failure::new(kind, "x")).code;
+            assert_eq!((code(Era::Legacy), code(Era::Modern)), (legacy, modern), "{kind:?}");
+        }
     }
 }

@@ -1,18 +1,18 @@
-//! Pagination: a list in pages, and cursors that need no memory of ours (2025-11-25, "Pagination").
+//! Pagination: a list in pages, with cursors that need no state in the server (2025-11-25, "Pagination").
 //!
-//! A cursor says after which key of which list a page begins. It means the same to another process, and while the list
-//! changes: the page begins with what follows the key, even if the key has gone.
+//! A cursor encodes the list and the key after which a page begins. So it stays valid in another process, and while the list
+//! changes: the page begins with what follows the key, even if the key itself was removed.
 
-use crate::json::Object;
-use crate::jsonrpc::Error;
+use super::lifecycle::Failure;
+use crate::mcp::PaginatedParams;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use std::num::NonZeroUsize;
 
-/// How many entries a page holds. Large, because many clients read only the first.
+/// How many entries a page has. Large, because many clients read only the first page.
 pub const PAGE_SIZE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 
-/// What is listed in pages, as cursors spell it.
+/// The lists that have pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Prompts,
@@ -28,30 +28,30 @@ impl Kind {
     }
 }
 
-/// A page that was asked for.
+/// A page that a client requests.
 #[derive(Debug)]
 pub(super) struct Page {
     kind: Kind,
     size: NonZeroUsize,
-    /// It holds what follows this key; `None` for the first.
+    /// The page begins after this key; `None` for the first page.
     after: Option<String>,
 }
 
 impl Page {
-    /// Reads the cursor of a request for a list.
+    /// The page for the cursor of a request. An empty cursor, like none, is the first page.
     ///
     /// # Errors
-    /// `-32602` for what is no cursor of ours, or one of another list.
-    pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: &Object<'_>) -> Result<Page, Error> {
-        let after = match params.text("cursor").map_err(|_| unknown_cursor())? {
+    /// The cursor is invalid, or belongs to another list.
+    pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: PaginatedParams) -> Result<Page, Failure> {
+        let after = match params.cursor.filter(|cursor| !cursor.is_empty()) {
             None => None,
-            Some(cursor) => Some(key(kind, cursor).ok_or_else(unknown_cursor)?),
+            Some(cursor) => Some(key(kind, &cursor).ok_or_else(invalid_cursor)?),
         };
         Ok(Page { kind, size, after })
     }
 
-    /// Fills the page from a list that is sorted by key; `make` gives no item for what is left out. Also the cursor for
-    /// the next page, if there is one.
+    /// Fills the page from a list that is sorted by key, and returns it with the cursor of the next page, if there is one.
+    /// An entry for which `make` returns `None` is left out.
     pub(super) fn fill<K, T>(
         &self,
         entries: &[K],
@@ -73,16 +73,16 @@ impl Page {
     }
 }
 
-/// A list that always has one page has no cursors.
+/// Checks the cursor of a request for a list that has only one page.
 ///
 /// # Errors
-/// `-32602` for any cursor.
-pub(super) fn only_page(params: &Object<'_>) -> Result<(), Error> {
-    if params.text("cursor") == Ok(None) { Ok(()) } else { Err(unknown_cursor()) }
+/// There is a cursor, which cannot be valid.
+pub(super) fn only_page(params: PaginatedParams) -> Result<(), Failure> {
+    if params.cursor.is_none_or(|cursor| cursor.is_empty()) { Ok(()) } else { Err(invalid_cursor()) }
 }
 
-fn unknown_cursor() -> Error {
-    Error::invalid_params("`cursor` is none that this list gave out; ask without it for the first page")
+fn invalid_cursor() -> Failure {
+    Failure::invalid_params("`cursor` is not one that this list returned; leave it out to get the first page")
 }
 
 fn key(kind: Kind, cursor: &str) -> Option<String> {
@@ -95,28 +95,24 @@ fn key(kind: Kind, cursor: &str) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::{Value, json};
 
-    fn object(text: &str) -> Object<'_> {
-        match crate::json::Value::parse(text).unwrap() {
-            crate::json::Value::Object(object) => object,
-            other => panic!("{other:?}"),
-        }
+    fn requested(kind: Kind, size: usize, cursor: Option<&str>) -> Result<Page, Failure> {
+        let params = PaginatedParams { cursor: cursor.map(str::to_owned) };
+        Page::requested(kind, NonZeroUsize::new(size).unwrap(), params)
     }
 
     fn page(size: usize, cursor: Option<&str>) -> Page {
-        let params = json!({ "cursor": cursor }).to_string();
-        Page::requested(Kind::Prompts, NonZeroUsize::new(size).unwrap(), &object(&params)).unwrap()
+        requested(Kind::Prompts, size, cursor).unwrap()
     }
 
-    /// All pages of a list, which may lose entries between one page and the next.
-    fn pages(mut list: Vec<String>, size: usize, gone: &[String]) -> Vec<String> {
+    /// All pages of a list from which entries are removed between one page and the next.
+    fn pages(mut list: Vec<String>, size: usize, removed: &[String]) -> Vec<String> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
             let (items, next) = page(size, cursor.as_deref()).fill(&list, |key| key, |key| Some(key.clone()));
             assert!(items.len() <= size);
             all.extend(items);
-            list.retain(|key| !gone.contains(key));
+            list.retain(|key| !removed.contains(key));
             match next {
                 Some(next) => cursor = Some(next),
                 None => return all,
@@ -126,21 +122,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_entry_is_in_one_page_even_where_others_go(
+        fn every_entry_is_in_one_page_even_while_others_are_removed(
             list in prop::collection::btree_set(".{0,4}", 0..20),
-            gone in prop::collection::vec(".{0,4}", 0..5),
+            removed in prop::collection::vec(".{0,4}", 0..5),
             size in 1_usize..7,
         ) {
             let list: Vec<String> = list.into_iter().collect();
-            let all = pages(list.clone(), size, &gone);
-            let kept: Vec<&String> = all.iter().filter(|key| !gone.contains(key)).collect();
-            prop_assert_eq!(kept, list.iter().filter(|key| !gone.contains(key)).collect::<Vec<_>>());
+            let all = pages(list.clone(), size, &removed);
+            let remaining: Vec<&String> = all.iter().filter(|key| !removed.contains(key)).collect();
+            prop_assert_eq!(remaining, list.iter().filter(|key| !removed.contains(key)).collect::<Vec<_>>());
             prop_assert_eq!(pages(list.clone(), size, &[]), list);
         }
     }
 
     #[test]
-    fn what_is_left_out_takes_no_place_in_a_page() {
+    fn an_entry_that_is_left_out_does_not_count_toward_the_size_of_a_page() {
         let list: Vec<String> = (10..30).map(|n| n.to_string()).collect();
         let even = |key: &String| key.ends_with(['0', '2', '4', '6', '8']).then(|| key.clone());
         let (items, next) = page(3, None).fill(&list, |key| key, even);
@@ -150,24 +146,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_of_this_list_is_refused() {
+    fn an_empty_cursor_is_the_first_page() {
+        for cursor in [None, Some("")] {
+            assert_eq!(page(1, cursor).fill(&["a", "b"], |key| key, |key| Some(*key)).0, ["a"]);
+            assert!(only_page(PaginatedParams { cursor: cursor.map(str::to_owned) }).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
         let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
-        let refused = |kind, cursor: Value| {
-            let params = json!({ "cursor": cursor }).to_string();
-            Page::requested(kind, PAGE_SIZE, &object(&params)).map_err(|error| error.code)
-        };
-        assert!(refused(Kind::Prompts, json!(cursor)).is_ok() && refused(Kind::Prompts, json!(null)).is_ok());
-        assert_eq!(refused(Kind::Resources, json!(cursor)).unwrap_err(), -32602);
-        for bad in [
-            json!("!!"),
-            json!(5),
-            json!(""),
-            json!("a"),
-            json!(["x"]),
-            json!(format!("{cursor}=")),
-            json!("cHJvbXB0cw"),
-        ] {
-            assert_eq!(refused(Kind::Prompts, bad.clone()).unwrap_err(), -32602, "{bad}");
+        assert!(requested(Kind::Prompts, 1, Some(&cursor)).is_ok());
+        assert!(requested(Kind::Resources, 1, Some(&cursor)).is_err());
+        assert!(only_page(PaginatedParams { cursor: Some(cursor.clone()) }).is_err());
+        for invalid in ["!!", "a", &format!("{cursor}="), "cHJvbXB0cw"] {
+            assert!(requested(Kind::Prompts, 1, Some(invalid)).is_err(), "{invalid}");
         }
     }
 }

@@ -1,16 +1,14 @@
-//! `prompts/list` and `prompts/get`: the library as a client's own menu (slash commands, mostly).
+//! `prompts/list` and `prompts/get`: the library in a client's own menu, mostly as slash commands.
 
+use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
-use crate::json::{Object, Value};
-use crate::jsonrpc::Error;
 use crate::library::{Entry, Layer, Library, Lookup};
 use crate::mcp;
 use crate::prompt::{INPUT, Prompt, Summary};
-use crate::wording::{named, quoted};
-use std::collections::BTreeMap;
+use crate::wording::named;
 use std::sync::Arc;
 
-/// `prompts/list`. Files that are no prompts are left out; `list_prompts` names them.
+/// `prompts/list`. Broken files are left out; the tool `list_prompts` names them.
 pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
     let index = library.index();
     let listed = |entry: &Entry<'_>| {
@@ -26,23 +24,23 @@ pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
     mcp::ListPromptsResult { prompts, next_cursor }
 }
 
-/// What a client shows for a prompt. Some show nothing without it, so it is never empty.
+/// The description of a prompt, never empty, because some clients do not show a prompt without one.
 pub(super) fn description(name: &str, description: Option<String>) -> String {
     description.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
-/// What the description of a project's prompt begins with in a list.
+/// The first words of the description of a project's prompt in a list.
 pub(super) const OF_PROJECT: &str = "(project) ";
 
-/// A description in a list, which says of a project's prompt that it is one.
+/// A description in a list, which tells a project's prompt apart.
 pub(super) fn of_layer(layer: Layer, description: String) -> String {
     if layer == Layer::Project { format!("{OF_PROJECT}{description}") } else { description }
 }
 
-/// The declared arguments, and `input` where it has a place.
+/// The declared arguments, and `input` if the prompt uses it.
 ///
-/// Without declared arguments `input` is the only one, and required, because Gemini CLI passes all words of a command
-/// on only then; a call may leave it out all the same.
+/// Without declared arguments `input` is the only one. It is then marked as required, because otherwise Gemini CLI does not
+/// pass on all words of a command; a call may still leave it out.
 fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     let of = |name: &str| match prompt.arguments.iter().find(|argument| argument.name == name) {
         Some(argument) => mcp::PromptArgument {
@@ -59,51 +57,40 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     prompt.value_names().into_iter().map(of).collect()
 }
 
-/// `prompts/get`: one message of the user's, whose text is that of `expand_prompt`, byte for byte.
+/// `prompts/get`: one user message whose text is the same, byte for byte, as that of `expand_prompt`.
 ///
 /// # Errors
-/// Those of [`find`]; `-32602` for params that do not fit, and for all that is missing at once.
-pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetPromptResult, Error> {
-    let name = params.required_text("name");
-    let name = name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the prompt's name")))?;
-    let values = values(params)?;
-    let prompt = find(library, name)?;
+/// Those of [`find`]; invalid params; a text that names all required arguments that are missing.
+pub(super) fn get(library: &Library, params: mcp::GetPromptParams) -> Result<mcp::GetPromptResult, Failure> {
+    let name = params.name.ok_or_else(|| {
+        Failure::invalid_params(match params.prompt_id {
+            Some(_) => "`promptId` is not a parameter of prompts/get; use `name`",
+            None => "`name` is missing; it is the prompt's name",
+        })
+    })?;
+    // Names that a prompt does not have are ignored: clients send leftovers.
+    let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let prompt = find(library, &name)?;
     let text = prompt
-        .expand_values(&values, "")
-        .map_err(|error| Error::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
-    let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text } };
+        .expand_values(&values.collect(), "")
+        .map_err(|error| Failure::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
+    let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text: text.into() } };
     Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description()), messages: [message] })
 }
 
-/// The prompt that a client names, as tolerant as `expand_prompt`.
+/// The prompt that a client names, found as tolerantly as by `expand_prompt`.
 ///
 /// # Errors
-/// `-32602` for an unknown one, `-32603` for a file that is none.
-pub(super) fn find(library: &Library, name: &str) -> Result<Arc<Prompt>, Error> {
+/// The prompt is unknown, or its file is not a valid prompt.
+pub(super) fn find(library: &Library, name: &str) -> Result<Arc<Prompt>, Failure> {
     match library.find(name) {
         Lookup::Found(prompt) => Ok(prompt),
-        Lookup::Broken(problem) => Err(Error::unreadable(problem)),
+        Lookup::Broken(problem) => Err(Failure::new(FailureKind::Unavailable, problem)),
         Lookup::Unknown { why, unseen } => {
-            let places: String = unseen.iter().map(|problem| format!("; cannot be seen: {problem}")).collect();
+            let unreadable: String = unseen.iter().map(|problem| format!("; cannot be read: {problem}")).collect();
             let why = why.to_string();
             let next = if why.ends_with('?') { "" } else { "; prompts/list names all" };
-            Err(Error::invalid_params(format!("{why}{next}{places}")))
+            Err(Failure::invalid_params(format!("{why}{next}{unreadable}")))
         }
     }
-}
-
-/// The values of a call, which the schema wants to be strings. Names that a prompt does not have are ignored: clients
-/// send leftovers.
-fn values(params: &Object<'_>) -> Result<BTreeMap<String, String>, Error> {
-    let arguments = params.object("arguments");
-    let arguments = arguments.map_err(|unfit| Error::invalid_params(format!("`arguments` {unfit} of strings")))?;
-    let mut values = BTreeMap::new();
-    for (name, value) in arguments.into_iter().flat_map(Object::iter) {
-        match value {
-            Value::Text(text) => _ = values.insert(name.to_owned(), text.to_string()),
-            Value::Null => _ = values.remove(name), // not given, to some serializers
-            _ => return Err(Error::invalid_params(format!("the argument {} must be a string", quoted(name)))),
-        }
-    }
-    Ok(values)
 }

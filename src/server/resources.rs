@@ -1,13 +1,11 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`: the Markdown of each prompt, as it is on disk.
 //!
-//! A prompt's URI is `prompt://` and its name, percent-encoded (RFC 3986) but for `/`. A URI is decoded to a name, and
-//! the library has the name or has it not: no part of a URI ever reaches the file system.
+//! A prompt's URI is `prompt://` and its name, percent-encoded (RFC 3986) except for `/`. A URI is decoded to a name, which
+//! is then looked up in the library: no part of a URI is ever used as a path.
 
-use super::lifecycle::Era;
+use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use super::prompts::{description, of_layer};
-use crate::json::Object;
-use crate::jsonrpc::Error;
 use crate::library::{Entry, Library, Listed, MAX_NAME};
 use crate::mcp;
 use crate::wording::quoted;
@@ -17,7 +15,7 @@ use serde_json::json;
 
 const SCHEME: &str = "prompt://";
 
-/// RFC 6570: `+` lets `/` stand as it is.
+/// RFC 6570: `+` means that `/` is not encoded.
 pub(super) const TEMPLATE: &str = "prompt://{+name}";
 
 /// The variable of the template.
@@ -28,11 +26,8 @@ const MAX_URI: usize = SCHEME.len() + 3 * MAX_NAME;
 
 const MIME_TYPE: &str = "text/markdown";
 
-/// All but the unreserved characters of RFC 3986, section 2.3, and `/`.
+/// All characters except `/` and the unreserved ones of RFC 3986, section 2.3.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
-/// The resource is unknown (revisions up to 2025-11-25, "Resources", "Error Handling"; later ones forbid it).
-const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// `resources/list`.
 pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
@@ -70,34 +65,21 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
     }
 }
 
-/// `resources/read`. A file that is text but no prompt is read all the same, so that it can be repaired.
+/// `resources/read`. A file that is text but not a valid prompt can be read, so that it can be fixed.
 ///
 /// # Errors
-/// `-32602` for a `uri` that is no string; [`not_found`]; `-32603` for a file that cannot be read as text.
-pub(super) fn read(library: &Library, era: Era, params: &Object<'_>) -> Result<mcp::ReadResourceResult, Error> {
-    let uri = uri_of(params)?;
-    let file = name_of(library, uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, uri))?;
-    let text = file.map_err(Error::unreadable)?.text;
-    let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text };
-    Ok(mcp::ReadResourceResult { contents: [contents] })
+/// [`not_found`]; the file cannot be read as text.
+pub(super) fn read(library: &Library, params: mcp::ResourceParams<'_>) -> Result<mcp::ReadResourceResult, Failure> {
+    let uri = params.uri.into_owned();
+    let file = name_of(library, &uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(&uri))?;
+    let text = file.map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?.text;
+    Ok(mcp::ReadResourceResult { contents: [mcp::TextResourceContents { uri, mime_type: MIME_TYPE, text }] })
 }
 
-/// The `uri` of a request.
-///
-/// # Errors
-/// `-32602`, if it is no string.
-pub(super) fn uri_of<'p>(params: &'p Object<'_>) -> Result<&'p str, Error> {
-    params.required_text("uri").map_err(|unfit| Error::invalid_params(format!("`uri` {unfit}")))
-}
-
-/// The error for a URI that names no prompt.
-pub(super) fn not_found(era: Era, uri: &str) -> Error {
-    let message = format!("no resource {}; resources/list names all", quoted(uri));
-    let error = match era {
-        Era::Legacy => Error::new(RESOURCE_NOT_FOUND, message),
-        Era::Modern => Error::invalid_params(message),
-    };
-    error.with_data(json!({ "uri": uri }))
+/// The failure for a URI of no prompt.
+pub(super) fn not_found(uri: &str) -> Failure {
+    let text = format!("no resource {}; resources/list names all", quoted(uri));
+    Failure::new(FailureKind::UnknownResource, text).with_data(json!({ "uri": uri }))
 }
 
 /// The URI of the prompt with this name.
@@ -105,11 +87,11 @@ fn uri(name: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(name, ENCODED))
 }
 
-/// The names that a URI may mean: what it decodes to; and the text itself, since a client that fills in the template
-/// leaves what looks encoded (`a%20b` in the name of a file) as it is. None, for a URI that cannot be ours.
+/// The names that a URI may stand for: what it decodes to; and the text itself, because a client that fills in the template
+/// does not encode what looks encoded already (`a%20b` in the name of a file). None for a URI of another scheme.
 pub(super) fn names(uri: &str) -> Vec<String> {
-    let is_ours = |scheme: &&str| scheme.eq_ignore_ascii_case(SCHEME) && uri.len() <= MAX_URI;
-    let Some(scheme) = uri.get(..SCHEME.len()).filter(is_ours) else {
+    let is_valid = |scheme: &&str| scheme.eq_ignore_ascii_case(SCHEME) && uri.len() <= MAX_URI;
+    let Some(scheme) = uri.get(..SCHEME.len()).filter(is_valid) else {
         return Vec::new();
     };
     let text = &uri[scheme.len()..];
@@ -120,7 +102,7 @@ pub(super) fn names(uri: &str) -> Vec<String> {
     names
 }
 
-/// The name that a URI means: the first of those that it may mean for which there is a file.
+/// The name that a URI stands for: the first possible one that has a file.
 pub(super) fn name_of(library: &Library, uri: &str) -> Option<String> {
     names(uri).into_iter().find(|name| library.has(name))
 }
@@ -131,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_uri_is_ascii_and_keeps_the_slashes() {
+    fn a_uri_is_ascii_and_its_slashes_are_not_encoded() {
         assert_eq!(uri("git/commit"), "prompt://git/commit");
         assert_eq!(uri("Über 100%?#[x]:\"@"), "prompt://%C3%9Cber%20100%25%3F%23%5Bx%5D%3A%22%40");
         assert_eq!(names("PROMPT://git/commit"), ["git/commit"]);
@@ -145,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_survives_the_way_to_a_uri_and_back(name in ".+") {
+        fn every_name_is_the_same_after_a_round_trip_through_its_uri(name in ".+") {
             let uri = uri(&name);
             prop_assert!(uri.bytes().all(|byte| byte.is_ascii_graphic()), "{}", uri);
             prop_assert_eq!(&names(&uri)[0], &name);

@@ -4,14 +4,15 @@
 //! subscribed to. A modern one asks with `subscriptions/listen`, a request that stays open: its notifications carry the
 //! id of the request, so that several may share a pipe (2026-07-28, "Subscriptions").
 
-use super::lifecycle::Era;
+use super::lifecycle::{Failure, FailureKind};
 use super::notifier::Change;
 use super::resources;
-use crate::json::{Json, Object, Value};
-use crate::jsonrpc::{Error, Id, Notification};
+use crate::jsonrpc::{Id, Notification, Object};
 use crate::library::Library;
-use crate::wording::quoted;
-use serde_json::{Map, json};
+use crate::mcp::{
+    CancelledParams, ListChangedParams, ListenParams, ResourceParams, ResourceUpdatedParams, SubscriptionMeta,
+    SubscriptionsAcknowledgedParams,
+};
 use std::collections::BTreeSet;
 
 /// How many `subscriptions/listen` may be open at once.
@@ -19,8 +20,6 @@ pub const MAX_LISTENS: usize = 1_000;
 
 /// How many resources may be subscribed to at once, in all.
 pub const MAX_SUBSCRIBED: usize = 10_000;
-
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The subscriptions of one conversation.
 #[derive(Debug, Default)]
@@ -83,11 +82,11 @@ impl Subscriptions {
     /// `resources/subscribe`.
     ///
     /// # Errors
-    /// `-32602` for a `uri` that is no string, `-32002` for one that names nothing, `-32600` for too many.
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<(), Error> {
-        let uri = resources::uri_of(params)?;
+    /// The `uri` names nothing; too many subscriptions.
+    pub(super) fn subscribe(&mut self, library: &Library, params: ResourceParams<'_>) -> Result<(), Failure> {
+        let uri = &*params.uri;
         if resources::name_of(library, uri).is_none() {
-            return Err(resources::not_found(Era::Legacy, uri));
+            return Err(resources::not_found(uri));
         }
         if !self.resources.contains(uri) {
             self.room_for(1)?;
@@ -96,73 +95,54 @@ impl Subscriptions {
         Ok(())
     }
 
-    fn room_for(&self, more: usize) -> Result<(), Error> {
+    fn room_for(&self, more: usize) -> Result<(), Failure> {
         let subscribed = self.resources.len() + self.listens.iter().map(|listen| listen.resources.len()).sum::<usize>();
         if subscribed + more > MAX_SUBSCRIBED {
             let message = format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
-            return Err(Error::invalid_request(message));
+            return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
         Ok(())
     }
 
-    /// `resources/unsubscribe`; of what was never subscribed too.
-    ///
-    /// # Errors
-    /// `-32602` for a `uri` that is no string.
-    pub(super) fn unsubscribe(&mut self, params: &Object<'_>) -> Result<(), Error> {
-        self.resources.remove(resources::uri_of(params)?);
-        Ok(())
+    /// `resources/unsubscribe`, also of a resource that was never subscribed to.
+    pub(super) fn unsubscribe(&mut self, params: ResourceParams<'_>) {
+        self.resources.remove(&*params.uri);
     }
 
     /// `subscriptions/listen`: opens it; gives its acknowledgement.
     ///
     /// # Errors
-    /// `-32602` for invalid params; `-32600` for the id of one that is open, and for too many.
-    pub(super) fn listen(&mut self, id: &Id, params: &Object<'_>) -> Result<Notification, Error> {
-        let Ok(Some(wanted)) = params.object("notifications") else {
-            return Err(Error::invalid_params("`notifications` must be an object"));
-        };
-        let wants = |key: &str| match wanted.get(key) {
-            None => Ok(false),
-            Some(Value::Bool(wants)) => Ok(*wants),
-            Some(_) => Err(Error::invalid_params(format!("`notifications.{key}` must be true or false"))),
-        };
+    /// One with this id is open; too many.
+    pub(super) fn listen(&mut self, id: &Id, params: ListenParams) -> Result<Notification, Failure> {
+        let mut honored = params.notifications;
         let lists = Lists {
-            tools: wants("toolsListChanged")?,
-            prompts: wants("promptsListChanged")?,
-            resources: wants("resourcesListChanged")?,
+            tools: honored.tools_list_changed,
+            prompts: honored.prompts_list_changed,
+            resources: honored.resources_list_changed,
         };
-        let resources = subscribed(wanted)?;
+        // Those that can be prompts, now or later.
+        if let Some(uris) = &mut honored.resource_subscriptions {
+            uris.retain(|uri| !resources::names(uri).is_empty());
+        }
         if self.listens.iter().any(|listen| listen.id == *id) {
             let message = "a subscriptions/listen with this id is open; cancel it, or use another id";
-            return Err(Error::invalid_request(message));
+            return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
         if self.listens.len() == MAX_LISTENS {
             let message = format!("more than {MAX_LISTENS} subscriptions/listen; cancel some");
-            return Err(Error::invalid_request(message));
+            return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
-        self.room_for(resources.as_ref().map_or(0, BTreeSet::len))?;
-        let mut honored = Map::new();
-        for (is_wanted, key) in [
-            (lists.tools, "toolsListChanged"),
-            (lists.prompts, "promptsListChanged"),
-            (lists.resources, "resourcesListChanged"),
-        ] {
-            honored.extend(is_wanted.then(|| (key.to_owned(), json!(true))));
-        }
-        if let Some(resources) = &resources {
-            honored.insert("resourceSubscriptions".to_owned(), json!(resources));
-        }
-        let listen = Listen { id: id.clone(), lists, resources: resources.unwrap_or_default() };
-        let params = Map::from_iter([("notifications".to_owned(), serde_json::Value::Object(honored))]);
-        let acknowledgement = listen.notification("notifications/subscriptions/acknowledged", params);
+        let resources = honored.resource_subscriptions.clone().unwrap_or_default();
+        self.room_for(resources.len())?;
+        let listen = Listen { id: id.clone(), lists, resources };
+        let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: listen.meta() };
         self.listens.push(listen);
-        Ok(acknowledgement)
+        Ok(Notification::new("notifications/subscriptions/acknowledged", Some(params)))
     }
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
     pub(super) fn cancelled(&mut self, params: &Object<'_>) {
-        let id = params.get("requestId").and_then(Id::from_value);
+        let id = params.read().ok().and_then(|CancelledParams { request_id }| Id::from_json(request_id));
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
@@ -172,50 +152,28 @@ impl Subscriptions {
         let is_updated = |uri: &&String| change.updates(uri);
         let mut notifications = Vec::new();
         if self.is_initialized {
-            notifications.extend(Lists::ALL.methods(changed).map(|method| Notification::new(method, Map::new())));
-            let updated = self.resources.iter().filter(is_updated);
-            notifications.extend(updated.map(|uri| Notification::new(UPDATED, of_resource(uri))));
+            let methods = Lists::ALL.methods(changed);
+            notifications.extend(methods.map(|method| Notification::new(method, None::<ListChangedParams>)));
+            notifications.extend(self.resources.iter().filter(is_updated).map(|uri| updated(uri, None)));
         }
         for listen in &self.listens {
-            notifications.extend(listen.lists.methods(changed).map(|method| listen.notification(method, Map::new())));
-            let updated = listen.resources.iter().filter(is_updated);
-            notifications.extend(updated.map(|uri| listen.notification(UPDATED, of_resource(uri))));
+            let list_changed = |method| Notification::new(method, Some(ListChangedParams { meta: listen.meta() }));
+            notifications.extend(listen.lists.methods(changed).map(list_changed));
+            let uris = listen.resources.iter().filter(is_updated);
+            notifications.extend(uris.map(|uri| updated(uri, Some(listen.meta()))));
         }
         notifications
     }
 }
 
-const UPDATED: &str = "notifications/resources/updated";
-
-fn of_resource(uri: &str) -> Map<String, serde_json::Value> {
-    Map::from_iter([("uri".to_owned(), json!(uri))])
-}
-
-/// The resources of a listen: the URIs that can be prompts, now or later.
-fn subscribed(wanted: &Object<'_>) -> Result<Option<BTreeSet<String>>, Error> {
-    let uris = match wanted.get("resourceSubscriptions") {
-        None => return Ok(None),
-        Some(Value::List(uris)) => uris,
-        Some(_) => return Err(Error::invalid_params("`notifications.resourceSubscriptions` must be an array")),
-    };
-    let mut known = BTreeSet::new();
-    for uri in uris {
-        let Some(uri) = uri.as_text() else {
-            let shown = quoted(&Json::of(uri).map_err(Error::internal)?.into_text());
-            let message = format!("{shown} in `notifications.resourceSubscriptions` is no string");
-            return Err(Error::invalid_params(message));
-        };
-        if !resources::names(uri).is_empty() {
-            known.insert(uri.to_owned());
-        }
-    }
-    Ok(Some(known))
+fn updated(uri: &str, meta: Option<SubscriptionMeta>) -> Notification {
+    let params = ResourceUpdatedParams { meta, uri: uri.to_owned() };
+    Notification::new("notifications/resources/updated", Some(params))
 }
 
 impl Listen {
-    /// A notification, tagged with the id of the request.
-    fn notification(&self, method: &str, mut params: Map<String, serde_json::Value>) -> Notification {
-        params.insert("_meta".to_owned(), json!({ SUBSCRIPTION_ID: self.id }));
-        Notification::new(method, params)
+    /// The tag of its notifications.
+    fn meta(&self) -> SubscriptionMeta {
+        SubscriptionMeta { subscription_id: self.id.clone() }
     }
 }

@@ -10,15 +10,15 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     description: |_| String::new(),
     input_schema: || json!({}),
     output_schema: || json!({}),
-    call: |_, arguments| match arguments.is_empty() {
-        true => panic!("on purpose, in a test"),
-        false => Err(ToolError::Internal("told, not thrown".to_owned())),
+    call: |_, arguments| match arguments.get("x") {
+        None => panic!("on purpose, in a test"),
+        Some(_) => Err(ToolError::Internal("told, not thrown".to_owned())),
     },
 }];
 
 fn handle(server: &Server, line: &str) -> Value {
     match server.handle(&mut Session::default(), Message::parse(line.as_bytes()).unwrap()) {
-        Reply::Response(response) => serde_json::to_value(response).unwrap(),
+        Reply::Response(response) => serde_json::from_str(response.to_json().unwrap().get()).unwrap(),
         other => panic!("{other:?}"),
     }
 }

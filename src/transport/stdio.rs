@@ -14,7 +14,6 @@ pub use tap::Tap;
 use crate::jsonrpc::{Error, Message, Notification, Response};
 use crate::server::{Change, Listener, Reply, Server, Session};
 use lines::{Line, Lines};
-use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -65,7 +64,7 @@ impl<W: Write> Conversation<W> {
                 self.output.record_received(format!("(a line of more than {MAX_LINE} bytes)").as_bytes());
                 let message = format!("a line is longer than {MAX_LINE} bytes, and was skipped");
                 tracing::warn!("{message}");
-                return self.output.send(&Response::error(None, Error::invalid_request(message)));
+                return self.output.send(|line| Response::error(None, Error::invalid_request(message)).write(line));
             }
         };
         self.output.record_received(line);
@@ -77,21 +76,20 @@ impl<W: Write> Conversation<W> {
             Ok(message) => message,
             Err(refusal) => {
                 tracing::warn!(bytes = text.len(), "a line is not a message");
-                return self.output.send(&refusal);
+                return self.output.send(|line| refusal.write(line));
             }
         };
         match server.handle(&mut self.session, message) {
             Reply::None => Ok(()),
-            Reply::Response(response) => self.output.send(&response),
-            Reply::Batch(responses) => self.output.send(&responses),
-            Reply::Stream(acknowledgement) => self.output.send(&acknowledgement),
+            Reply::Response(response) => self.output.send(|line| response.write(line)),
+            Reply::Stream(acknowledgement) => self.output.send(|line| acknowledgement.write(line)),
         }
     }
 
     fn notify(&mut self, notifications: &[Notification]) -> io::Result<()> {
         for notification in notifications {
             tracing::info!(method = notification.method, "notified the client");
-            self.output.send(notification)?;
+            self.output.send(|line| notification.write(line))?;
         }
         self.output.flush()
     }
@@ -120,10 +118,10 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// Adds a message as one line of compact JSON. It is written with the next [`Output::flush`] at the latest.
-    fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+    /// Adds a line. It is written with the next [`Output::flush`] at the latest.
+    fn send(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         let start = self.buffer.len();
-        serde_json::to_writer(&mut self.buffer, message)?;
+        write(&mut self.buffer)?;
         if let Some(tap) = &mut self.tap {
             tap.sent(&self.buffer[start..]);
         }

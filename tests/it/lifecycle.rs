@@ -49,6 +49,25 @@ fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
             "clientInfo": info
         })
     );
+    // Whatever JSON it is, it stays as it was written, but in one line.
+    let echoed = |client: &mut Client, info: &str| {
+        client.send(format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"x\",\"clientInfo\":{info}}}}}\n"
+        ));
+        client.read_raw()
+    };
+    for (info, echo) in [
+        (
+            "{ \"z\" : 1.50 ,\r \"a\" : [ \" \\\" \\u00e9\" , -0 , 1e3 ] }",
+            "{\"z\":1.50,\"a\":[\" \\\" \\u00e9\",-0,1e3]}",
+        ),
+        ("\"text\"", "\"text\""),
+    ] {
+        let answer = echoed(&mut client, info);
+        assert!(answer.ends_with(&format!(",\"clientInfo\":{echo}}}}}\n")), "{answer}");
+    }
+    let answer = echoed(&mut client, "{\"name\":\"\\ud83d\"}");
+    assert!(answer.starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32700,"), "{answer}");
     for params in [json!({"protocolVersion": LEGACY}), json!({"protocolVersion": LEGACY, "clientInfo": null})] {
         let answer = client.request("initialize", params);
         assert!(answer["result"].get("clientInfo").is_none(), "{answer}");
@@ -195,14 +214,17 @@ fn the_lists_of_an_empty_library_are_empty_and_no_errors() {
 }
 
 #[test]
-fn a_cursor_that_no_list_gave_out_is_refused() {
+fn an_invalid_cursor_is_refused_and_an_empty_or_null_one_is_the_first_page() {
     let mut client = Client::new();
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        for cursor in [json!("!!"), json!(5), json!(""), json!("cHJvbXB0")] {
+        for cursor in [json!("!!"), json!(5), json!("cHJvbXB0")] {
             assert_eq!(client.request(method, json!({"cursor": cursor}))["error"]["code"], -32602, "{method}");
         }
-        let answer = client.request(method, json!({"cursor": Value::Null}));
-        assert!(answer["result"].get("nextCursor").is_none() && answer.get("error").is_none());
+        let first = client.request(method, json!({}));
+        assert!(first.get("error").is_none(), "{first}");
+        for cursor in [json!(""), Value::Null] {
+            assert_eq!(client.request(method, json!({"cursor": cursor})), first, "{method}");
+        }
     }
 }
 

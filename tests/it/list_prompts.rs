@@ -183,8 +183,8 @@ fn a_tag_and_a_limit_leave_fewer_and_what_is_left_out_is_counted() {
 fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
     let mut client = library();
     for (arguments, want) in [
-        (json!({"query": 5}), "`query` must be a string. Call list_prompts again with one."),
-        (json!({"tag": ["git"]}), "`tag` must be a string. Call list_prompts again with one."),
+        (json!({"query": 5}), "`query` must be a string. Call list_prompts again with one, or without it."),
+        (json!({"tag": ["git"]}), "`tag` must be a string. Call list_prompts again with one, or without it."),
         (
             json!({"limit": 0}),
             "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.",

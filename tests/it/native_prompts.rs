@@ -105,7 +105,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
     refused(
         &get(&mut client, "compare", json!({"options": 3})),
         -32602,
-        "invalid params: the argument `options` must be a string",
+        "invalid params: `arguments.options` must be a string",
     );
     refused(
         &get(&mut client, "comapre", json!({})),
@@ -117,18 +117,18 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
         -32602,
         "invalid params: no prompt named `zzzzzz`; prompts/list names all",
     );
+    refused(&client.request("prompts/get", json!({"name": 5})), -32602, "invalid params: `name` must be a string");
+    for params in [json!({}), json!({"name": null})] {
+        let answer = client.request("prompts/get", params);
+        refused(&answer, -32602, "invalid params: `name` is missing; it is the prompt's name");
+    }
     refused(
-        &client.request("prompts/get", json!({"name": 5})),
+        &client.request("prompts/get", json!({"promptId": "compare"})),
         -32602,
-        "invalid params: `name` must be a string, the prompt's name",
-    );
-    refused(
-        &client.request("prompts/get", json!({})),
-        -32602,
-        "invalid params: `name` must be a string, the prompt's name",
+        "invalid params: `promptId` is not a parameter of prompts/get; use `name`",
     );
     for arguments in [json!([]), json!("x"), json!(5)] {
-        refused(&get(&mut client, "p", arguments), -32602, "invalid params: `arguments` must be an object of strings");
+        refused(&get(&mut client, "p", arguments), -32602, "invalid params: `arguments` must be an object");
     }
     let broken = get(&mut client, "broken", json!({}));
     assert_eq!(broken["error"]["code"], -32603);

@@ -4,19 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("suggestion", &[]),
     ("wording", &[]),
     ("prompt", &[]),
     ("agents", &[]),
     ("client", &[]), // the name of `agents` until now
-    ("json", &[]),
-    ("jsonrpc", &["json"]),
-    ("mcp", &["json"]),
+    ("jsonrpc", &[]),
+    ("mcp", &["jsonrpc"]),
     ("library", &["prompt"]),
-    ("hook", &["agents", "client", "json", "library", "prompt"]),
+    ("hook", &["agents", "client", "library", "prompt"]),
     ("doctor", &["agents", "client", "library", "prompt"]),
-    ("server", &["json", "jsonrpc", "library", "mcp", "prompt"]),
+    ("server", &["jsonrpc", "library", "mcp", "prompt"]),
     ("transport", &["jsonrpc", "server"]),
     ("cli", &["agents", "client", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];

@@ -64,7 +64,7 @@ fn a_null_or_odd_id_is_an_invalid_request_with_null_id() {
 }
 
 #[test]
-fn what_is_no_json_is_a_parse_error_and_the_next_line_is_served() {
+fn invalid_json_is_a_parse_error_and_the_next_line_is_served() {
     for_each_state(|client| {
         for garbage in [&b"{oops"[..], &[0xff, 0xfe], "[".repeat(200).as_bytes(), b"\"\\ud800\"", b"\0"] {
             client.send([garbage, b"\n"].concat());
@@ -76,7 +76,7 @@ fn what_is_no_json_is_a_parse_error_and_the_next_line_is_served() {
 }
 
 #[test]
-fn json_that_is_no_request_is_an_invalid_request() {
+fn json_that_is_not_a_request_is_an_invalid_request() {
     for_each_state(|client| {
         for line in ["42", "\"x\"", "null", "{}"] {
             refused(client, line, -32600, Value::Null);
@@ -85,6 +85,41 @@ fn json_that_is_no_request_is_an_invalid_request() {
         refused(client, r#"{"jsonrpc":"2.0","id":7,"method":5}"#, -32600, 7.into());
         refused(client, r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, -32602, 7.into());
     });
+}
+
+#[test]
+fn the_last_of_two_members_with_the_same_name_counts_and_unknown_ones_are_ignored() {
+    let mut client = Client::new().prompt("p.md", "[{{input}}]");
+    client.send(concat!(
+        r#"{"jsonrpc":"1.0","x":{},"id":null,"method":5,"params":[],"jsonrpc":"2.0","id":1,"method":"tools/call","params":"#,
+        r#"{"name":5,"arguments":[],"x":[1],"name":"expand_prompt","arguments":{"command":5,"x":null,"input":"one","#,
+        r#""command":"p","arguments":5,"arguments":{"input":["two"],"input":"three"},"input":""}}}"#,
+        "\n"
+    ));
+    assert_eq!(client.read()["result"]["structuredContent"]["prompt"], "[three]");
+    let get = r#""method":"prompts/get","params":{"name":"q","name":"p","arguments":{"input":5,"input":"four"}}"#;
+    let answer = client.line(format!(r#"{{"jsonrpc":"2.0","id":2,{get}}}"#));
+    assert_eq!(answer["result"]["messages"][0]["content"]["text"], "[four]");
+}
+
+#[test]
+fn null_is_no_value_for_a_required_member() {
+    let mut client = Client::new().prompt("p.md", "P");
+    for (method, params) in [
+        ("initialize", json!({"protocolVersion": null})),
+        ("tools/call", json!({"name": null})),
+        ("tools/call", json!({"name": "expand_prompt", "arguments": {"command": "p", "input": null}})),
+        ("prompts/get", json!({"name": null})),
+        ("resources/read", json!({"uri": null})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": null}, "argument": {"name": "x", "value": ""}}),
+        ),
+        ("logging/setLevel", json!({"level": null})),
+        ("subscriptions/listen", modern(json!({"notifications": null}))),
+    ] {
+        assert_eq!(client.request(method, params.clone())["error"]["code"], -32602, "{method} {params}");
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
-use super::{Called, Piece, ServerTool, Structured, ToolError, result};
-use crate::json::{Json, Object, Value};
+use super::{ServerTool, ToolError};
+use crate::jsonrpc::Object;
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
 use crate::prompt::ExpandError;
 use crate::wording::quoted;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// How many bytes of the description the names of the commands may take.
@@ -59,21 +62,33 @@ fn output_schema() -> serde_json::Value {
     })
 }
 
-fn call(library: &Library, arguments: &Object<'_>) -> Called {
-    let text = |key: &str, what: &str| match arguments.get(key) {
-        Some(Value::Text(text)) => Ok(&**text),
-        Some(_) => Err(ToolError::Arguments(format!("`{key}` must be a string: {what}"))),
-        None => Err(ToolError::Arguments(format!("`{key}` is missing: {what}"))),
-    };
-    let command = text("command", "the name of the prompt, without its colon")?;
-    let input = text("input", "the text that follows the name, or an empty string if there is none")?;
+#[derive(Deserialize)]
+struct Arguments<'l> {
+    #[serde(borrow)]
+    command: Cow<'l, str>,
+    #[serde(borrow)]
+    input: Cow<'l, str>,
+}
+
+#[derive(Serialize)]
+struct Output<'o> {
+    prompt: &'o str,
+}
+
+fn call(library: &Library, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
+    let Arguments { command, input } = arguments.read().map_err(|mismatch| {
+        ToolError::Arguments(format!(
+            "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
+             that follows the name, or an empty string if there is none"
+        ))
+    })?;
     let values = values(arguments)?;
-    let prompt = match library.find(command) {
+    let prompt = match library.find(&command) {
         Lookup::Found(prompt) => prompt,
         Lookup::Broken(problem) => {
             return Err(ToolError::Execution(format!(
                 "{} cannot be expanded. {problem}. Tell the user this; the prompt works as soon as the file is saved.",
-                quoted(command)
+                quoted(&command)
             )));
         }
         Lookup::Unknown { why, unseen } => {
@@ -84,8 +99,8 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
     };
     let expansion = prompt
         .refuse_unknown(&values)
-        .and_then(|()| prompt.expansion(&values, input))
-        .and_then(|expansion| prompt.refuse_lost(&values, input).map(|()| expansion));
+        .and_then(|()| prompt.expansion(&values, &input))
+        .and_then(|expansion| prompt.refuse_lost(&values, &input).map(|()| expansion));
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
@@ -94,47 +109,28 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    Ok(result(Expanded(expansion.into())))
+    let prompt: String = expansion.into();
+    Ok(to_raw_value(&Output { prompt: &prompt })?)
 }
 
-/// What the user asks for.
-struct Expanded(String);
-
-impl Structured for Expanded {
-    fn pieces<'p>(&'p self, mut each: impl FnMut(Piece<'p>)) {
-        each(Piece::Fixed { json: r#"{"prompt":""#, escaped: r#"{\"prompt\":\""# });
-        each(Piece::Text(&self.0));
-        each(Piece::Fixed { json: r#""}"#, escaped: r#"\"}"# });
-    }
-
-    fn length(&self) -> usize {
-        self.0.len()
-    }
-}
-
-/// The values that a model gives by name. A number or a truth value is its JSON text, null is no value.
+/// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.
 fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError> {
-    const AGAIN: &str = "call expand_prompt again with one";
-    let refuse = |message: String| ToolError::Execution(sentence(&message));
-    let arguments = arguments.object("arguments");
-    let arguments =
-        arguments.map_err(|unfit| refuse(format!("`arguments` {unfit} whose values are strings; {AGAIN}")))?;
-    let mut values = BTreeMap::new();
-    for (name, value) in arguments.into_iter().flat_map(Object::iter) {
-        let text = match value {
-            Value::Text(text) => text.to_string(),
-            Value::Number(_) | Value::Bool(_) => Json::of(value)?.into_text(),
-            Value::Null => {
-                values.remove(name);
-                continue;
-            }
-            Value::List(_) | Value::Object(_) => {
-                return Err(refuse(format!("{} in `arguments` must be a string; {AGAIN}", quoted(name))));
-            }
-        };
-        values.insert(name.to_owned(), text);
+    const AGAIN: &str = "call expand_prompt again with one.";
+    let values: Option<BTreeMap<String, &RawValue>> = match arguments.object("arguments") {
+        Ok(values) => values.map(|values| values.read()).transpose().map_err(|mismatch| mismatch.to_string()),
+        Err(_) => Err(format!("`arguments` must be an object whose values are strings; {AGAIN}")),
     }
-    Ok(values)
+    .map_err(ToolError::Execution)?;
+    let text = |(name, json): (String, &RawValue)| match json.get().as_bytes() {
+        b"null" => None,
+        [b'"', ..] => Some(serde_json::from_str(json.get()).map(|text| (name, text)).map_err(ToolError::from)),
+        [b'[' | b'{', ..] => {
+            let text = format!("{} in `arguments` must be a string; {AGAIN}", quoted(&name));
+            Some(Err(ToolError::Execution(text)))
+        }
+        _ => Some(Ok((name, json.get().to_owned()))),
+    };
+    values.unwrap_or_default().into_iter().filter_map(text).collect()
 }
 
 /// What a model should do about a command that is none, in sentences.

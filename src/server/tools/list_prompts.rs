@@ -1,14 +1,16 @@
-//! The tool `list_prompts`: every prompt with its description, and what should be one but is not; or those that a
-//! query, a tag and a limit leave.
+//! The tool `list_prompts`: every prompt with its description, and the files that are broken; or those that match a query
+//! and a tag, up to a limit.
 
 use super::super::prompts::OF_PROJECT;
-use super::{Called, Piece, ServerTool, Structured, ToolError, result};
-use crate::json::{Json, Object, Value};
-use crate::library::{Layer, Library, Listed, Selection};
+use super::{ServerTool, ToolError};
+use crate::jsonrpc::Object;
+use crate::library::{Layer, Library, Selection};
 use crate::prompt::Summary;
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
-use std::sync::Arc;
+use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "list_prompts",
@@ -19,9 +21,26 @@ pub(super) const TOOL: ServerTool = ServerTool {
     call,
 };
 
-/// What follows the prompts, if there is any.
+#[derive(Deserialize)]
+struct Arguments {
+    query: Option<String>,
+    tag: Option<String>,
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<usize>,
+}
+
+/// Some clients write every number as a float.
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    match Option::<f64>::deserialize(deserializer) {
+        Ok(None) => Ok(None),
+        Ok(Some(limit)) if limit >= 1.0 && limit.fract() == 0.0 => Ok(Some(limit as usize)),
+        _ => Err(D::Error::custom("must be a whole number, 1 or more")),
+    }
+}
+
 #[derive(Serialize)]
-struct Rest {
+struct Output<'o> {
+    prompts: Vec<ListedPrompt<'o>>,
     #[serde(skip_serializing_if = "is_zero")]
     omitted: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -34,7 +53,15 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Without the whole path, which expand_prompt tells.
+#[derive(Serialize)]
+struct ListedPrompt<'o> {
+    name: &'o str,
+    description: Cow<'o, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<&'o str>,
+}
+
+/// Without the whole path, which expand_prompt gives.
 #[derive(Serialize)]
 struct Problem {
     file: String,
@@ -92,82 +119,33 @@ fn output_schema() -> serde_json::Value {
     })
 }
 
-fn call(library: &Library, arguments: &Object<'_>) -> Called {
-    let (query, tag) = (text(arguments, "query")?, text(arguments, "tag")?);
-    let limit = limit(arguments)?;
+fn call(library: &Library, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
+    let Arguments { query, tag, limit } = arguments.read().map_err(|mismatch| {
+        ToolError::Execution(format!("{mismatch}. Call list_prompts again with one, or without it."))
+    })?;
+    let (query, tag) = (present(&query), present(&tag));
+    let limit = limit.unwrap_or(usize::MAX);
     let Selection { found, problems } = library.index().select(query, tag);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
-    let problems = problems.into_iter().take(limit).map(|problem| {
-        let place = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));
-        Problem { message: format!("{}{}", place.unwrap_or_default(), problem.diagnostic), file: problem.file }
+    let found: Vec<_> = found.into_iter().take(limit).map(|(entry, listed)| (entry.layer(), listed)).collect();
+    let prompts = found.iter().map(|(layer, listed)| {
+        let Summary { description, usage, .. } = &listed.summary;
+        let description = description.as_deref().unwrap_or_default();
+        let description = match layer {
+            Layer::Project => format!("{OF_PROJECT}{description}").into(),
+            _ => description.into(),
+        };
+        ListedPrompt { name: &listed.name, description, usage: usage.as_deref() }
     });
-    let rest = Json::of(&Rest { omitted, problems: problems.collect(), omitted_problems })?.into_text();
-    let end = match rest.trim_start_matches('{') {
-        "}" => "]}".to_owned(),
-        rest => format!("],{rest}"),
-    };
-    let prompts = found.into_iter().take(limit).map(|(entry, listed)| (entry.layer(), listed));
-    Ok(result(List { prompts: prompts.collect(), end }))
+    let problems = problems.into_iter().take(limit).map(|problem| {
+        let position = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));
+        Problem { message: format!("{}{}", position.unwrap_or_default(), problem.diagnostic), file: problem.file }
+    });
+    let (prompts, problems) = (prompts.collect(), problems.collect());
+    Ok(to_raw_value(&Output { prompts, omitted, problems, omitted_problems })?)
 }
 
-/// The prompts, and how the object goes on behind the last of them.
-struct List {
-    prompts: Vec<(Layer, Arc<Listed>)>,
-    end: String,
-}
-
-/// In pieces, so that its texts are written from where they are and nowhere else: to list again costs a fifth fewer
-/// instructions than by way of serde, and the memory of one answer less.
-impl Structured for List {
-    fn pieces<'p>(&'p self, mut each: impl FnMut(Piece<'p>)) {
-        each(Piece::Fixed { json: r#"{"prompts":["#, escaped: r#"{\"prompts\":["# });
-        for (index, (layer, listed)) in self.prompts.iter().enumerate() {
-            let Listed { name, summary: Summary { description, usage, .. }, .. } = &**listed;
-            each(match index {
-                0 => Piece::Fixed { json: r#"{"name":""#, escaped: r#"{\"name\":\""# },
-                _ => Piece::Fixed { json: r#",{"name":""#, escaped: r#",{\"name\":\""# },
-            });
-            each(Piece::Text(name));
-            each(Piece::Fixed { json: r#"","description":""#, escaped: r#"\",\"description\":\""# });
-            if *layer == Layer::Project {
-                each(Piece::Text(OF_PROJECT));
-            }
-            each(Piece::Text(description.as_deref().unwrap_or_default()));
-            if let Some(usage) = usage {
-                each(Piece::Fixed { json: r#"","usage":""#, escaped: r#"\",\"usage\":\""# });
-                each(Piece::Text(usage));
-            }
-            each(Piece::Fixed { json: r#""}"#, escaped: r#"\"}"# });
-        }
-        each(Piece::Json(&self.end));
-    }
-
-    fn length(&self) -> usize {
-        self.prompts.len() * 160 + self.end.len() // what a short description takes
-    }
-}
-
-/// An optional text; one of spaces is none.
-fn text<'a>(arguments: &'a Object<'_>, key: &str) -> Result<Option<&'a str>, ToolError> {
-    let refuse = |unfit| ToolError::Execution(format!("`{key}` {unfit}. Call list_prompts again with one."));
-    Ok(arguments.text(key).map_err(refuse)?.filter(|text| !text.trim().is_empty()))
-}
-
-/// How many at most.
-fn limit(arguments: &Object<'_>) -> Result<usize, ToolError> {
-    let number = match arguments.get("limit") {
-        None | Some(Value::Null) => return Ok(usize::MAX),
-        // Some clients write every number as a float.
-        Some(Value::Number(number)) => {
-            number.as_u64().or(number.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
-        }
-        Some(_) => None,
-    };
-    match number.and_then(|number| usize::try_from(number).ok()) {
-        Some(limit @ 1..) => Ok(limit),
-        _ => {
-            let message = "`limit` must be a whole number, 1 or more. Call list_prompts again with one, or without it.";
-            Err(ToolError::Execution(message.to_owned()))
-        }
-    }
+/// An argument that consists of spaces is the same as none.
+fn present(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.trim().is_empty())
 }
