@@ -5,14 +5,16 @@
 //! name the last one counts; unknown members are ignored.
 
 use crate::wording::quoted;
-use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess};
-use serde::de::{Unexpected, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    Visitor,
+};
 use serde::forward_to_deserialize_any;
 use serde_json::Number;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// How many values a line may hold: the members of its objects and the elements of its arrays, together.
@@ -37,14 +39,14 @@ struct Check<'c> {
 }
 
 impl Check<'_> {
-    fn count_value<E: de::Error>(self) -> Result<(), E> {
+    fn count_value<E: Error>(self) -> Result<(), E> {
         let room = self.room.get().checked_sub(1).ok_or_else(too_many)?;
         self.room.set(room);
         Ok(())
     }
 }
 
-fn too_many<E: de::Error>() -> E {
+fn too_many<E: Error>() -> E {
     E::custom(format_args!("more than {MAX_VALUES} values in one line; send several requests"))
 }
 
@@ -102,8 +104,8 @@ pub struct Object<'l> {
 impl<'l> Object<'l> {
     /// `None`: the text is not an object, or has more than [`MAX_VALUES`] members.
     pub(super) fn parse(text: &'l str) -> Option<Object<'l>> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
+        struct ReadMembers;
+        impl<'de> Visitor<'de> for ReadMembers {
             type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -120,7 +122,7 @@ impl<'l> Object<'l> {
             }
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let members = deserializer.deserialize_map(Members).ok()?;
+        let members = deserializer.deserialize_map(ReadMembers).ok()?;
         deserializer.end().ok()?;
         Some(Object { text, members })
     }
@@ -140,11 +142,8 @@ impl<'l> Object<'l> {
     /// # Errors
     /// It is something else.
     pub fn object(&self, name: &str) -> Result<Option<Object<'l>>, Mismatch> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(json) if json.get() == "null" => Ok(None),
-            Some(json) => Member { name, json }.object().map(Some).map_err(|mismatch| mismatch.inside(name)),
-        }
+        let value = self.get(name).map(Value).filter(|value| !value.is_null());
+        value.map(Value::object).transpose().map_err(|mismatch| mismatch.inside(name))
     }
 
     /// Reads the members that `T` has.
@@ -192,7 +191,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-impl de::Error for Mismatch {
+impl Error for Mismatch {
     fn custom<T: fmt::Display>(message: T) -> Mismatch {
         Mismatch { path: String::new(), expected: message.to_string() }
     }
@@ -210,21 +209,21 @@ impl de::Error for Mismatch {
 impl<'de> Deserializer<'de> for &Object<'de> {
     type Error = Mismatch;
 
-    /// Gives every member, in the order of the text: a map keeps the last of those with the same name.
+    /// Visits every member, sorted by name.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        let members = self.members.iter().map(|(name, json)| (&**name, Member { name, json }));
-        visitor.visit_map(MapDeserializer::new(members))
+        let members: BTreeMap<&str, &'de RawValue> = self.members.iter().map(|(name, json)| (&**name, *json)).collect();
+        visitor.visit_map(Members { rest: members.into_iter(), value: None })
     }
 
-    /// Gives only the members that the struct has, each once.
+    /// Visits only the members that the struct has.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Mismatch> {
-        let members = fields.iter().filter_map(|name| Some((*name, Member { name, json: self.get(name)? })));
-        visitor.visit_map(MapDeserializer::new(members))
+        let rest = fields.iter().filter_map(|name| Some((*name, self.get(name)?)));
+        visitor.visit_map(Members { rest, value: None })
     }
 
     forward_to_deserialize_any! {
@@ -233,39 +232,73 @@ impl<'de> Deserializer<'de> for &Object<'de> {
     }
 }
 
-/// A value of an object or an array, and its name for errors.
-#[derive(Clone, Copy)]
-struct Member<'n, 'l> {
-    name: &'n str,
-    json: &'l RawValue,
+/// Members on their way to a type, each name once.
+struct Members<'n, 'de, I> {
+    rest: I,
+    /// That of the name which was read last.
+    value: Option<(&'n str, &'de RawValue)>,
 }
 
-impl<'l> Member<'_, 'l> {
+impl<'n, 'de, I: Iterator<Item = (&'n str, &'de RawValue)>> MapAccess<'de> for Members<'n, 'de, I> {
+    type Error = Mismatch;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Mismatch> {
+        self.value = self.rest.next();
+        self.value.map(|(name, _)| seed.deserialize(name.into_deserializer())).transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mismatch> {
+        let (name, json) = self.value.take().ok_or_else(|| Mismatch::custom("has no value"))?;
+        seed.deserialize(Value(json)).map_err(|mismatch| mismatch.inside(name))
+    }
+}
+
+/// Elements of an array on their way to a type.
+struct Elements<'de>(std::vec::IntoIter<&'de RawValue>);
+
+impl<'de> SeqAccess<'de> for Elements<'de> {
+    type Error = Mismatch;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Mismatch> {
+        let element = self.0.next().map(|json| seed.deserialize(Value(json)));
+        element.transpose().map_err(|mismatch| mismatch.inside("[]"))
+    }
+}
+
+/// A value in the line.
+#[derive(Clone, Copy)]
+struct Value<'de>(&'de RawValue);
+
+impl<'de> Value<'de> {
     fn is_null(self) -> bool {
-        self.json.get() == "null"
+        self.0.get() == "null"
     }
 
-    fn object(self) -> Result<Object<'l>, Mismatch> {
-        Object::parse(self.json.get()).ok_or_else(|| Mismatch::must_be("an object"))
+    fn object(self) -> Result<Object<'de>, Mismatch> {
+        Object::parse(self.0.get()).ok_or_else(|| Mismatch::must_be("an object"))
     }
 
-    fn visit<V: Visitor<'l>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        let json = self.json.get();
-        match json.as_bytes() {
+    fn parse<T: Deserialize<'de>>(self) -> Result<T, Mismatch> {
+        serde_json::from_str(self.0.get()).map_err(Mismatch::custom)
+    }
+}
+
+impl<'de> Deserializer<'de> for Value<'de> {
+    type Error = Mismatch;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        match self.0.get().as_bytes() {
             b"null" => visitor.visit_unit(),
             b"true" => visitor.visit_bool(true),
             b"false" => visitor.visit_bool(false),
-            [b'"', ..] => match parse(json)? {
+            [b'"', ..] => match self.parse()? {
                 Text(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
                 Text(Cow::Owned(text)) => visitor.visit_string(text),
             },
-            [b'[', ..] => {
-                let elements: Vec<&'l RawValue> = parse(json)?;
-                visitor.visit_seq(SeqDeserializer::new(elements.into_iter().map(|json| Member { name: "[]", json })))
-            }
+            [b'[', ..] => visitor.visit_seq(Elements(self.parse::<Vec<_>>()?.into_iter())),
             [b'{', ..] => self.object()?.deserialize_any(visitor),
             _ => {
-                let number: Number = parse(json)?;
+                let number: Number = self.parse()?;
                 match (number.as_u64(), number.as_i64(), number.as_f64()) {
                     (Some(number), ..) => visitor.visit_u64(number),
                     (None, Some(number), _) => visitor.visit_i64(number),
@@ -273,25 +306,6 @@ impl<'l> Member<'_, 'l> {
                 }
             }
         }
-    }
-}
-
-fn parse<'l, T: Deserialize<'l>>(json: &'l str) -> Result<T, Mismatch> {
-    serde_json::from_str(json).map_err(de::Error::custom)
-}
-
-impl<'l> IntoDeserializer<'l, Mismatch> for Member<'_, 'l> {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-impl<'de> Deserializer<'de> for Member<'_, 'de> {
-    type Error = Mismatch;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        self.visit(visitor).map_err(|mismatch| mismatch.inside(self.name))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
@@ -304,26 +318,20 @@ impl<'de> Deserializer<'de> for Member<'_, 'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Mismatch> {
-        let outcome = self.object().and_then(|object| object.deserialize_struct(name, fields, visitor));
-        outcome.map_err(|mismatch| mismatch.inside(self.name))
+        self.object()?.deserialize_struct(name, fields, visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        let outcome = self.object().and_then(|object| object.deserialize_any(visitor));
-        outcome.map_err(|mismatch| mismatch.inside(self.name))
+        self.object()?.deserialize_any(visitor)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        if self.json.get().starts_with('[') {
-            self.deserialize_any(visitor)
-        } else {
-            Err(Mismatch::must_be("an array").inside(self.name))
-        }
+        if self.0.get().starts_with('[') { self.deserialize_any(visitor) } else { Err(Mismatch::must_be("an array")) }
     }
 
     /// Only `&RawValue` is read as a newtype.
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Mismatch> {
-        self.json.deserialize_newtype_struct(name, visitor).map_err(de::Error::custom)
+        self.0.deserialize_newtype_struct(name, visitor).map_err(Mismatch::custom)
     }
 
     forward_to_deserialize_any! {
@@ -336,7 +344,6 @@ impl<'de> Deserializer<'de> for Member<'_, 'de> {
 mod tests {
     use super::*;
     use serde::Deserialize;
-    use std::collections::BTreeMap;
 
     #[derive(Deserialize)]
     struct Sample<'l> {
@@ -367,7 +374,7 @@ mod tests {
     fn a_type_gets_the_last_member_of_each_name_at_every_depth_and_ignores_the_rest() {
         let sample = read(
             r#" {"text": 5, "unknown": [{}], "list": ["a"], "nested": {"number": "x", "number": -7, "number": 2},
-                "map": {"a": "1", "b": "2", "c": null, "b": null, "a": "3"}, "te\u0078t": "last", "list": ["b", "c"],
+                "map": {"a": 1, "b": "2", "c": null, "b": null, "a": "3"}, "te\u0078t": "last", "list": ["b", "c"],
                 "raw": 1, "raw": { "as": "written" } } "#,
         )
         .unwrap();
