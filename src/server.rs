@@ -28,6 +28,7 @@ use news::News;
 use page::{Kind, Page};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tools::ServerTool;
 
@@ -37,7 +38,7 @@ pub const MAX_BATCH_ANSWER: usize = 64 * 1024 * 1024;
 /// Answers the requests of one pipe.
 #[derive(Debug)]
 pub struct Server {
-    library: Library,
+    library: Arc<Library>,
     tools: &'static [ServerTool],
     page_size: NonZeroUsize,
     /// What the last `initialize` settled. Requests of the modern era never ask.
@@ -54,7 +55,8 @@ enum Reply {
 
 impl Server {
     /// A server of this library. It is watched, from when somebody wants to hear of changes, if there are hooks.
-    pub fn new(library: Library, hooks: Option<Hooks>) -> Server {
+    pub fn new(library: impl Into<Arc<Library>>, hooks: Option<Hooks>) -> Server {
+        let library = library.into();
         Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, negotiated: None, news: News::new(hooks) }
     }
 
@@ -192,19 +194,19 @@ impl Server {
             ("tools/list", _) => {
                 page::only_page(params)?;
                 self.news.will_serve_tools(library);
-                let listed = tools::list(self.tools, library);
+                let listed = tools::list(self.tools, &library.view());
                 self.news.tools_listed(&listed);
                 era.result(&listed, Some(FRESH))
             }
-            ("tools/call", _) => era.envelop(tools::call(self.tools, library, era, params)?, None),
+            ("tools/call", _) => era.envelop(tools::call(self.tools, &library.view(), era, params)?, None),
             ("prompts/list", _) => {
                 self.news.will_serve(library);
-                era.result(&prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
+                era.result(&prompts::list(&library.view(), &page(Kind::Prompts)?), Some(FRESH))
             }
-            ("prompts/get", _) => era.result(&prompts::get(library, params)?, None),
+            ("prompts/get", _) => era.result(&prompts::get(&library.view(), params)?, None),
             ("resources/list", _) => {
                 self.news.will_serve(library);
-                era.result(&resources::list(library, &page(Kind::Resources)?), Some(FRESH))
+                era.result(&resources::list(&library.view(), &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
                 page::only_page(params)?;
@@ -212,12 +214,12 @@ impl Server {
             }
             ("resources/read", _) => {
                 self.news.will_serve(library);
-                era.result(&resources::read(library, era, params)?, Some(FRESH))
+                era.result(&resources::read(&library.view(), era, params)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => era.result(&self.news.subscribe(library, params)?, None),
             ("resources/unsubscribe", Era::Legacy) => era.result(&self.news.unsubscribe(params)?, None),
             ("subscriptions/listen", Era::Modern) => return self.news.listen(library, id, params).map(Reply::Open),
-            ("completion/complete", _) => era.result(&completion::complete(library, params)?, None),
+            ("completion/complete", _) => era.result(&completion::complete(&library.view(), params)?, None),
             _ => Err(Error::method_not_found(quoted(method))),
         };
         result.map(Reply::Result)

@@ -37,12 +37,13 @@ impl Call {
     /// # Errors
     /// Its file is no prompt, or there is none of the name.
     pub(super) fn find(&self, library: &Library) -> anyhow::Result<Arc<Prompt>> {
-        let found = library.find(&self.name);
-        let unseen = match &found {
-            Lookup::Found(_) | Lookup::Broken(_) => library.missing(),
-            Lookup::Unknown { unseen, .. } => unseen.clone(),
+        let view = library.view();
+        let found = view.find(&self.name);
+        let skipped = match &found {
+            Lookup::Found(_) | Lookup::Broken(_) => view.missing(),
+            Lookup::Unknown { skipped, .. } => skipped.clone(),
         };
-        for problem in unseen {
+        for problem in skipped {
             output::warning(&problem.to_string());
         }
         match found {

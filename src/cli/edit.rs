@@ -2,7 +2,7 @@
 
 use super::output::{self, shown};
 use super::{completions, editor};
-use crate::library::{Library, Lookup, Source, Standing, Unknown, create, new_name, take_back};
+use crate::library::{FileState, Library, Location, Lookup, Unknown, create, delete_if_unchanged, new_name};
 use crate::prompt::Severity;
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -24,21 +24,22 @@ pub(super) struct Edit {
 
 impl Edit {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let prompt = match library.find(&self.name) {
+        let view = library.view();
+        let prompt = match view.find(&self.name) {
             Lookup::Found(prompt) => prompt,
             // What is broken is what needs an editor most.
-            Lookup::Broken(problem) if library.is_editable(&problem.path) => return edit_file(library, &problem.path),
+            Lookup::Broken(problem) if view.is_editable(&problem.path) => return edit_file(library, &problem.path),
             Lookup::Broken(problem) => bail!("{problem}"),
-            Lookup::Unknown { why, unseen } => {
-                for problem in unseen {
+            Lookup::Unknown { why, skipped } => {
+                for problem in skipped {
                     output::warning(&problem.to_string());
                 }
                 return Err(refusal(&why));
             }
         };
-        match library.sources(&prompt.name).into_iter().next() {
-            Some((_, Source::File(file))) => edit_file(library, &file),
-            Some((_, Source::Builtin)) => edit_copy(library, &prompt.name),
+        match view.locations(&prompt.name).into_iter().next() {
+            Some((_, Location::File(file))) => edit_file(library, &file),
+            Some((_, Location::Builtin)) => edit_copy(library, &prompt.name),
             None => bail!("{} was deleted in this moment; write the name again", named(&prompt.name)),
         }
     }
@@ -56,15 +57,15 @@ fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
 /// later versions of the program have.
 fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
     let shipped = library
-        .file(name)
+        .view()
+        .raw(name)
         .context("the prompt has gone in this moment; write the name again")?
-        .map_err(|problem| anyhow!("{problem}"))?
-        .text;
+        .map_err(|problem| anyhow!("{problem}"))?;
     let file = create(directory(library, "--prompts")?, name, &shipped)?;
     let ended = editor::open(&file).and_then(|ended| ended.well().map_err(|why| anyhow!(why)));
     let as_before = format!("the built-in {} is used as before", named(name));
-    let is_unchanged =
-        take_back(&file, &shipped).with_context(|| format!("the copy {} cannot be deleted again", shown(&file)))?;
+    let is_unchanged = delete_if_unchanged(&file, &shipped)
+        .with_context(|| format!("the copy {} cannot be deleted again", shown(&file)))?;
     if is_unchanged {
         ended?;
         output::note(&format!(
@@ -73,7 +74,7 @@ fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    if Standing::of(&file) == Standing::Gone {
+    if FileState::of(&file) == FileState::Deleted {
         ended?;
         output::note(&format!("the copy is gone, and {as_before}"));
         return Ok(ExitCode::SUCCESS);
@@ -98,19 +99,19 @@ fn refusal(why: &Unknown) -> anyhow::Error {
 
 /// The directory of the user's that new files go into; `option` names another.
 pub(super) fn directory<'l>(library: &'l Library, option: &str) -> anyhow::Result<&'l Path> {
-    library.first_directory().with_context(|| {
+    library.folder_for_new_prompts().with_context(|| {
         format!("the folder of your own prompts is not known, because no home directory is; name one with {option} DIR")
     })
 }
 
 /// Says what `check` says of a file, or that it is gone; the exit status is that of `check`.
 pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
-    match Standing::of(file) {
-        Standing::Gone => output::warning(&format!("{} is gone", shown(file))),
-        Standing::Folder => output::warning(&format!("{} is a folder now", shown(file))),
-        Standing::There => {}
+    match FileState::of(file) {
+        FileState::Deleted => output::warning(&format!("{} is gone", shown(file))),
+        FileState::Folder => output::warning(&format!("{} is a folder now", shown(file))),
+        FileState::Exists => {}
     }
-    let problems = library.problems_of(file);
+    let problems = library.view().problems_of(file);
     output::report(&problems);
     let has_errors = problems.iter().any(|problem| problem.diagnostic.severity == Severity::Error);
     if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }

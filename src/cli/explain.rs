@@ -10,7 +10,7 @@ use super::call::{Call, Texts};
 use super::output;
 use crate::client::{Client, Limit, Way};
 use crate::hook;
-use crate::library::{Layer, Library, Problem, Source};
+use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{ExpandError, Given, Left, Prompt};
 use clap::Args;
 use json::JsonExplanation;
@@ -40,9 +40,9 @@ const BYTES_OF_TOKEN: usize = 4;
 struct Explanation<'c> {
     prompt: &'c Prompt,
     layer: Layer,
-    source: Source,
+    source: Location,
     /// Those of the same name that it hides.
-    shadows: Vec<(Layer, Source)>,
+    shadows: Vec<(Layer, Location)>,
     /// What each declared argument gets.
     given: Vec<Given<'c>>,
     /// What stands for `{{input}}`, or follows the body; only where that has a place.
@@ -83,7 +83,7 @@ impl Explain {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let prompt = self.call.find(library)?;
         let texts = self.call.texts(&prompt)?;
-        let explanation = Explanation::of(&prompt, &texts, library.sources(&prompt.name));
+        let explanation = Explanation::of(&prompt, &texts, library.view().locations(&prompt.name));
         if self.json {
             output::print_json(&JsonExplanation::from(explanation))?;
         } else {
@@ -95,12 +95,12 @@ impl Explain {
 
 impl<'c> Explanation<'c> {
     /// `sources` are all places that have the prompt's name, its own first.
-    fn of(prompt: &'c Prompt, texts: &'c Texts, sources: Vec<(Layer, Source)>) -> Explanation<'c> {
+    fn of(prompt: &'c Prompt, texts: &'c Texts, sources: Vec<(Layer, Location)>) -> Explanation<'c> {
         let mut sources = sources.into_iter();
-        let (layer, source) = sources.next().unwrap_or((Layer::User, Source::Builtin)); // gone since a moment ago
+        let (layer, source) = sources.next().unwrap_or((Layer::User, Location::Builtin)); // gone since a moment ago
         let path = match &source {
-            Source::File(path) => path.clone(),
-            Source::Builtin => prompt.name.clone().into(),
+            Location::File(path) => path.clone(),
+            Location::Builtin => prompt.name.clone().into(),
         };
         let problem = |diagnostic| Problem { file: prompt.name.clone(), path: path.clone(), diagnostic };
         let given = texts.given(prompt);

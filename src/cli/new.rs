@@ -3,7 +3,7 @@
 use super::output::shown;
 use super::source::absolute;
 use super::{edit, editor, output, stdin};
-use crate::library::{CreateError, Library, Lookup, PROJECT_FOLDER, Source, create, new_name};
+use crate::library::{CreateError, Library, Location, Lookup, PROJECT_FOLDER, create, new_name};
 use crate::prompt::{DraftError, MAX_FILE, draft, draft_around};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -41,7 +41,7 @@ impl New {
             None => edit::directory(&library, "--dir")?.to_owned(),
         };
         // Before there is a file that it would find.
-        let neighbor = match library.find(&name) {
+        let neighbor = match library.view().find(&name) {
             Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.clone()),
             _ => None,
         };
@@ -92,22 +92,22 @@ fn refusal(error: DraftError) -> anyhow::Error {
 
 /// Whether the name stands for this file, and no other goes before it.
 fn is_used(library: &Library, name: &str, file: &Path) -> bool {
-    library.sources(name).first().is_some_and(|(_, source)| *source == Source::File(file.to_owned()))
+    library.view().locations(name).first().is_some_and(|(_, source)| *source == Location::File(file.to_owned()))
 }
 
 /// Says what a new file hides, and what hides it. Whether its directory is one of the library's.
 fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
-    let sources: Vec<Source> = library.sources(name).into_iter().map(|(_, source)| source).collect();
-    let Some(place) = sources.iter().position(|source| *source == Source::File(file.to_owned())) else {
+    let sources: Vec<Location> = library.view().locations(name).into_iter().map(|(_, source)| source).collect();
+    let Some(place) = sources.iter().position(|source| *source == Location::File(file.to_owned())) else {
         let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
         let directory = shown(directory);
         let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
         output::warning(&format!("{directory} is not served; add `{option}` where the server is started"));
         return false;
     };
-    let what = |source: &Source| match source {
-        Source::File(path) => shown(path),
-        Source::Builtin => "the built-in prompt".to_owned(),
+    let what = |source: &Location| match source {
+        Location::File(path) => shown(path),
+        Location::Builtin => "the built-in prompt".to_owned(),
     };
     if place > 0 {
         let winner = what(&sources[0]);

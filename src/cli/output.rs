@@ -2,7 +2,7 @@
 //!
 //! The only place besides the transport that writes to standard output, but for the help, which clap prints.
 
-use crate::library::{Layer, Problem, Source};
+use crate::library::{Layer, Location, Problem};
 use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{printable, printable_json};
 use anstyle::{AnsiColor, Style};
@@ -76,10 +76,10 @@ pub(super) fn layer(layer: Layer) -> &'static str {
 }
 
 /// A path, or `built-in`.
-pub(super) fn source(source: Source) -> String {
+pub(super) fn source(source: Location) -> String {
     match source {
-        Source::File(path) => path.display().to_string(),
-        Source::Builtin => layer(Layer::Builtin).to_owned(),
+        Location::File(path) => path.display().to_string(),
+        Location::Builtin => layer(Layer::Builtin).to_owned(),
     }
 }
 

@@ -82,7 +82,7 @@ impl HookCase<'_> {
         findings.extend(self.short_timeout());
         findings.extend(self.other_folders());
         self.check_harmless(&program, &environment)?;
-        let names = library.names();
+        let names = library.view().names();
         let listed = self.server.and_then(|server| server.prompt.as_ref());
         if let Some(prompt) = listed.or(names.own.first()).or(names.builtin.first()) {
             findings.push(self.answer(&format!(":{prompt} x"), &environment)?);

@@ -1,7 +1,7 @@
 //! Where news of a library comes from: the folders that are looked into, the way to each of them, and what links lead
 //! to. All by their real paths, as the system names them in its news.
 
-use super::dir::Dir;
+use super::folder::Folder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -22,7 +22,7 @@ pub(super) struct Places {
 
 impl Places {
     /// The places of directories, and of what may make others the right ones.
-    pub(super) fn of<'d>(dirs: impl Iterator<Item = &'d Dir>, ways: impl Iterator<Item = &'d Path>) -> Places {
+    pub(super) fn of<'d>(dirs: impl Iterator<Item = &'d Folder>, ways: impl Iterator<Item = &'d Path>) -> Places {
         let mut places = Places::default();
         for way in ways {
             places.add_way(way);
@@ -31,8 +31,8 @@ impl Places {
             places.add_way(&dir.path);
             let scan = dir.scan();
             places.folders.extend(scan.folders.iter().filter_map(|(folder, _)| fs::canonicalize(folder).ok()));
-            let linked = scan.files.values().filter(|found| has_other_names(&found.path));
-            places.files.extend(linked.map(|found| found.path.to_path_buf()));
+            let linked = scan.files.iter().filter(|file| has_other_names(&file.path));
+            places.files.extend(linked.map(|file| file.path.to_path_buf()));
             for (link, _) in &scan.links {
                 places.add_target(link);
                 places.targets.extend(fs::canonicalize(link).ok().and_then(|file| file.parent().map(Path::to_owned)));
@@ -112,7 +112,8 @@ mod tests {
         symlink(root.join("elsewhere/deep"), root.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
         symlink("loop.md", root.join("prompts/loop.md")).unwrap();
-        let places = Places::of([&Dir::new(root.join("prompts"), true)].into_iter(), std::iter::empty());
+        let places =
+            Places::of([&Folder::new(root.join("prompts"), true, &Default::default())].into_iter(), std::iter::empty());
         for (path, matters) in [
             ("prompts", true),
             ("prompts/new.md", true),

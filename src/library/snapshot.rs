@@ -1,21 +1,16 @@
 //! What a library shows at one moment, in a form that can be compared with another moment: a rewrite with equal content
 //! changes nothing.
 
-use super::kept::Kept;
-use super::{Entry, Layer, Library};
-use crate::prompt::Prompt;
+use super::cache::Fingerprint;
+use super::{Entry, Layer, View};
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Every name, and the fingerprint of what stands behind it.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot(BTreeMap<String, Fingerprint>);
-
-/// What was made of each file, by the name of its prompt: the fingerprints of what is listed, and of its content.
-pub(super) type KeptFingerprints = BTreeMap<String, Kept<(Option<u64>, u64)>>;
+pub(super) struct Snapshot(BTreeMap<String, State>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint {
+struct State {
     /// Of title, description and arguments; `None` for a file that is no prompt.
     listed: Option<u64>,
     /// Of the whole file, or of the reason why it cannot be read.
@@ -58,21 +53,13 @@ impl Changes {
 }
 
 impl Snapshot {
-    /// Looks at all of the library, and reads what was not kept of the last look.
-    pub(super) fn of(library: &Library, kept: &mut KeptFingerprints) -> Snapshot {
-        let mut fingerprint = |entry: &Entry<'_>| {
-            let made = entry.made(kept.entry(entry.name().to_owned()).or_default(), |text| {
-                let prompt = Prompt::parse(entry.name(), text.as_bytes()).ok();
-                let listed = prompt.map(|prompt| hash(&listed(&prompt)));
-                (listed, hash(&text))
-            });
-            let (listed, content) = made.unwrap_or_else(|problem| (None, hash(&problem.to_string())));
-            Fingerprint { listed, content, layer: entry.layer() }
+    /// Looks at all of the library.
+    pub(super) fn of(view: &View) -> Snapshot {
+        let state = |entry: &Entry<'_>| {
+            let Fingerprint { summary, content } = entry.fingerprint();
+            State { listed: summary, content, layer: entry.layer() }
         };
-        let entries = library.index().entries;
-        let snapshot = Snapshot(entries.iter().map(|entry| (entry.name().to_owned(), fingerprint(entry))).collect());
-        kept.retain(|name, _| snapshot.0.contains_key(name));
-        snapshot
+        Snapshot(view.list().entries.iter().map(|entry| (entry.name().to_owned(), state(entry))).collect())
     }
 
     /// What has changed since.
@@ -84,8 +71,8 @@ impl Snapshot {
             if before == after {
                 continue;
             }
-            let listed = |print: Option<&Fingerprint>| print.and_then(|print| print.listed);
-            let is_of = |layer, print: Option<&Fingerprint>| print.map(|print| print.layer == layer);
+            let listed = |print: Option<&State>| print.and_then(|print| print.listed);
+            let is_of = |layer, print: Option<&State>| print.map(|print| print.layer == layer);
             changes.names |= is_of(Layer::Builtin, before) != is_of(Layer::Builtin, after);
             let is_other_content = before.map(|print| print.content) != after.map(|print| print.content);
             let is_listed = listed(before).is_some() || listed(after).is_some();
@@ -99,19 +86,4 @@ impl Snapshot {
         }
         changes
     }
-}
-
-/// What a list of prompts shows.
-fn listed(prompt: &Prompt) -> impl Hash {
-    let arguments = prompt
-        .arguments
-        .iter()
-        .map(|argument| (argument.name.clone(), argument.description.clone(), argument.is_needed()));
-    (prompt.title(), prompt.description(), arguments.collect::<Vec<_>>(), prompt.takes_input())
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

@@ -5,9 +5,9 @@
 //! files. Where the system gives no news, the thread looks at the times of the files again and again.
 
 use super::Library;
+use super::cache::is_remote;
 use super::places::Places;
-use super::snapshot::{Changes, KeptFingerprints, Snapshot};
-use super::stamp::is_remote;
+use super::snapshot::{Changes, Snapshot};
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
 use notify::{Error, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use std::fmt;
@@ -107,7 +107,7 @@ impl Shared {
 impl Watch {
     /// Begins to watch, in a thread. The hook `wake` is called once when the watch is ready, and after each burst of
     /// changes. `has_served`: somebody who will be told of changes has been served before.
-    pub fn start(library: Library, hooks: Hooks, has_served: bool) -> Watch {
+    pub fn start(library: Arc<Library>, hooks: Hooks, has_served: bool) -> Watch {
         let shared = Arc::new(Shared::default());
         if has_served {
             shared.lock().serve();
@@ -160,15 +160,14 @@ fn run(library: &Library, shared: &Arc<Shared>, hooks: &Hooks) {
     let (sender, burst) = sync_channel(1);
     let mut observer = Observer::new(library, shared, sender, hooks.warn);
     shared.lock().is_listening = true;
-    let mut kept = KeptFingerprints::new();
-    let mut before = Snapshot::of(library, &mut kept);
+    let mut before = Snapshot::of(&library.view());
     let begun = shared.lock().begin();
     shared.ready.notify_all();
     shared.tell(begun, hooks);
     loop {
         observer.wait_for_a_burst(library, &burst);
         observer.renew(library);
-        let now = Snapshot::of(library, &mut kept);
+        let now = Snapshot::of(&library.view());
         let changes = before.changes(&now);
         before = now;
         shared.tell(changes, hooks);
@@ -213,7 +212,7 @@ impl Observer {
             }
             Kind::Poll(seen) => loop {
                 std::thread::sleep(POLL);
-                let now = library.fingerprint();
+                let now = library.view().hash_stamps();
                 if now != Some(*seen) {
                     *seen = now.unwrap_or_default();
                     return;
@@ -225,7 +224,7 @@ impl Observer {
     /// Watches other places, if there are others, or others may be there under the same paths.
     fn renew(&mut self, library: &Library) {
         if let Kind::Watcher { is_outdated, places, .. } = &self.kind
-            && (is_outdated.load(Ordering::Acquire) || **places != library.places())
+            && (is_outdated.load(Ordering::Acquire) || **places != places_of(library))
         {
             self.kind = self.watcher_or_poll(library);
         }
@@ -237,7 +236,7 @@ impl Observer {
                 "the system does not tell of changed prompt files ({reason}); they are looked at every {} milliseconds",
                 POLL.as_millis()
             ));
-            Kind::Poll(library.fingerprint().unwrap_or_default())
+            Kind::Poll(library.view().hash_stamps().unwrap_or_default())
         })
     }
 
@@ -245,10 +244,10 @@ impl Observer {
     fn watcher(&self, library: &Library) -> Result<Kind, String> {
         let mut rounds = 1;
         loop {
-            let places = Arc::new(library.places());
+            let places = Arc::new(places_of(library));
             let is_outdated = Arc::new(AtomicBool::new(false));
             let watcher = self.watcher_of(&places, &is_outdated)?;
-            let is_current = *places == library.places();
+            let is_current = *places == places_of(library);
             if !is_current && rounds < MAX_ROUNDS {
                 rounds += 1;
                 continue;
@@ -295,6 +294,10 @@ impl Observer {
         }
         Ok(watcher)
     }
+}
+
+fn places_of(library: &Library) -> Places {
+    Places::of(library.view().folders(), library.watch_paths())
 }
 
 /// Whether news can change what the library shows. That a file was read cannot: we do so ourselves.

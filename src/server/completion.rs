@@ -4,7 +4,7 @@
 use super::{prompts, resources};
 use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
-use crate::library::Library;
+use crate::library::View;
 use crate::mcp::{CompleteResult, Completion};
 use crate::wording::quoted;
 
@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 100;
 ///
 /// # Errors
 /// `-32602` for a `ref` or an `argument` that does not fit, an unknown prompt, an unknown template.
-pub(super) fn complete(library: &Library, params: &Object<'_>) -> Result<CompleteResult, Error> {
+pub(super) fn complete(library: &View, params: &Object<'_>) -> Result<CompleteResult, Error> {
     let text = |object: &str, key: &str| {
         let text = params.object(object).ok().flatten().and_then(|object| object.get(key)).and_then(Value::as_text);
         text.ok_or_else(|| Error::invalid_params(format!("`{object}.{key}` must be a string")))
@@ -29,7 +29,7 @@ pub(super) fn complete(library: &Library, params: &Object<'_>) -> Result<Complet
         }
         "ref/resource" => match text("ref", "uri")? {
             resources::TEMPLATE if argument == resources::VARIABLE => {
-                library.index().entries.into_iter().map(|entry| entry.name().to_owned()).collect()
+                library.list().entries.into_iter().map(|entry| entry.name().to_owned()).collect()
             }
             resources::TEMPLATE => Vec::new(),
             uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // it has no variables

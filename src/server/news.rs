@@ -12,6 +12,7 @@ use crate::json::Object;
 use crate::jsonrpc::{Error, Id, Notification};
 use crate::library::{Hooks, Library, Watch};
 use crate::mcp::{Empty, ListToolsResult};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// After this much quiet, a client that has finished its handshake has what it wanted first.
@@ -65,7 +66,7 @@ impl News {
     }
 
     /// `notifications/initialized`: from now on the client is told of all lists.
-    pub(super) fn initialized(&mut self, library: &Library) {
+    pub(super) fn initialized(&mut self, library: &Arc<Library>) {
         self.subscriptions.initialized();
         self.is_due = true;
         if self.has_served {
@@ -82,8 +83,8 @@ impl News {
     ///
     /// # Errors
     /// Those of [`Subscriptions::subscribe`].
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<Empty, Error> {
-        self.subscriptions.subscribe(library, params)?;
+    pub(super) fn subscribe(&mut self, library: &Arc<Library>, params: &Object<'_>) -> Result<Empty, Error> {
+        self.subscriptions.subscribe(&library.view(), params)?;
         self.is_due = true;
         self.will_serve(library);
         Ok(Empty {})
@@ -104,7 +105,7 @@ impl News {
     /// Those of [`Subscriptions::listen`].
     pub(super) fn listen(
         &mut self,
-        library: &Library,
+        library: &Arc<Library>,
         id: &Id,
         params: &Object<'_>,
     ) -> Result<Option<Notification>, Error> {
@@ -116,7 +117,7 @@ impl News {
     }
 
     /// Prompts or resources are about to be listed or read, for a client that may keep them.
-    pub(super) fn will_serve(&mut self, library: &Library) {
+    pub(super) fn will_serve(&mut self, library: &Arc<Library>) {
         self.watch_if_due(library);
         match &self.watch {
             Some(watch) => {
@@ -128,7 +129,7 @@ impl News {
     }
 
     /// The tools are about to be listed. They do not wait: what they say is compared here.
-    pub(super) fn will_serve_tools(&mut self, library: &Library) {
+    pub(super) fn will_serve_tools(&mut self, library: &Arc<Library>) {
         self.watch_if_due(library);
     }
 
@@ -140,7 +141,7 @@ impl News {
     }
 
     /// What everybody is to be told: that changes will be told from now on, and what has changed.
-    pub(super) fn library_changed(&mut self, tools: &[ServerTool], library: &Library) -> Vec<Notification> {
+    pub(super) fn library_changed(&mut self, tools: &[ServerTool], library: &Arc<Library>) -> Vec<Notification> {
         self.watch_if_due(library);
         let mut notifications = if self.is_ready() { self.subscriptions.acknowledge(None) } else { Vec::new() };
         let Some(changes) = self.watch.as_ref().map(Watch::take_changes) else { return notifications };
@@ -150,24 +151,24 @@ impl News {
             resources: changes.listed_contents || changes.unsure,
         };
         if changes.names || (changes.begun && self.described.is_some()) {
-            let now = Some(tools::descriptions(tools, library));
+            let now = Some(tools::descriptions(tools, &library.view()));
             lists.tools = self.described != now;
             self.described = now;
         }
         let contents = if changes.unsure { Contents::Any } else { Contents::Of(&changes.contents) };
-        notifications.extend(self.subscriptions.tell(library, lists, contents));
+        notifications.extend(self.subscriptions.tell(&library.view(), lists, contents));
         notifications
     }
 
     /// Sees to it that changes will be told.
-    fn watch_if_due(&mut self, library: &Library) {
+    fn watch_if_due(&mut self, library: &Arc<Library>) {
         if self.is_due
             && let Some(hooks) = self.hooks.take()
         {
             // A legacy client may have listed before it ended its handshake. A modern one hears of what comes after its
             // acknowledgement.
             let has_served = self.has_served && self.subscriptions.is_initialized();
-            self.watch = Some(Watch::start(library.clone(), hooks, has_served));
+            self.watch = Some(Watch::start(Arc::clone(library), hooks, has_served));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::page::Page;
 use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
-use crate::library::{Entry, Layer, Library, Lookup};
+use crate::library::{Entry, Layer, Lookup, View};
 use crate::mcp;
 use crate::prompt::{INPUT, Prompt, Summary};
 use crate::wording::{named, quoted};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `prompts/list`. Files that are no prompts are left out; `list_prompts` names them.
-pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
-    let index = library.index();
+pub(super) fn list(library: &View, page: &Page) -> mcp::ListPromptsResult {
+    let listing = library.list();
     let listed = |entry: &Entry<'_>| {
-        let prompt = &entry.listed().ok()?.summary;
+        let prompt = &entry.summary().ok()?;
         Some(mcp::Prompt {
             name: entry.name().to_owned(),
             title: prompt.title.clone(),
@@ -22,7 +22,7 @@ pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
             arguments: arguments(prompt),
         })
     };
-    let (prompts, next_cursor) = page.fill(&index.entries, Entry::name, listed);
+    let (prompts, next_cursor) = page.fill(&listing.entries, Entry::name, listed);
     mcp::ListPromptsResult { prompts, next_cursor }
 }
 
@@ -63,7 +63,7 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 ///
 /// # Errors
 /// Those of [`find`]; `-32602` for params that do not fit, and for all that is missing at once.
-pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetPromptResult, Error> {
+pub(super) fn get(library: &View, params: &Object<'_>) -> Result<mcp::GetPromptResult, Error> {
     let name = params.required_text("name");
     let name = name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the prompt's name")))?;
     let values = values(params)?;
@@ -79,12 +79,12 @@ pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetProm
 ///
 /// # Errors
 /// `-32602` for an unknown one, `-32603` for a file that is none.
-pub(super) fn find(library: &Library, name: &str) -> Result<Arc<Prompt>, Error> {
+pub(super) fn find(library: &View, name: &str) -> Result<Arc<Prompt>, Error> {
     match library.find(name) {
         Lookup::Found(prompt) => Ok(prompt),
         Lookup::Broken(problem) => Err(Error::unreadable(problem)),
-        Lookup::Unknown { why, unseen } => {
-            let places: String = unseen.iter().map(|problem| format!("; cannot be seen: {problem}")).collect();
+        Lookup::Unknown { why, skipped } => {
+            let places: String = skipped.iter().map(|problem| format!("; cannot be seen: {problem}")).collect();
             let why = why.to_string();
             let next = if why.ends_with('?') { "" } else { "; prompts/list names all" };
             Err(Error::invalid_params(format!("{why}{next}{places}")))

@@ -8,7 +8,7 @@ use super::page::Page;
 use super::prompts::{description, of_layer};
 use crate::json::Object;
 use crate::jsonrpc::Error;
-use crate::library::{Entry, Library, Listed, MAX_NAME};
+use crate::library::{Details, Entry, MAX_NAME, View};
 use crate::mcp;
 use crate::wording::quoted;
 use jiff::Timestamp;
@@ -35,23 +35,23 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// `resources/list`.
-pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
-    let index = library.index();
+pub(super) fn list(library: &View, page: &Page) -> mcp::ListResourcesResult {
+    let listing = library.list();
     let (resources, next_cursor) =
-        page.fill(&index.entries, Entry::name, |entry| Some(resource(entry, &*entry.listed().ok()?)));
+        page.fill(&listing.entries, Entry::name, |entry| Some(resource(entry, &entry.details().ok()?)));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-fn resource(entry: &Entry<'_>, listed: &Listed) -> mcp::Resource {
+fn resource(entry: &Entry<'_>, details: &Details) -> mcp::Resource {
     let name = entry.name();
-    let modified = listed.modified.and_then(|time| Timestamp::try_from(time).ok());
+    let modified = details.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
         uri: uri(name),
         name: name.to_owned(),
-        title: listed.summary.title.clone(),
-        description: of_layer(entry.layer(), description(name, listed.summary.description.clone())),
+        title: details.summary.title.clone(),
+        description: of_layer(entry.layer(), description(name, details.summary.description.clone())),
         mime_type: MIME_TYPE,
-        size: listed.size,
+        size: details.size as usize,
         annotations: modified
             .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
     }
@@ -74,10 +74,10 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 ///
 /// # Errors
 /// `-32602` for a `uri` that is no string; [`not_found`]; `-32603` for a file that cannot be read as text.
-pub(super) fn read(library: &Library, era: Era, params: &Object<'_>) -> Result<mcp::ReadResourceResult, Error> {
+pub(super) fn read(library: &View, era: Era, params: &Object<'_>) -> Result<mcp::ReadResourceResult, Error> {
     let uri = uri_of(params)?;
-    let file = name_of(library, uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(era, uri))?;
-    let text = file.map_err(Error::unreadable)?.text;
+    let file = name_of(library, uri).and_then(|name| library.raw(&name)).ok_or_else(|| not_found(era, uri))?;
+    let text = file.map_err(Error::unreadable)?;
     let contents = mcp::TextResourceContents { uri: uri.to_owned(), mime_type: MIME_TYPE, text };
     Ok(mcp::ReadResourceResult { contents: [contents] })
 }
@@ -121,7 +121,7 @@ pub(super) fn names(uri: &str) -> Vec<String> {
 }
 
 /// The name that a URI means: the first of those that it may mean for which there is a file.
-pub(super) fn name_of(library: &Library, uri: &str) -> Option<String> {
+pub(super) fn name_of(library: &View, uri: &str) -> Option<String> {
     names(uri).into_iter().find(|name| library.has(name))
 }
 

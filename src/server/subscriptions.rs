@@ -8,7 +8,7 @@ use super::lifecycle::Era;
 use super::resources;
 use crate::json::{Json, Object, Value};
 use crate::jsonrpc::{Error, Id, Notification};
-use crate::library::Library;
+use crate::library::View;
 use crate::wording::quoted;
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
@@ -85,7 +85,7 @@ impl Subscriptions {
     ///
     /// # Errors
     /// `-32602` for a `uri` that is no string, `-32002` for one that names nothing, `-32600` for too many.
-    pub(super) fn subscribe(&mut self, library: &Library, params: &Object<'_>) -> Result<(), Error> {
+    pub(super) fn subscribe(&mut self, library: &View, params: &Object<'_>) -> Result<(), Error> {
         let uri = resources::uri_of(params)?;
         if resources::name_of(library, uri).is_none() {
             return Err(resources::not_found(Era::Legacy, uri));
@@ -175,7 +175,7 @@ impl Subscriptions {
     }
 
     /// What everybody is told of lists, and of files, that have changed.
-    pub(super) fn tell(&self, library: &Library, lists: Lists, contents: Contents<'_>) -> Vec<Notification> {
+    pub(super) fn tell(&self, library: &View, lists: Lists, contents: Contents<'_>) -> Vec<Notification> {
         let mut notifications = Vec::new();
         let is_updated = |uri: &&String| contents.has(library, uri);
         if self.is_initialized {
@@ -209,7 +209,7 @@ pub(super) enum Contents<'c> {
 
 impl Contents<'_> {
     /// Whether the file that a URI means is among them, be it that it has come or gone.
-    fn has(self, library: &Library, uri: &str) -> bool {
+    fn has(self, library: &View, uri: &str) -> bool {
         match self {
             Contents::Any => true,
             Contents::Of(changed) if changed.is_empty() => false,

@@ -9,7 +9,7 @@ mod list_prompts;
 use super::lifecycle::Era;
 use crate::json::{Escaped, Json, Object};
 use crate::jsonrpc::Error;
-use crate::library::Library;
+use crate::library::View;
 use crate::mcp::{CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
 use serde_json::{Map, Value, json};
@@ -26,11 +26,11 @@ pub(super) struct ServerTool {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     /// For a model; made anew for each listing.
-    pub(super) description: fn(&Library) -> String,
+    pub(super) description: fn(&View) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
     /// A result with `structuredContent` by the output schema, as [`result`] writes it.
-    pub(super) call: fn(&Library, &Object<'_>) -> Called,
+    pub(super) call: fn(&View, &Object<'_>) -> Called,
 }
 
 /// What a call gives: a `CallToolResult` that is no error, or why there is none.
@@ -48,7 +48,7 @@ pub(super) enum ToolError {
 }
 
 /// `tools/list`.
-pub(super) fn list(tools: &[ServerTool], library: &Library) -> ListToolsResult {
+pub(super) fn list(tools: &[ServerTool], library: &View) -> ListToolsResult {
     let tools = tools.iter().map(|tool| Tool {
         name: tool.name,
         title: tool.title,
@@ -69,12 +69,12 @@ pub(super) fn list(tools: &[ServerTool], library: &Library) -> ListToolsResult {
 }
 
 /// What the tools' descriptions say now; they name the commands.
-pub(super) fn descriptions(tools: &[ServerTool], library: &Library) -> Vec<String> {
+pub(super) fn descriptions(tools: &[ServerTool], library: &View) -> Vec<String> {
     tools.iter().map(|tool| (tool.description)(library)).collect()
 }
 
 /// `tools/call`.
-pub(super) fn call(tools: &[ServerTool], library: &Library, era: Era, params: &Object<'_>) -> Result<Json, Error> {
+pub(super) fn call(tools: &[ServerTool], library: &View, era: Era, params: &Object<'_>) -> Result<Json, Error> {
     let name = params.required_text("name");
     let name = name.map_err(|unfit| Error::invalid_params(format!("`name` {unfit}, the tool's name")))?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {

@@ -2,7 +2,7 @@
 
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, JsonProblem};
-use crate::library::{Layer, Source};
+use crate::library::{Layer, Location};
 use crate::prompt::{Given, Left, Origin, Reason};
 use serde::Serialize;
 
@@ -106,8 +106,8 @@ impl From<Explanation<'_>> for JsonExplanation {
     }
 }
 
-impl From<(Layer, Source)> for JsonSource {
-    fn from((layer, source): (Layer, Source)) -> JsonSource {
+impl From<(Layer, Location)> for JsonSource {
+    fn from((layer, source): (Layer, Location)) -> JsonSource {
         JsonSource { layer: output::layer(layer), source: output::source(source) }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{BYTES_OF_TOKEN, Explanation, Filled, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
-use crate::library::Source;
+use crate::library::Location;
 use crate::prompt::{Given, INPUT, Left, Origin, Reason};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
@@ -58,12 +58,12 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
         Field::new("title", one_line(prompt.title())),
         Field::new("layer", output::layer(explanation.layer)),
     ];
-    if let Source::File(path) = &explanation.source {
+    if let Location::File(path) = &explanation.source {
         fields.push(Field::path("file", path));
     }
     fields.extend(explanation.shadows.iter().map(|(_, source)| match source {
-        Source::File(path) => Field::path("hides", path),
-        Source::Builtin => Field::new("hides", "the built-in prompt"),
+        Location::File(path) => Field::path("hides", path),
+        Location::Builtin => Field::new("hides", "the built-in prompt"),
     }));
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));

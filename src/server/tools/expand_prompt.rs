@@ -2,7 +2,7 @@
 
 use super::{Called, Piece, ServerTool, Structured, ToolError, result};
 use crate::json::{Json, Object, Value};
-use crate::library::{Library, Lookup, Names, Problem, Unknown};
+use crate::library::{Lookup, Names, Problem, Unknown, View};
 use crate::prompt::ExpandError;
 use crate::wording::quoted;
 use serde_json::json;
@@ -59,7 +59,7 @@ fn output_schema() -> serde_json::Value {
     })
 }
 
-fn call(library: &Library, arguments: &Object<'_>) -> Called {
+fn call(library: &View, arguments: &Object<'_>) -> Called {
     let text = |key: &str, what: &str| match arguments.get(key) {
         Some(Value::Text(text)) => Ok(&**text),
         Some(_) => Err(ToolError::Arguments(format!("`{key}` must be a string: {what}"))),
@@ -76,8 +76,8 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
                 quoted(command)
             )));
         }
-        Lookup::Unknown { why, unseen } => {
-            let sentences = [sentence(&why.to_string()), what_next(&why, library), cannot_be_seen(&unseen)];
+        Lookup::Unknown { why, skipped } => {
+            let sentences = [sentence(&why.to_string()), what_next(&why, library), cannot_be_seen(&skipped)];
             let said = sentences.iter().filter(|sentence| !sentence.is_empty());
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
@@ -138,7 +138,7 @@ fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError>
 }
 
 /// What a model should do about a command that is none, in sentences.
-fn what_next(unknown: &Unknown, library: &Library) -> String {
+fn what_next(unknown: &Unknown, library: &View) -> String {
     match unknown {
         Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
             "If it was meant as a command, tell the user which commands there are; if not, answer the message as it \

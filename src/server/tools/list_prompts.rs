@@ -4,7 +4,7 @@
 use super::super::prompts::OF_PROJECT;
 use super::{Called, Piece, ServerTool, Structured, ToolError, result};
 use crate::json::{Json, Object, Value};
-use crate::library::{Layer, Library, Listed, Selection};
+use crate::library::{Layer, Selection, View};
 use crate::prompt::Summary;
 use serde::Serialize;
 use serde_json::json;
@@ -92,10 +92,10 @@ fn output_schema() -> serde_json::Value {
     })
 }
 
-fn call(library: &Library, arguments: &Object<'_>) -> Called {
+fn call(library: &View, arguments: &Object<'_>) -> Called {
     let (query, tag) = (text(arguments, "query")?, text(arguments, "tag")?);
     let limit = limit(arguments)?;
-    let Selection { found, problems } = library.index().select(query, tag);
+    let Selection { found, problems } = library.select(query, tag);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
     let problems = problems.into_iter().take(limit).map(|problem| {
         let place = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));
@@ -106,13 +106,14 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
         "}" => "]}".to_owned(),
         rest => format!("],{rest}"),
     };
-    let prompts = found.into_iter().take(limit).map(|(entry, listed)| (entry.layer(), listed));
+    let prompts =
+        found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().to_owned(), summary));
     Ok(result(List { prompts: prompts.collect(), end }))
 }
 
 /// The prompts, and how the object goes on behind the last of them.
 struct List {
-    prompts: Vec<(Layer, Arc<Listed>)>,
+    prompts: Vec<(Layer, String, Arc<Summary>)>,
     end: String,
 }
 
@@ -121,8 +122,8 @@ struct List {
 impl Structured for List {
     fn pieces<'p>(&'p self, mut each: impl FnMut(Piece<'p>)) {
         each(Piece::Fixed { json: r#"{"prompts":["#, escaped: r#"{\"prompts\":["# });
-        for (index, (layer, listed)) in self.prompts.iter().enumerate() {
-            let Listed { name, summary: Summary { description, usage, .. }, .. } = &**listed;
+        for (index, (layer, name, summary)) in self.prompts.iter().enumerate() {
+            let Summary { description, usage, .. } = &**summary;
             each(match index {
                 0 => Piece::Fixed { json: r#"{"name":""#, escaped: r#"{\"name\":\""# },
                 _ => Piece::Fixed { json: r#",{"name":""#, escaped: r#",{\"name\":\""# },

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::{Seek, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":"so far","method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"so far","result":{}}"#;
@@ -23,8 +24,8 @@ const PLAIN: &str = "# Plain\n\nSay this again, and no more:\n\n";
 
 /// Serves the session to a library of the built-in prompts and those in a directory.
 pub(super) fn check(session: &[u8], prompts: &Path) {
-    let library = Library::named([prompts.to_owned()]).with_builtin();
-    assert_eq!(library.missing(), []);
+    let library = Arc::new(Library::named([prompts.to_owned()]).with_builtin());
+    assert_eq!(library.view().missing(), []);
     let lines: Vec<&[u8]> = session.split(|&byte| byte == b'\n').collect();
     let with_pings: Vec<u8> = lines.iter().flat_map(|line| [*line, b"\n", PING.as_bytes(), b"\n"].concat()).collect();
     let written = served(&library, &with_pings);
@@ -57,13 +58,13 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
 }
 
 /// All that a server writes for this input.
-fn served(library: &Library, input: &[u8]) -> String {
+fn served(library: &Arc<Library>, input: &[u8]) -> String {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(input).unwrap();
     file.rewind().unwrap();
     let (mut events, _) = Events::over(file).unwrap();
     let mut output = Vec::new();
-    serve(&mut Server::new(library.clone(), None), &mut events, &mut output, None).unwrap();
+    serve(&mut Server::new(Arc::clone(library), None), &mut events, &mut output, None).unwrap();
     let output = String::from_utf8(output).unwrap();
     assert!(output.is_empty() || output.ends_with('\n'));
     output

@@ -1,6 +1,6 @@
-//! From what was typed to a prompt: the exact name, else the one name that fits, else what was probably meant.
+//! From what was typed to a prompt: the exact name, else the one name that matches, else what was probably meant.
 
-use super::{Library, MAX_NAME, Names, Problem};
+use super::{MAX_NAME, Names, Problem, View};
 use crate::prompt::Prompt;
 use crate::suggestion::distance;
 use crate::wording::{alternatives, named, quoted};
@@ -16,44 +16,44 @@ const OFFERED: usize = 3;
 pub enum Lookup {
     /// A prompt.
     Found(Arc<Prompt>),
-    /// A file that has the name and is no prompt.
+    /// A broken file with the name.
     Broken(Problem),
-    /// Nothing that this library has.
+    /// Nothing in this library.
     Unknown {
         /// Why.
         why: Unknown,
-        /// What kept prompts from being seen, so that the name may be one of them.
-        unseen: Vec<Problem>,
+        /// The places that were skipped, one of which may have the name.
+        skipped: Vec<Problem>,
     },
 }
 
-/// Why a command is no prompt. Its `Display` is one line for a person; who speaks to a model adds what to do.
+/// Why a command does not name a prompt. Its `Display` is one line for a person, to which a caller adds what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unknown {
-    /// No prompt has the name; `closest` are the names that may be meant, the most likely first.
+    /// No prompt has the name.
     NoSuchPrompt {
         /// What was asked for.
         command: String,
-        /// The names that may be meant.
+        /// The names that may be meant, the most likely first.
         closest: Vec<String>,
     },
-    /// Several prompts fit equally well.
+    /// Several prompts match equally well.
     Ambiguous {
         /// What was asked for.
         command: String,
-        /// All that fit.
-        fitting: Vec<String>,
+        /// All that match.
+        matching: Vec<String>,
     },
-    /// Name and text came as one.
+    /// The command holds a name and further text.
     WithText {
         /// The name of the prompt.
         name: String,
         /// What follows it.
         text: String,
     },
-    /// No name at all.
+    /// There is no name.
     Empty,
-    /// The text was never meant as a command.
+    /// The text was not meant as a command.
     NotACommand {
         /// What was asked for.
         command: String,
@@ -69,8 +69,8 @@ impl fmt::Display for Unknown {
                 write!(f, "no prompt named {}", quoted(command))?;
                 if closest.is_empty() { Ok(()) } else { write!(f, "; did you mean {}?", alternatives(closest)) }
             }
-            Unknown::Ambiguous { command, fitting } => {
-                write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(fitting))
+            Unknown::Ambiguous { command, matching } => {
+                write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(matching))
             }
             Unknown::WithText { name, text } => {
                 write!(f, "the command is {} alone; what follows it ({}) is its input", named(name), quoted(text))
@@ -83,21 +83,21 @@ impl fmt::Display for Unknown {
     }
 }
 
-impl Library {
-    /// Finds the prompt that `command` names, as a person types it behind a colon or a client passes it on.
+impl View {
+    /// Finds the prompt that `command` names, as a person types it after a colon or a client passes it on.
     ///
-    /// The exact name is looked for first, and costs no scan. Then a leading colon, spaces around the name, another
-    /// letter case and `:` for `/` are overlooked where exactly one prompt fits.
+    /// The exact name is looked for first, without a scan. Then a leading colon, spaces around the name, letter case and `:`
+    /// for `/` are ignored where exactly one prompt matches.
     pub fn find(&self, command: &str) -> Lookup {
         match self.find_exactly(command) {
             Some(Ok(prompt)) => Lookup::Found(prompt),
             Some(Err(problem)) => Lookup::Broken(problem),
-            None => self.look_further(command),
+            None => self.find_any_spelling(command),
         }
     }
 
-    /// The same without a scan: nothing but the colon, spaces around the name and `:` for `/` is overlooked. See
-    /// [`Library::get`].
+    /// The same without a scan: nothing but a leading colon, spaces around the name and `:` for `/` is ignored. See
+    /// [`View::get`].
     pub fn find_exactly(&self, command: &str) -> Option<Result<Arc<Prompt>, Problem>> {
         self.get(command).or_else(|| {
             let stripped = strip(command);
@@ -107,25 +107,25 @@ impl Library {
         })
     }
 
-    fn look_further(&self, command: &str) -> Lookup {
+    fn find_any_spelling(&self, command: &str) -> Lookup {
         if strip(command).is_empty() {
-            return Lookup::Unknown { why: Unknown::Empty, unseen: self.missing() };
+            return Lookup::Unknown { why: Unknown::Empty, skipped: self.missing() };
         }
-        let Names { own, builtin, unseen } = self.names();
+        let Names { own, builtin, skipped } = self.names();
         let mut names = [own, builtin].concat();
         let folded = fold(command);
-        let fitting: Vec<String> = names.iter().filter(|name| fold(name) == folded).cloned().collect();
-        match fitting.as_slice() {
+        let matching: Vec<String> = names.iter().filter(|name| fold(name) == folded).cloned().collect();
+        match matching.as_slice() {
             [] => {}
             [name] => match self.get(name) {
                 Some(Ok(prompt)) => return Lookup::Found(prompt),
                 Some(Err(problem)) => return Lookup::Broken(problem),
-                None => {} // gone since the scan
+                None => {} // deleted since the scan
             },
-            _ => return Lookup::Unknown { why: Unknown::Ambiguous { command: command.to_owned(), fitting }, unseen },
+            _ => return Lookup::Unknown { why: Unknown::Ambiguous { command: command.to_owned(), matching }, skipped },
         }
         names.sort();
-        let tidied = tidied(&folded);
+        let tidied = tidy(&folded);
         let why = if let Some(name) = names.iter().find(|name| fold(name) == tidied) {
             Unknown::NoSuchPrompt { command: command.to_owned(), closest: vec![name.clone()] }
         } else if let Some((name, text)) = with_text(command, &names) {
@@ -135,32 +135,32 @@ impl Library {
         } else {
             Unknown::NoSuchPrompt { command: command.to_owned(), closest: closest(&folded, &names) }
         };
-        Lookup::Unknown { why, unseen }
+        Lookup::Unknown { why, skipped }
     }
 }
 
-/// Without spaces around it and a colon before it.
+/// Without spaces around it and a leading colon.
 pub(super) fn strip(command: &str) -> &str {
     let command = command.trim();
     command.strip_prefix(':').unwrap_or(command).trim()
 }
 
-/// What two spellings of one name have in common: letter case, `:` for `/`, and how accents are written (macOS keeps
-/// them apart from their letters in the names of files) make no difference. Of what is too long for a name, nothing.
+/// The form that all spellings of a name share: letter case, `:` for `/`, and how accents are written (macOS separates
+/// them from their letters in file names) make no difference. Empty for what is too long for a name.
 fn fold(command: &str) -> String {
     let name = strip(command);
     if name.len() > 4 * MAX_NAME {
-        return String::new(); // nor would it be a name once its accents are composed
+        return String::new(); // too long even once its accents are composed
     }
     name.replace(':', "/").to_lowercase().nfc().collect()
 }
 
-/// A folded name with no more separators than it needs, and with `/` for `\`.
-fn tidied(folded: &str) -> String {
+/// A folded name without empty segments, and with `/` for `\`.
+fn tidy(folded: &str) -> String {
     folded.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-/// What a text with a colon is, if it was never meant as a command.
+/// What a text with a colon is, if it was not meant as a command; with an article.
 pub(super) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = command.trim();
     let bare = text.trim_matches(':');
@@ -190,7 +190,7 @@ pub(super) fn not_a_command(command: &str) -> Option<&'static str> {
     None
 }
 
-/// `research solid-state batteries` in the place of the name.
+/// Name and text, where the command is `research solid-state batteries`.
 fn with_text(command: &str, names: &[String]) -> Option<(String, String)> {
     let (first, text) = strip(command).split_once(char::is_whitespace)?;
     let folded = fold(first);
@@ -198,20 +198,20 @@ fn with_text(command: &str, names: &[String]) -> Option<(String, String)> {
     Some((name.clone(), text.trim().to_owned()))
 }
 
-/// The names that may be meant: one slip away, or the beginning or the last part of a longer name.
+/// The names that may be meant: those with one typing mistake, or with this beginning or last segment.
 fn closest(folded: &str, names: &[String]) -> Vec<String> {
     let mut near: Vec<(usize, &String)> = names
         .iter()
         .filter_map(|name| {
             let lower = fold(name);
             let last = lower.rsplit('/').next().unwrap_or(&lower);
-            let begun = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
-            let without_ending = folded.strip_suffix(".md") == Some(lower.as_str());
-            let score = if last == folded || without_ending {
+            let is_beginning = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
+            let without_suffix = folded.strip_suffix(".md") == Some(lower.as_str());
+            let score = if last == folded || without_suffix {
                 Some(0)
             } else {
                 let distances = [distance(folded, &lower), distance(folded, last)];
-                distances.into_iter().flatten().min().or(begun.then_some(usize::MAX))
+                distances.into_iter().flatten().min().or(is_beginning.then_some(usize::MAX))
             };
             Some((score?, name))
         })
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
+    fn a_text_that_was_not_meant_as_a_command_is_recognized() {
         for (text, kind) in [
             ("10:30", Some("a time or a number")),
             ("30", Some("a time or a number")),
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(fold(&"R".repeat(100_000)), "");
         let numbered = ["000/prompt-00001", "000/prompt-00112"].map(str::to_owned);
         assert_eq!(closest("prompt-0001", &numbered)[0], "000/prompt-00001");
-        // Each of these would take a million steps to compare; only a text that begins them is looked for.
+        // Comparing each of these would take a million steps; only their beginnings are compared.
         let long: Vec<String> = (0..10_000).map(|n| format!("{n:01000}")).collect();
         assert_eq!(closest(&"1".repeat(1000), &long), [""; 0]);
     }

@@ -1,33 +1,33 @@
-//! New prompt files: which names they may have, and where they lie; and what became of files that an editor had. The only
-//! file that writes any.
+//! Creates prompt files: which names they may have, and where they go. The only file that writes any.
 
-use super::dir::{Dir, MAX_DEPTH, MAX_NAME};
-use super::find::{not_a_command, strip};
+use super::folder::{Folder, MAX_DEPTH, MAX_NAME};
+use super::lookup::{not_a_command, strip};
 use super::project::FOLDER;
-use super::{Library, Problem};
+use super::{Problem, View};
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// What Windows forbids in the name of a file; it reads `:` and `\` as more than that, and blanks are forbidden anyway.
+/// What Windows forbids in file names, but for `:` and `\`, which are handled elsewhere, and spaces, which are never allowed.
 const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 
-/// Names that Windows keeps for devices, whatever their ending; `COM` and `LPT` with a digit are more of them.
+/// Names that Windows reserves for devices, whatever their suffix; so are `COM` and `LPT` with a digit.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// Why a prompt file cannot be made.
+/// Why a prompt file cannot be created.
 #[derive(Debug)]
 pub(crate) enum CreateError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
-    /// A file or a broken link stands where a folder is needed.
-    NoFolder(PathBuf),
-    /// A link on the way leads back to a folder that it lies in.
-    Loop(PathBuf),
-    /// A link on the way leads out of a project's prompts, where nothing is read.
-    LeadsOut(PathBuf),
+    /// There is a file, or a broken link, where a folder is needed.
+    NotAFolder(PathBuf),
+    /// A symlink in the path leads back to a folder that it is in.
+    Cycle(PathBuf),
+    /// A symlink in the path leads out of a project's prompts, where nothing is read.
+    Escapes(PathBuf),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
 }
@@ -36,23 +36,20 @@ impl fmt::Display for CreateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = |path: &Path| named(&path.display().to_string());
         match self {
-            CreateError::Exists(file) => write!(f, "{} is already there, and stays as it is", path(file)),
-            CreateError::NoFolder(place) => {
-                write!(
-                    f,
-                    "{} is no folder, and the new file needs one there; choose another name or place",
-                    path(place)
-                )
+            CreateError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
+            CreateError::NotAFolder(obstacle) => {
+                let obstacle = path(obstacle);
+                write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or place")
             }
-            CreateError::Loop(folder) => {
-                write!(f, "a link on the way to {} leads back; choose another name or place", path(folder))
+            CreateError::Cycle(folder) => {
+                write!(f, "a symlink in {} leads back to a folder above it; choose another name or place", path(folder))
             }
-            CreateError::LeadsOut(file) => {
+            CreateError::Escapes(file) => {
                 let file = path(file);
-                write!(f, "a link on the way to {file} leads out of the project; choose another name or place")
+                write!(f, "a symlink in {file} leads out of the project; choose another name or place")
             }
-            CreateError::Io(place, error) => {
-                write!(f, "{} cannot be written: {error}; correct that, or choose another place", path(place))
+            CreateError::Io(path_of_error, error) => {
+                write!(f, "{} cannot be written: {error}; fix that, or choose another place", path(path_of_error))
             }
         }
     }
@@ -60,62 +57,52 @@ impl fmt::Display for CreateError {
 
 impl std::error::Error for CreateError {}
 
-impl Library {
-    /// The directory that new prompts go into: the first. `None`, if there is none, such as where no home directory is
-    /// known.
-    pub(crate) fn first_directory(&self) -> Option<&Path> {
-        self.dirs.first().map(|dir| dir.path.as_path())
-    }
-
-    /// Whether an editor can do something about what lies at this path: there is a file, and it lies where one sees it.
+impl View {
+    /// Whether an editor may open what is at this path: it is a file, and not behind a symlink that leads out of a project.
     pub(crate) fn is_editable(&self, path: &Path) -> bool {
-        // To open a FIFO is to wait for its writer. And what is saved behind a link that a project has to elsewhere, would
-        // change a file that nobody has named.
-        fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.leads_out(path)
+        // Opening a FIFO would block. And saving through a symlink out of a project would change a file that nobody named.
+        fs::metadata(path).is_ok_and(|file| file.is_file())
+            && !self.folders().any(|folder| path.starts_with(&folder.path) && folder.escape(path).is_some())
     }
 
-    /// What [`Library::check`] tells of one file.
+    /// What [`View::check`] says of one file.
     pub(crate) fn problems_of(&self, file: &Path) -> Vec<Problem> {
         let mut problems = self.check().problems;
-        problems.retain(|problem| is_same(&problem.path, file));
+        problems.retain(|problem| is_same_path(&problem.path, file));
         problems
     }
 }
 
 /// Whether two paths name one file; where letter case makes no difference, what was typed may differ from what is listed.
-fn is_same(a: &Path, b: &Path) -> bool {
+fn is_same_path(a: &Path, b: &Path) -> bool {
     let lower = |path: &Path| path.to_string_lossy().to_lowercase();
     a == b || (cfg!(any(windows, target_os = "macos")) && lower(a) == lower(b))
 }
 
 /// What is at the path of a prompt file after others could change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// A file still, or a link, wherever that leads.
-    There,
-    /// A folder.
+pub(crate) enum FileState {
+    /// A file, or a symlink of any kind.
+    Exists,
     Folder,
-    /// Nothing.
-    Gone,
+    Deleted,
 }
 
-impl Standing {
-    /// What is there now.
-    pub(crate) fn of(file: &Path) -> Standing {
+impl FileState {
+    pub(crate) fn of(file: &Path) -> FileState {
         match fs::symlink_metadata(file) {
-            Err(_) => Standing::Gone,
-            Ok(now) if now.is_dir() => Standing::Folder,
-            Ok(_) => Standing::There,
+            Err(_) => FileState::Deleted,
+            Ok(now) if now.is_dir() => FileState::Folder,
+            Ok(_) => FileState::Exists,
         }
     }
 }
 
-/// The name that a new prompt gets from what was typed: without spaces around it and a colon before it, and with `/` for
-/// `:`.
+/// The name of a new prompt from what was typed: without spaces around it and a leading colon, and with `/` for `:`.
 ///
 /// # Errors
-/// One could not type it in a chat, or some system has no file of that name; the reason is a line for a person. What is
-/// only unwise elsewhere is refused everywhere, because folders of prompts are shared.
+/// It could not be typed in a chat, or some system cannot have a file of that name; the reason is a line for a person. What
+/// only one system forbids is refused on all, because folders of prompts are shared.
 pub(crate) fn new_name(typed: &str) -> Result<String, String> {
     let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
     let bare = strip(typed);
@@ -124,14 +111,14 @@ pub(crate) fn new_name(typed: &str) -> Result<String, String> {
     }
     if bare.contains(char::is_whitespace) {
         let hyphenated = bare.split_whitespace().collect::<Vec<_>>().join("-");
-        return refused(&format!("a blank ends it where it is typed; write {}", named(&hyphenated)));
+        return refused(&format!("a space ends it where it is typed; write {}", named(&hyphenated)));
     }
     if let Some(character) = bare.chars().find(|character| is_invisible(*character)) {
-        return refused(&format!("it holds a character that cannot be seen, U+{:04X}", u32::from(character)));
+        return refused(&format!("it has an invisible character, U+{:04X}", u32::from(character)));
     }
     let has_scheme = bare.contains("://");
     if let Some(kind) = not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//")) {
-        return refused(&format!("behind a colon it looks like {kind}"));
+        return refused(&format!("after a colon it looks like {kind}"));
     }
     let name = bare.replace(':', "/");
     let segments: Vec<&str> = name.split('/').collect();
@@ -143,30 +130,30 @@ pub(crate) fn new_name(typed: &str) -> Result<String, String> {
     let last = segments.last().copied().unwrap_or_default();
     if let Some((stem, _)) = last.rsplit_once('.').filter(|(_, ending)| ending.eq_ignore_ascii_case("md")) {
         let without = [&segments[..segments.len() - 1], &[stem]].concat().join("/");
-        return refused(&format!("the ending is the file's alone; write {}", named(&without)));
+        return refused(&format!("the suffix belongs to the file only; write {}", named(&without)));
     }
     if name.len() > MAX_NAME {
         return refused(&format!("it is {} bytes long, and the limit is {MAX_NAME}", name.len()));
     }
     if segments.len() > MAX_DEPTH + 1 {
-        return refused(&format!("it names {} folders, and the limit is {MAX_DEPTH}", segments.len() - 1));
+        return refused(&format!("it has {} folders, and the limit is {MAX_DEPTH}", segments.len() - 1));
     }
     Ok(name)
 }
 
-/// Whether one part of a name can be the name of a file or a folder that is looked at, on every system; `Err`: why not.
+/// Whether a segment of a name can be the name of a file or a folder that is not hidden, on every system; `Err`: why not.
 fn check_segment(segment: &str) -> Result<(), String> {
     if segment.is_empty() {
-        return Err("`/` goes between a folder and a name, and one of them is empty".to_owned());
+        return Err("`/` separates a folder from a name, and one of them is empty".to_owned());
     }
     if segment.starts_with('.') {
-        return Err(format!("a file or folder that begins with a dot, {}, is hidden and left out", named(segment)));
+        return Err(format!("a file or folder that begins with a dot, {}, is hidden and ignored", named(segment)));
     }
     if segment.ends_with('.') {
-        return Err("Windows knows no file or folder that ends in a dot".to_owned());
+        return Err("Windows has no file or folder that ends in a dot".to_owned());
     }
     if let Some(character) = segment.chars().find(|character| FORBIDDEN.contains(character)) {
-        return Err(format!("Windows forbids `{character}` in the names of files"));
+        return Err(format!("Windows forbids `{character}` in file names"));
     }
     let stem = segment.split('.').next().unwrap_or(segment).to_lowercase();
     let is_port = |port: &str| {
@@ -174,12 +161,12 @@ fn check_segment(segment: &str) -> Result<(), String> {
         number.is_some_and(|number| matches!(number[..], ['0'..='9' | '¹' | '²' | '³']))
     };
     if DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
-        return Err(format!("Windows keeps {} for a device", named(&stem)));
+        return Err(format!("Windows reserves {} for a device", named(&stem)));
     }
     Ok(())
 }
 
-/// Whether a character shows nothing, and so cannot be told from its absence. Those that join letters have their use.
+/// Whether a character is invisible. Those that join letters are allowed.
 fn is_invisible(character: char) -> bool {
     let is_format = matches!(
         character,
@@ -188,33 +175,32 @@ fn is_invisible(character: char) -> bool {
     character.is_control() || is_format
 }
 
-/// Makes the file of a new prompt in a directory, and the folders that it needs; gives its path.
+/// Creates the file of a new prompt in a folder, and the folders that it needs; returns its path.
 ///
-/// `name` is as [`new_name`] gives it, or that of a built-in prompt. What is there stays as it is, a file that appears in the
-/// same moment included.
+/// `name` is from [`new_name`], or that of a built-in prompt. An existing file is not changed, even if it was created in the
+/// same moment.
 ///
 /// # Errors
-/// There is such a file, in any spelling of its ending, or it cannot be written. Then there is nothing new but perhaps
-/// folders.
-pub(crate) fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
-    let any = Dir::new(directory.to_owned(), true);
-    let is_of_project = directory.file_name().is_some_and(|folder| folder == FOLDER);
-    let dir = if is_of_project { Dir::of_project(directory.to_owned()) } else { any.clone() };
-    if let Some(file) = dir.locate(name) {
-        return Err(CreateError::Exists(file));
+/// There is such a file, in any spelling of its suffix, or it cannot be written. Then nothing is new but perhaps folders.
+pub(crate) fn create(folder: &Path, name: &str, text: &str) -> Result<PathBuf, CreateError> {
+    let any = Folder::new(folder.to_owned(), true, &Arc::default());
+    let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
+    let target = if is_project { &Folder::of_project(folder.to_owned(), &Arc::default()) } else { &any };
+    if let Some(file) = target.resolve(name) {
+        return Err(CreateError::Exists(file.path.to_path_buf()));
     }
-    let path = dir.path_for(name).ok_or_else(|| match any.path_for(name) {
-        Some(path) => CreateError::LeadsOut(path),
-        None => CreateError::Loop(directory.join(name)),
+    let path = target.path_for_new(name).ok_or_else(|| match any.path_for_new(name) {
+        Some(path) => CreateError::Escapes(path),
+        None => CreateError::Cycle(folder.join(name)),
     })?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| no_folder(folder, error))?;
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(|error| cannot_create_folder(parent, error))?;
     }
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => CreateError::Exists(path.clone()),
         _ => CreateError::Io(path.clone(), error),
     })?;
-    // In one piece: who looks meanwhile sees all of it, or nothing.
+    // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
         let _ = fs::remove_file(&path); // a part of a prompt is worse than none
         CreateError::Io(path.clone(), error)
@@ -222,33 +208,34 @@ pub(crate) fn create(directory: &Path, name: &str, text: &str) -> Result<PathBuf
     Ok(path)
 }
 
-/// Deletes a file that [`create`] made if it is a file still, and holds nothing but this text, which it was made with. Whether
-/// it did.
+/// Deletes a file that [`create`] made, if it is still a file and holds nothing but the text that it was created with.
+/// Returns whether it did.
 ///
 /// # Errors
 /// It cannot be deleted.
-pub(crate) fn take_back(file: &Path, text: &str) -> io::Result<bool> {
-    let is_file = fs::symlink_metadata(file).is_ok_and(|now| now.is_file()); // to read a FIFO is to wait for its writer
-    let is_as_made = is_file && fs::read(file).is_ok_and(|now| now == text.as_bytes());
-    if is_as_made {
+pub(crate) fn delete_if_unchanged(file: &Path, text: &str) -> io::Result<bool> {
+    let is_file = fs::symlink_metadata(file).is_ok_and(|now| now.is_file()); // reading a FIFO would block
+    let is_unchanged = is_file && fs::read(file).is_ok_and(|now| now == text.as_bytes());
+    if is_unchanged {
         fs::remove_file(file)?;
     }
-    Ok(is_as_made)
+    Ok(is_unchanged)
 }
 
-/// Why a folder could not be made: the first step on the way to it that is none, or what the system says.
-fn no_folder(folder: &Path, error: io::Error) -> CreateError {
-    let mut steps: Vec<&Path> = folder.ancestors().collect();
-    steps.reverse();
-    let obstacle = steps.into_iter().find(|step| fs::symlink_metadata(step).is_ok() && !step.is_dir());
+/// Why a folder could not be created: the first part of its path that is not a folder, or what the system says.
+fn cannot_create_folder(folder: &Path, error: io::Error) -> CreateError {
+    let mut parts: Vec<&Path> = folder.ancestors().collect();
+    parts.reverse();
+    let obstacle = parts.into_iter().find(|part| fs::symlink_metadata(part).is_ok() && !part.is_dir());
     match obstacle {
-        Some(step) if error.kind() != ErrorKind::PermissionDenied => CreateError::NoFolder(step.to_owned()),
+        Some(part) if error.kind() != ErrorKind::PermissionDenied => CreateError::NotAFolder(part.to_owned()),
         _ => CreateError::Io(folder.to_owned(), error),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Library;
     use super::*;
 
     #[test]
@@ -301,9 +288,9 @@ mod tests {
             ("a./x", "ends in a dot"),
             ("a?", "forbids `?`"),
             ("a*b", "forbids `*`"),
-            ("nul", "keeps `nul`"),
-            ("git/CON.x", "keeps `con`"),
-            ("COM¹", "keeps `com¹`"),
+            ("nul", "reserves `nul`"),
+            ("git/CON.x", "reserves `con`"),
+            ("COM¹", "reserves `com¹`"),
             ("standup.md", "write `standup`"),
             ("git/x.MD", "write `git/x`"),
             ("git/.md", "is hidden"),
@@ -316,26 +303,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_is_taken_back_only_as_it_was_made() {
+    fn a_created_file_is_deleted_only_if_it_is_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let file = create(folder.path(), "git/a", "Text.\n").unwrap();
-        assert_eq!(Standing::of(&file), Standing::There);
+        assert_eq!(FileState::of(&file), FileState::Exists);
         fs::write(&file, "Text.").unwrap();
-        assert!(!take_back(&file, "Text.\n").unwrap());
+        assert!(!delete_if_unchanged(&file, "Text.\n").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"Text.");
-        assert!(take_back(&file, "Text.").unwrap());
-        assert_eq!(Standing::of(&file), Standing::Gone);
-        assert!(!take_back(&file, "Text.").unwrap());
+        assert!(delete_if_unchanged(&file, "Text.").unwrap());
+        assert_eq!(FileState::of(&file), FileState::Deleted);
+        assert!(!delete_if_unchanged(&file, "Text.").unwrap());
         fs::create_dir(&file).unwrap();
-        assert!(!take_back(&file, "Text.").unwrap());
-        assert_eq!(Standing::of(&file), Standing::Folder);
+        assert!(!delete_if_unchanged(&file, "Text.").unwrap());
+        assert_eq!(FileState::of(&file), FileState::Folder);
         #[cfg(unix)]
         {
             let (target, link) = (folder.path().join("target"), folder.path().join("link.md"));
             fs::write(&target, "Text.").unwrap();
             std::os::unix::fs::symlink(&target, &link).unwrap();
-            assert!(!take_back(&link, "Text.").unwrap());
-            assert_eq!((Standing::of(&link), Standing::of(&target)), (Standing::There, Standing::There));
+            assert!(!delete_if_unchanged(&link, "Text.").unwrap());
+            assert_eq!((FileState::of(&link), FileState::of(&target)), (FileState::Exists, FileState::Exists));
         }
     }
 
@@ -344,16 +331,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [a, b, c] = ["a", "b", "c"].map(|name| create(folder.path(), name, "---\n").unwrap());
         fs::write(&c, "Text.").unwrap();
-        let library = Library::named([folder.path().to_owned()]);
+        let view = Library::named([folder.path().to_owned()]).view();
         for (file, want) in [(&a, vec!["a.md"]), (&b, vec!["b.md"]), (&c, vec![])] {
-            let problems = library.problems_of(file);
+            let problems = view.problems_of(file);
             assert_eq!(problems.iter().map(|problem| problem.file.as_str()).collect::<Vec<_>>(), want);
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn an_editor_gets_files_and_nothing_outside_of_a_project() {
+    fn an_editor_may_open_files_and_nothing_outside_of_a_project() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let prompts = folder.path().join(FOLDER);
@@ -364,8 +351,8 @@ mod tests {
         for (to, link) in [("../out.md", "out.md"), ("in.md", "link.md"), ("nowhere", "broken.md")] {
             symlink(to, prompts.join(link)).unwrap();
         }
-        let project = Library::default().with_project(folder.path(), None);
-        let named = Library::named([prompts.clone()]);
+        let project = Library::default().with_project(folder.path(), None).view();
+        let named = Library::named([prompts.clone()]).view();
         for (file, of_project, of_named) in [
             ("in.md", true, true),
             ("link.md", true, true),
