@@ -419,3 +419,57 @@ impl fmt::Display for Problem {
         write!(f, "{}: {}", self.place(), self.diagnostic)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::thread;
+
+    #[test]
+    fn two_threads_look_through_one_library() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..20 {
+            fs::write(folder.path().join(format!("{number:02}.md")), "0 0").unwrap();
+        }
+        let library = Library::named([folder.path().to_owned()]);
+        let look = || {
+            for _ in 0..50 {
+                let view = library.view();
+                let listing = view.list();
+                assert_eq!(listing.entries.len(), 20);
+                for entry in listing.entries {
+                    let description = entry.summary().unwrap().description.clone().unwrap();
+                    let (first, second) = description.split_once(' ').unwrap();
+                    assert_eq!(first, second);
+                    entry.fingerprint();
+                }
+                view.get("07").unwrap().unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(look);
+            }
+            for number in 1..100 {
+                let draft = folder.path().join("draft");
+                fs::write(&draft, format!("{number} {number}")).unwrap();
+                fs::rename(draft, folder.path().join("07.md")).unwrap();
+            }
+        });
+        assert_eq!(library.view().raw("07").unwrap().unwrap(), "99 99");
+    }
+
+    #[test]
+    fn a_view_looks_for_the_project_s_folder_once() {
+        let project = tempfile::tempdir().unwrap();
+        let library = Library::default().with_project(project.path(), None);
+        let before = library.view();
+        fs::create_dir(project.path().join(PROJECT_FOLDER)).unwrap();
+        fs::write(project.path().join(PROJECT_FOLDER).join("a.md"), "A").unwrap();
+        assert!(!before.has("a") && before.list().entries.is_empty());
+        let after = library.view();
+        assert_eq!(after.layer_of("a"), Some(Layer::Project));
+        assert_eq!(after.list().entries.len(), 1);
+    }
+}

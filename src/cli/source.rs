@@ -51,7 +51,7 @@ impl PromptSource {
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
         } else if self.project && std::env::current_dir().is_err() {
-            output::warning("no prompts of a project: the working directory cannot be found; go to one that is there");
+            output::warning("no project prompts: the working directory cannot be found; go to one that is there");
         }
         library
     }

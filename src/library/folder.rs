@@ -1,7 +1,7 @@
 //! One folder of prompt files: from a name to its file, and what the file holds.
 //!
 //! A name becomes a path in one function ([`Folder::resolve`]), segment by segment. Symlinks are followed, except for
-//! cycles and for those that lead out of a project's folder.
+//! cycles and for those that point outside a project's folder.
 
 use super::cache::{Cache, Facts, Stamp, lock};
 use super::read::{self, Content};
@@ -163,7 +163,7 @@ impl Folder {
         parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
     }
 
-    /// Where a symlink in a project's folder leads, if that is outside of the folder; such a link is not followed.
+    /// The target of a symlink in a project's folder, if it is outside the folder; such a symlink is not followed.
     pub(super) fn escape(&self, link: &Path) -> Option<PathBuf> {
         if self.layer != Layer::Project {
             return None;
@@ -172,7 +172,7 @@ impl Folder {
         fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
     }
 
-    /// Where an open file of a project's folder is, if that is outside of the folder: a path that was checked before it was
+    /// Where an open file of a project's folder is, if that is outside the folder: a path that was checked before it was
     /// opened may have been swapped since. Only Linux is asked.
     fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
         #[cfg(target_os = "linux")]
@@ -189,7 +189,7 @@ impl Folder {
         }
     }
 
-    /// Reads a file, unless it is outside of a project's folder.
+    /// Reads a file, unless it is outside a project's folder.
     fn read(&self, file: &PromptFile) -> Result<Content, Diagnostic> {
         if file.is_symlinked
             && let Some(target) = self.escape(&file.path)
@@ -202,7 +202,7 @@ impl Folder {
         })
     }
 
-    /// The stamp of a file under which it may be cached. Where a symlink of a project leads may change without a trace in
+    /// The stamp of a file under which it may be cached. The target of a symlink in a project may change without a trace in
     /// the stamp, so that files behind one are checked and read each time.
     fn stamp(&self, file: &PromptFile) -> Option<Stamp> {
         if self.is_cacheable(file) { Stamp::at(&file.path) } else { None }
@@ -322,13 +322,13 @@ pub(super) fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
-/// The diagnostic for a symlink that leads out of a project's folder.
+/// The diagnostic for a symlink that points outside a project's folder.
 pub(super) fn escapes(target: &Path) -> Diagnostic {
     let target = printable(&target.display().to_string());
-    let message = format!("the symlink leads out of the project's prompts, to {target}, and is not followed");
+    let message = format!("the symlink points outside the project's prompts, to {target}, and is not followed");
     Diagnostic::error(
         None,
         message,
-        "delete it, replace it with a copy, or name the folder that it leads to with --prompts",
+        "delete it, replace it with a copy, or name the folder that it points to with --prompts",
     )
 }

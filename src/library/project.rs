@@ -5,7 +5,7 @@
 //! that everybody may write to (such as `/tmp`), where others could put a `.prompts`, or turn it into a repository.
 //!
 //! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
-//! be a symlink to elsewhere in the repository, and no symlink in it may lead out of it (`folder.rs`).
+//! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
 
 use super::cache::Cache;
 use super::folder::Folder;
@@ -130,7 +130,7 @@ impl Project {
     /// Its folder of prompts, if there is one now.
     ///
     /// # Errors
-    /// It is a symlink that leads out of the repository.
+    /// It is a symlink that points outside the repository.
     fn prompts(&self) -> Option<Result<&Arc<Folder>, Problem>> {
         let mut nearest = None;
         let mut root = None;
@@ -157,13 +157,13 @@ impl Project {
     }
 }
 
-/// What is wrong with a folder of prompts that is a symlink: it leads nowhere, or out of its project.
+/// What is wrong with a folder of prompts that is a symlink: it is broken, or points outside its project.
 fn problem_with_symlink(folder: &Folder, root: &Path) -> Option<Problem> {
     let (message, fix) = match (fs::canonicalize(&folder.path), fs::canonicalize(root)) {
         (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
         (Ok(target), _) => {
             let target = printable(&target.display().to_string());
-            let message = format!("the symlink leads out of the project, to {target}, and is not followed");
+            let message = format!("the symlink points outside the project, to {target}, and is not followed");
             (message, "put the prompts into the project, or name their folder with --prompts")
         }
         (Err(_), _) => (BROKEN_LINK.0.to_owned(), "point it at a folder of the project, or delete it"),

@@ -33,7 +33,7 @@ pub(super) struct Scan {
     pub(super) warnings: Vec<Problem>,
     /// The folders that were searched, with their stamps before that.
     pub(super) folders: Vec<(PathBuf, Stamp)>,
-    /// The symlinks that were found, and what could not be entered; and where each led.
+    /// The symlinks that were found, and what could not be entered; and what each pointed to.
     pub(super) links: Vec<(PathBuf, Result<Target, ErrorKind>)>,
     /// Whether the next change is sure to show in the stamps.
     is_reliable: bool,
@@ -58,10 +58,10 @@ impl Scan {
     }
 }
 
-/// Where a symlink leads.
+/// What a symlink points to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// To a file; reading it shows which.
+    /// A file; reading it shows which.
     File,
     Folder(Stamp),
 }
@@ -74,7 +74,7 @@ impl Target {
     }
 }
 
-/// A walk through the prompts folder and, one on top of the other, through the folders that symlinks lead to. walkdir
+/// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
 /// could follow symlinks itself, but it opens what it follows to detect cycles; and opening what has just become a FIFO
 /// would block for ever.
 struct Walk {
@@ -163,7 +163,7 @@ impl Folder {
                         continue;
                     }
                 }
-                // Whether it leads out of a project may change without a trace in any stamp.
+                // Whether it points outside a project may change without a trace in any stamp.
                 scan.is_reliable &= self.layer != Layer::Project;
                 if is_folder && let Some(target) = self.escape(entry.path()) {
                     scan.skipped.push(self.problem(entry.path(), escapes(&target)));
@@ -171,7 +171,7 @@ impl Folder {
                 }
                 if is_folder && let Some(ancestor) = self.cycle(entry.path()) {
                     let ancestor = printable(&ancestor.display().to_string());
-                    let message = format!("the symlink leads back to {ancestor}, a cycle, and is not followed");
+                    let message = format!("the symlink points back to {ancestor} (a cycle), and is not followed");
                     let diagnostic = Diagnostic::warning(None, message, "delete the symlink");
                     scan.warnings.push(self.problem(entry.path(), diagnostic));
                     continue;

@@ -24,9 +24,9 @@ pub(crate) enum CreateError {
     Exists(PathBuf),
     /// There is a file, or a broken link, where a folder is needed.
     NotAFolder(PathBuf),
-    /// A symlink in the path leads back to a folder that it is in.
+    /// A symlink in the path points back to a folder that it is in.
     Cycle(PathBuf),
-    /// A symlink in the path leads out of a project's prompts, where nothing is read.
+    /// A symlink in the path points outside a project's prompts, where nothing is read.
     Escapes(PathBuf),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
@@ -42,11 +42,15 @@ impl fmt::Display for CreateError {
                 write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or place")
             }
             CreateError::Cycle(folder) => {
-                write!(f, "a symlink in {} leads back to a folder above it; choose another name or place", path(folder))
+                write!(
+                    f,
+                    "a symlink in {} points back to a folder above it; choose another name or place",
+                    path(folder)
+                )
             }
             CreateError::Escapes(file) => {
                 let file = path(file);
-                write!(f, "a symlink in {file} leads out of the project; choose another name or place")
+                write!(f, "a symlink in {file} points outside the project; choose another name or place")
             }
             CreateError::Io(path_of_error, error) => {
                 write!(f, "{} cannot be written: {error}; fix that, or choose another place", path(path_of_error))
@@ -58,9 +62,9 @@ impl fmt::Display for CreateError {
 impl std::error::Error for CreateError {}
 
 impl View {
-    /// Whether an editor may open what is at this path: it is a file, and not behind a symlink that leads out of a project.
+    /// Whether an editor may open what is at this path: it is a file, and not behind a symlink that points outside a project.
     pub(crate) fn is_editable(&self, path: &Path) -> bool {
-        // Opening a FIFO would block. And saving through a symlink out of a project would change a file that nobody named.
+        // Opening a FIFO would block. And saving through such a symlink would change a file that nobody named.
         fs::metadata(path).is_ok_and(|file| file.is_file())
             && !self.folders().any(|folder| path.starts_with(&folder.path) && folder.escape(path).is_some())
     }

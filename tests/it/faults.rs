@@ -179,7 +179,7 @@ mod files {
     fn a_disk_that_cannot_be_read_is_explained_and_takes_nothing_else_down() {
         let mut client = Client::new().prompt("good.md", "Good.");
         symlink("/proc/self/mem", client.prompts().join("bad.md")).unwrap();
-        let reason = "the file cannot be read: Input/output error (os error 5); see that it is there and readable";
+        let reason = "the file cannot be read: Input/output error (os error 5); check that it exists and is readable";
         let path = client.prompts().join("bad.md").display().to_string();
         assert_eq!(
             client.expand("bad", "x").error(),
@@ -309,7 +309,7 @@ mod exhausted {
             client.expand("a", "x").text("A x");
             let list = client.list();
             assert_eq!(list["prompts"], json!([{"name": "a", "description": "A {{input}}"}]), "{list}");
-            let message = format!("cannot be read: {reason}; ask again");
+            let message = format!("cannot be read: {reason}; try again");
             assert_eq!(list["problems"], json!([{"file": "folder", "message": message}]), "{list}");
             set_descriptors(pid, MANY);
             client.expand("a", "x").text("A x");

@@ -75,7 +75,7 @@ fn a_directory_with_too_much_in_it_is_said_and_what_is_named_is_found_all_the_sa
     assert_eq!(client.list(), json!({"prompts": [{"name": "good", "description": "Good: {{input}}"}]}));
     client.write("one-more", "");
     let list = client.list();
-    let message = "more than 200000 files and folders; what is beyond is not looked at; name a smaller folder";
+    let message = "more than 200000 files and folders; the rest is skipped; name a smaller folder";
     assert_eq!(list["problems"].as_array().unwrap().len(), 1);
     assert_eq!(list["problems"][0]["message"], message);
     is_served(&mut client);

@@ -146,7 +146,7 @@ fn new_never_overwrites() {
         fs::write(&path, "mine").unwrap();
         let ran = client.run(["new", name], "other");
         assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
-        assert!(ran.stderr.contains("` is already there, and stays as it is"), "{ran:?}");
+        assert!(ran.stderr.contains("` already exists, and is not changed"), "{ran:?}");
         assert_eq!(fs::read_to_string(path).unwrap(), "mine");
     }
     says(&client.run(["new", "lower"], ""), 1, &["`prompt-expander edit lower` opens it"]);
@@ -174,9 +174,9 @@ fn new_leaves_a_broken_link_as_it_is() {
     let client = home();
     fs::create_dir_all(own(&client, "")).unwrap();
     std::os::unix::fs::symlink("nowhere", own(&client, "a.md")).unwrap();
-    says(&client.run(["new", "a"], ""), 1, &["a.md` is already there"]);
+    says(&client.run(["new", "a"], ""), 1, &["a.md` already exists"]);
     std::os::unix::fs::symlink("nowhere", own(&client, "dir")).unwrap();
-    says(&client.run(["new", "dir/a"], ""), 1, &["dir` is no folder, and the new file needs one there"]);
+    says(&client.run(["new", "dir/a"], ""), 1, &["dir` is not a folder, and the new file needs one there"]);
     assert!(!own(&client, "nowhere").exists());
 }
 
@@ -185,7 +185,11 @@ fn new_says_where_a_file_stands_in_the_way_of_a_folder() {
     let client = home();
     fs::create_dir_all(own(&client, "")).unwrap();
     fs::write(own(&client, "git"), "a file").unwrap();
-    says(&client.run(["new", "git/commit"], ""), 1, &["prompts/git` is no folder, and the new file needs one there"]);
+    says(
+        &client.run(["new", "git/commit"], ""),
+        1,
+        &["prompts/git` is not a folder, and the new file needs one there"],
+    );
 }
 
 #[cfg(unix)]
@@ -195,7 +199,7 @@ fn new_says_what_it_may_not_write() {
     let client = home().unprivileged();
     fs::create_dir_all(own(&client, "")).unwrap();
     fs::set_permissions(own(&client, ""), fs::Permissions::from_mode(0o555)).unwrap();
-    let said = ["cannot be written: Permission denied (os error 13); correct that, or choose another place"];
+    let said = ["cannot be written: Permission denied (os error 13); fix that, or choose another place"];
     says(&client.run(["new", "a"], ""), 1, &said);
     says(&client.run(["new", "git/a"], ""), 1, &said);
     let edited = client.variable("EDITOR", "true");
@@ -218,11 +222,11 @@ fn without_a_home_directory_new_and_edit_ask_for_a_folder() {
 fn a_name_that_cannot_be_typed_is_refused_with_the_reason() {
     let client = home();
     for (name, why) in [
-        ("my prompt", "a blank ends it where it is typed; write `my-prompt`"),
-        ("10:30", "behind a colon it looks like a time or a number"),
-        ("../x", "a file or folder that begins with a dot, `..`, is hidden and left out"),
-        ("x.md", "the ending is the file's alone; write `x`"),
-        ("git/nul", "Windows keeps `nul` for a device"),
+        ("my prompt", "a space ends it where it is typed; write `my-prompt`"),
+        ("10:30", "after a colon it looks like a time or a number"),
+        ("../x", "a file or folder that begins with a dot, `..`, is hidden and ignored"),
+        ("x.md", "the suffix belongs to the file only; write `x`"),
+        ("git/nul", "Windows reserves `nul` for a device"),
     ] {
         let error = format!("error: `{name}` cannot be the name of a prompt: {why}\n");
         client.run(["new", name], "").failed(1, &error);
@@ -290,11 +294,7 @@ fn new_writes_through_no_link_that_leads_out_of_a_projects_prompts() {
     }
     for option in [&[][..], &["--project"]] {
         let ran = client.run([&["new", "out/a", "--dir", ".prompts"], option].concat(), "");
-        says(
-            &ran,
-            1,
-            &["error: a link on the way to ", "out/a.md` leads out of the project; choose another name or place"],
-        );
+        says(&ran, 1, &["error: a symlink in ", "out/a.md` points outside the project; choose another name or place"]);
     }
     assert_eq!(fs::read_dir(client.root().join("elsewhere")).unwrap().count(), 0);
     client.run(["new", "in/a", "--dir", ".prompts"], "");
@@ -567,7 +567,7 @@ mod editors {
                 "{said}"
             );
             let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();
-            let why = "a blank ends it where it is typed; write `my-prompt`";
+            let why = "a space ends it where it is typed; write `my-prompt`";
             assert_eq!(said, format!("error: `my prompt` cannot be the name of a prompt: {why}\n"));
         }
     }

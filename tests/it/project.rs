@@ -122,10 +122,8 @@ fn a_folder_that_anybody_may_write_to_makes_no_project() {
     let ran = client.run(["expand", "research", "x"], "");
     assert_eq!(ran.stdout, "mine\n\nx\n");
     let deep = repo(&client).join("src/deep");
-    let said = format!(
-        "warning: no prompts of a project: anybody may write to {}; go to a folder of your own\n",
-        deep.display()
-    );
+    let said =
+        format!("warning: no project prompts: everybody may write to {}; go to a folder of your own\n", deep.display());
     assert_eq!(ran.stderr, said);
 }
 
@@ -137,7 +135,7 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
     assert_eq!(
         said(&client),
         format!(
-            "warning: no prompts of a project: there is no folder .prompts from {} up to {}, the root of its repository\n",
+            "warning: no project prompts: there is no folder .prompts from {} up to {}, the root of its repository\n",
             deep.display(),
             root.display()
         )
@@ -146,15 +144,15 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
     assert_eq!(
         said(&client),
         format!(
-            "warning: no prompts of a project: there is no folder .prompts in {}, which is in no repository, so that no \
-             folder above it is looked at\n",
+            "warning: no project prompts: there is no folder .prompts in {}; folders above it are not searched \
+             because it is not in a repository\n",
             deep.display()
         )
     );
     put(&client, "src/deep/.git", "");
     assert!(said(&client).contains(&format!("in {}, the root of its repository", deep.display())));
     for command in [["expand", "own", "x"].as_slice(), &["check"]] {
-        assert!(client.run(command.iter().copied(), "").stderr.starts_with("warning: no prompts of a project: "));
+        assert!(client.run(command.iter().copied(), "").stderr.starts_with("warning: no project prompts: "));
     }
     // A server is registered for all folders; most of them have no prompts.
     let mut client = client;
@@ -166,7 +164,7 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
 fn a_working_directory_that_is_gone_is_no_project() {
     let client = project([(".prompts/research.md", "theirs")]).after("mkdir gone && cd gone && rmdir ../gone");
     let ran = client.run(["expand", "research", "x"], "");
-    let said = "warning: no prompts of a project: the working directory cannot be found; go to one that is there\n";
+    let said = "warning: no project prompts: the working directory cannot be found; go to one that is there\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("mine\n\nx\n", said));
 }
 
@@ -304,8 +302,8 @@ mod links {
             let place = repo(&client).join(".prompts").join(file);
             let target = target.display();
             format!(
-                "{}: the link leads out of the project's prompts, to {target}, and is not followed; delete it, put a copy in its place, \
-                 or name the folder that it leads to with --prompts",
+                "{}: the symlink points outside the project's prompts, to {target}, and is not followed; delete it, replace it with a copy, \
+                 or name the folder that it points to with --prompts",
                 place.display()
             )
         };
@@ -343,7 +341,7 @@ mod links {
         }
         let checked = client.run(["check"], "");
         assert_eq!(checked.status.code(), Some(1));
-        assert_eq!(checked.stdout.matches("error: the link leads out of the project's prompts, to ").count(), 3);
+        assert_eq!(checked.stdout.matches("error: the symlink points outside the project's prompts, to ").count(), 3);
         assert!(!checked.stdout.contains("secret at home"));
     }
 
@@ -358,7 +356,7 @@ mod links {
         for name in ["linked/secret", "up/secret", "linked/nothing", "all/etc/x"] {
             let why = client.expand(name, "").error();
             assert!(why.starts_with("No prompt named") || why.starts_with("The command is"), "{why}");
-            assert!(why.contains("/.prompts/linked: the link leads out of the project's prompts, to "), "{why}");
+            assert!(why.contains("/.prompts/linked: the symlink points outside the project's prompts, to "), "{why}");
         }
         client.expand("within/x", "").text("X");
         assert_eq!(client.names(), "git/x own research within/x");
@@ -409,7 +407,10 @@ mod links {
         for name in ["out", "chain"] {
             let ran = client.run(["edit", name], "");
             assert_eq!(ran.status.code(), Some(1), "{name}");
-            assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("leads out of the project's"), "{ran:?}");
+            assert!(
+                ran.stderr.starts_with("error: ") && ran.stderr.contains("points outside the project's"),
+                "{ran:?}"
+            );
             assert!(fs::symlink_metadata(client.root().join("repo/.prompts").join(format!("{name}.md"))).is_ok());
         }
         client.run(["edit", "inside"], "");
@@ -423,14 +424,17 @@ mod links {
         assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
         link(&client, "../../x.md", "docs/prompts/out.md");
         put(&client, "x.md", "X");
-        assert!(expanded(&client, "out").contains("leads out of the project's prompts"));
+        assert!(expanded(&client, "out").contains("points outside the project's prompts"));
 
         let place = client.root().join("repo/.prompts");
         let home = fs::canonicalize(client.prompts()).unwrap();
         for (target, why) in [
-            (home.as_path(), format!("the link leads out of the project, to {}, and is not followed", home.display())),
-            (Path::new("/"), "the link leads out of the project, to /, and is not followed".to_owned()),
-            (Path::new(".."), "the link leads out of the project, to ".to_owned()),
+            (
+                home.as_path(),
+                format!("the symlink points outside the project, to {}, and is not followed", home.display()),
+            ),
+            (Path::new("/"), "the symlink points outside the project, to /, and is not followed".to_owned()),
+            (Path::new(".."), "the symlink points outside the project, to ".to_owned()),
             (Path::new("nowhere"), "the link is broken".to_owned()),
             (Path::new(".prompts"), "the link is broken".to_owned()),
         ] {
@@ -448,7 +452,7 @@ mod links {
         fs::remove_dir(client.root().join("repo/.git")).unwrap();
         link(&client, "../../docs/prompts", "src/deep/.prompts");
         let ran = client.run(["expand", "research", "x"], "");
-        assert!(ran.stdout == "mine\n\nx\n" && ran.stderr.contains("leads out of the project"), "{ran:?}");
+        assert!(ran.stdout == "mine\n\nx\n" && ran.stderr.contains("points outside the project"), "{ran:?}");
     }
 
     #[test]

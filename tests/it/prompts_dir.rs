@@ -89,7 +89,7 @@ fn without_either_the_user_s_own_directory_is_served_and_need_not_be_there() {
 fn a_named_directory_that_is_not_there_is_said_once_and_served_when_it_appears() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "later"]);
     let path = fs::canonicalize(client.root()).unwrap().join("later").display().to_string();
-    let message = "the prompts directory does not exist; create it; it is served as soon as it is there";
+    let message = "the prompts directory does not exist; create it; it is served as soon as it exists";
     client = client.stderr(Some(&format!("warning: {path}: {message}\n")));
     let missing = json!({"prompts": [], "problems": [{"file": path, "message": message}]});
     assert_eq!(client.list(), missing);
@@ -242,7 +242,7 @@ mod links {
         let message = list["problems"][0]["message"].as_str().unwrap();
         assert!(
             message.ends_with(
-                "more than 1000 links to folders; what is beyond is not looked at; delete links between the folders"
+                "more than 1000 symlinks to folders; the rest is skipped; delete symlinks between the folders"
             ),
             "{message}"
         );
@@ -336,7 +336,7 @@ fn folders_nest_up_to_32_levels_and_deeper_ones_are_said() {
     client.expand(&format!("{deepest}/d/y"), "").error();
     let problem = client.list()["problems"][0].clone();
     assert_eq!(problem["file"], format!("{deepest}/d"));
-    let message = "more than 32 folders inside each other; what is beyond is not looked at; move its prompts up";
+    let message = "more than 32 folders inside each other; the rest is skipped; move its prompts up";
     assert!(problem["message"].as_str().unwrap().ends_with(message), "{problem}");
 }
 

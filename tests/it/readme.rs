@@ -266,7 +266,11 @@ fn the_limits_are_those_of_the_program() {
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (
             "a prompts directory",
-            format!("{} files and folders, {} links to folders", thousands(MAX_ENTRIES), thousands(MAX_LINKED_FOLDERS)),
+            format!(
+                "{} files and folders, {} symlinks to folders",
+                thousands(MAX_ENTRIES),
+                thousands(MAX_LINKED_FOLDERS)
+            ),
         ),
         ("an expansion", mib(MAX_EXPANSION)),
         (
