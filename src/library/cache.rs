@@ -40,7 +40,8 @@ pub(super) struct Cache(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
-    by_path: HashMap<Arc<Path>, Entry>,
+    /// Boxed, because a table of large entries takes twice the memory.
+    by_path: HashMap<Arc<Path>, Box<Entry>>,
     /// The total size of the files whose prompts are kept.
     prompt_bytes: u64,
 }
@@ -94,7 +95,7 @@ impl Cache {
             }
             entries.prompt_bytes += stamp.size;
         }
-        entries.by_path.insert(Arc::clone(path), Entry { stamp, facts, prompt });
+        entries.by_path.insert(Arc::clone(path), Box::new(Entry { stamp, facts, prompt }));
     }
 
     /// Forgets the files below a folder that are not among these.
@@ -114,8 +115,10 @@ impl fmt::Debug for Cache {
 
 impl Entries {
     fn remove(&mut self, path: &Path) {
-        if let Some(Entry { stamp, prompt: Some(_), .. }) = self.by_path.remove(path) {
-            self.prompt_bytes -= stamp.size;
+        if let Some(entry) = self.by_path.remove(path)
+            && entry.prompt.is_some()
+        {
+            self.prompt_bytes -= entry.stamp.size;
         }
     }
 }
