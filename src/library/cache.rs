@@ -80,7 +80,7 @@ impl Cache {
     }
 
     fn entry<T>(&self, path: &Path, stamp: &Stamp, get: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
-        lock(&self.0).by_path.get(path).filter(|entry| entry.stamp == *stamp).and_then(get)
+        lock(&self.0).by_path.get(path).filter(|entry| entry.stamp == *stamp).and_then(|entry| get(entry))
     }
 
     /// Remembers a file under the reliable stamp that it had before it was read. When the kept prompts become too large,
