@@ -19,7 +19,7 @@ mod stamp;
 mod watch;
 
 pub use dir::{MAX_DEPTH, MAX_NAME};
-pub(crate) use edit::{CreateError, Standing, create, new_name, take_back};
+pub(crate) use edit::{CreateError, Standing, create, take_back};
 pub use find::{Lookup, Unknown};
 pub use index::{Entry, Index, Layer, Source};
 pub use project::FOLDER as PROJECT_FOLDER;

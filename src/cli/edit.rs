@@ -2,8 +2,8 @@
 
 use super::output::{self, shown};
 use super::{completions, editor};
-use crate::library::{Library, Lookup, Source, Standing, Unknown, create, new_name, take_back};
-use crate::prompt::Severity;
+use crate::library::{Library, Lookup, Source, Standing, Unknown, create, take_back};
+use crate::prompt::{Name, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -87,7 +87,7 @@ fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
 
 fn refusal(why: &Unknown) -> anyhow::Error {
     match why {
-        Unknown::NoSuchPrompt { command, .. } => match new_name(command) {
+        Unknown::NoSuchPrompt { command, .. } => match Name::for_new_file(command) {
             Ok(name) => anyhow!("{why} (`prompt-expander new {name}` makes a new one)"),
             Err(_) => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
         },

@@ -55,7 +55,7 @@ impl Shipped {
         if let Some(prompt) = self.prompt.get() {
             return Ok(Arc::clone(prompt));
         }
-        let prompt = Prompt::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
+        let prompt = super::dir::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
             file: format!("{}.md", self.name),
             path: self.name.into(),
             diagnostic,

@@ -8,7 +8,9 @@ use super::kept::lock;
 use super::scan::{Found, Scan};
 use super::stamp::{LocalDevice, Stamp};
 use super::{Layer, Listed, Problem, PromptFile};
-use crate::prompt::{Diagnostic, MAX_FILE, Prompt, not_utf8, too_large};
+pub(super) use crate::prompt::is_part as is_segment;
+use crate::prompt::{Diagnostic, Format, MAX_FILE, Name, Prompt, not_utf8, too_large};
+pub use crate::prompt::{MAX_DEPTH, MAX_NAME};
 use crate::wording::{printable, quoted};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,12 +19,6 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
-
-/// The longest name that is looked for on disk, in bytes. Longer paths than this are no prompts.
-pub const MAX_NAME: usize = 1024;
-
-/// How many folders a prompt may lie in. Those that lie deeper are not looked at.
-pub const MAX_DEPTH: usize = 32;
 
 /// How the end of a file's name may be spelled, in byte order. Where file names are the same in any case, one
 /// spelling finds them all.
@@ -120,19 +116,19 @@ impl Dir {
     fn keep(&self, kept: KeptPrompt) {
         let prompt = &kept.prompt;
         let mut prompts = lock(&self.prompts);
-        prompts.remove(&prompt.name);
-        let length: usize = prompts.values().map(|kept| kept.prompt.template.body().len()).sum();
-        if prompts.len() == KEPT_PROMPTS || length + prompt.template.body().len() > KEPT_BYTES {
+        prompts.remove(prompt.name.as_str());
+        let length: usize = prompts.values().map(|kept| body_length(&kept.prompt)).sum();
+        if prompts.len() == KEPT_PROMPTS || length + body_length(prompt) > KEPT_BYTES {
             prompts.clear();
         }
-        prompts.insert(prompt.name.clone(), kept);
+        prompts.insert(prompt.name.to_string(), kept);
     }
 
     /// What lists show of a file.
     pub(super) fn listed(&self, Found { name, path, listed }: &Found) -> Result<Arc<Listed>, Problem> {
         let listed = listed.get_or(path, || {
             let Read { bytes, modified, stamp } = self.read_regular_file(path)?;
-            let listed = Prompt::parse(&**name, &bytes)
+            let listed = parse(name, &bytes)
                 .map(|prompt| (prompt.summary(), Arc::clone(name)))
                 .map(|(summary, name)| Arc::new(Listed { name, summary, size: bytes.len(), modified }));
             Ok((stamp, listed))
@@ -247,7 +243,7 @@ impl Dir {
     pub(super) fn read(&self, name: &str, path: &Path) -> Result<(Prompt, Option<Stamp>), Problem> {
         let problem = |diagnostic| self.problem(path, diagnostic);
         let Read { bytes, stamp, .. } = self.read_regular_file(path).map_err(problem)?;
-        Prompt::parse(name, &bytes).map(|prompt| (prompt, stamp)).map_err(problem)
+        parse(name, &bytes).map(|prompt| (prompt, stamp)).map_err(problem)
     }
 
     /// Reads one file as text; also, its stamp before that, if it can be relied on.
@@ -332,11 +328,14 @@ impl InFolder<'_> {
     }
 }
 
-/// Whether a part of a name can be the name of a file or folder that is not hidden, on any system.
-pub(super) fn is_segment(segment: &str) -> bool {
-    let forbidden =
-        |character: char| character == '\\' || character.is_control() || (cfg!(windows) && character == ':');
-    !segment.is_empty() && !segment.starts_with('.') && !segment.contains(forbidden)
+/// Reads the bytes of the file of a prompt.
+pub(super) fn parse(name: &str, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
+    let name = Name::new(name).map_err(|error| Diagnostic::error(None, error.to_string(), "rename the file"))?;
+    Format::Markdown.parse(name, bytes)
+}
+
+fn body_length(prompt: &Prompt) -> usize {
+    prompt.messages.iter().map(|message| message.body().len()).sum()
 }
 
 pub(super) fn is_hidden(path: &Path) -> bool {
@@ -344,7 +343,7 @@ pub(super) fn is_hidden(path: &Path) -> bool {
 }
 
 pub(super) fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+    Format::detect(path).is_some()
 }
 
 /// The diagnostic for a link of a project that leads out of its directory.
@@ -416,7 +415,7 @@ fn read_regular_file(
     Ok(Read { bytes, modified: metadata.modified().ok(), stamp })
 }
 
-/// Reads a file that seems to have `length` bytes, at most [`MAX_FILE`]; one more, if it has grown, for [`Prompt::parse`] to
+/// Reads a file that seems to have `length` bytes, at most [`MAX_FILE`]; one more, if it has grown, for [`Format::parse`] to
 /// refuse.
 fn read_to_end(mut file: File, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length + 1];

@@ -1,21 +1,14 @@
 //! New prompt files: which names they may have, and where they lie; and what became of files that an editor had. The only
 //! file that writes any.
 
-use super::dir::{Dir, MAX_DEPTH, MAX_NAME};
-use super::find::{not_a_command, strip};
+use super::dir::Dir;
 use super::project::FOLDER;
 use super::{Library, Problem};
-use crate::wording::{named, quoted};
+use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-
-/// What Windows forbids in the name of a file; it reads `:` and `\` as more than that, and blanks are forbidden anyway.
-const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
-
-/// Names that Windows keeps for devices, whatever their ending; `COM` and `LPT` with a digit are more of them.
-const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Why a prompt file cannot be made.
 #[derive(Debug)]
@@ -110,87 +103,9 @@ impl Standing {
     }
 }
 
-/// The name that a new prompt gets from what was typed: without spaces around it and a colon before it, and with `/` for
-/// `:`.
-///
-/// # Errors
-/// One could not type it in a chat, or some system has no file of that name; the reason is a line for a person. What is
-/// only unwise elsewhere is refused everywhere, because folders of prompts are shared.
-pub(crate) fn new_name(typed: &str) -> Result<String, String> {
-    let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
-    let bare = strip(typed);
-    if bare.is_empty() {
-        return refused("it is empty; write a word, such as `standup`");
-    }
-    if bare.contains(char::is_whitespace) {
-        let hyphenated = bare.split_whitespace().collect::<Vec<_>>().join("-");
-        return refused(&format!("a blank ends it where it is typed; write {}", named(&hyphenated)));
-    }
-    if let Some(character) = bare.chars().find(|character| is_invisible(*character)) {
-        return refused(&format!("it holds a character that cannot be seen, U+{:04X}", u32::from(character)));
-    }
-    let has_scheme = bare.contains("://");
-    if let Some(kind) = not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//")) {
-        return refused(&format!("behind a colon it looks like {kind}"));
-    }
-    let name = bare.replace(':', "/");
-    let segments: Vec<&str> = name.split('/').collect();
-    for segment in &segments {
-        if let Err(why) = check_segment(segment) {
-            return refused(&why);
-        }
-    }
-    let last = segments.last().copied().unwrap_or_default();
-    if let Some((stem, _)) = last.rsplit_once('.').filter(|(_, ending)| ending.eq_ignore_ascii_case("md")) {
-        let without = [&segments[..segments.len() - 1], &[stem]].concat().join("/");
-        return refused(&format!("the ending is the file's alone; write {}", named(&without)));
-    }
-    if name.len() > MAX_NAME {
-        return refused(&format!("it is {} bytes long, and the limit is {MAX_NAME}", name.len()));
-    }
-    if segments.len() > MAX_DEPTH + 1 {
-        return refused(&format!("it names {} folders, and the limit is {MAX_DEPTH}", segments.len() - 1));
-    }
-    Ok(name)
-}
-
-/// Whether one part of a name can be the name of a file or a folder that is looked at, on every system; `Err`: why not.
-fn check_segment(segment: &str) -> Result<(), String> {
-    if segment.is_empty() {
-        return Err("`/` goes between a folder and a name, and one of them is empty".to_owned());
-    }
-    if segment.starts_with('.') {
-        return Err(format!("a file or folder that begins with a dot, {}, is hidden and left out", named(segment)));
-    }
-    if segment.ends_with('.') {
-        return Err("Windows knows no file or folder that ends in a dot".to_owned());
-    }
-    if let Some(character) = segment.chars().find(|character| FORBIDDEN.contains(character)) {
-        return Err(format!("Windows forbids `{character}` in the names of files"));
-    }
-    let stem = segment.split('.').next().unwrap_or(segment).to_lowercase();
-    let is_port = |port: &str| {
-        let number = stem.strip_prefix(port).map(|number| number.chars().collect::<Vec<_>>());
-        number.is_some_and(|number| matches!(number[..], ['0'..='9' | '¹' | '²' | '³']))
-    };
-    if DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
-        return Err(format!("Windows keeps {} for a device", named(&stem)));
-    }
-    Ok(())
-}
-
-/// Whether a character shows nothing, and so cannot be told from its absence. Those that join letters have their use.
-fn is_invisible(character: char) -> bool {
-    let is_format = matches!(
-        character,
-        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-    );
-    character.is_control() || is_format
-}
-
 /// Makes the file of a new prompt in a directory, and the folders that it needs; gives its path.
 ///
-/// `name` is as [`new_name`] gives it, or that of a built-in prompt. What is there stays as it is, a file that appears in the
+/// `name` is as [`Name::for_new_file`](crate::prompt::Name::for_new_file) gives it, or that of a built-in prompt. What is there stays as it is, a file that appears in the
 /// same moment included.
 ///
 /// # Errors
@@ -250,70 +165,6 @@ fn no_folder(folder: &Path, error: io::Error) -> CreateError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_is_what_one_types_without_the_colon() {
-        for (typed, name) in [
-            ("standup", "standup"),
-            (":standup", "standup"),
-            (" :git:commit ", "git/commit"),
-            ("git/commit", "git/commit"),
-            ("list", "list"),
-            ("5whys", "5whys"),
-            ("要約", "要約"),
-            ("v1.2", "v1.2"),
-            ("it's", "it's"),
-            ("console", "console"),
-            ("com10", "com10"),
-            ("a/b/c", "a/b/c"),
-        ] {
-            assert_eq!(new_name(typed).as_deref(), Ok(name), "{typed:?}");
-        }
-        let deep = "d/".repeat(MAX_DEPTH) + "x";
-        assert_eq!(new_name(&deep), Ok(deep));
-    }
-
-    #[test]
-    fn a_name_that_cannot_be_typed_or_saved_everywhere_is_refused_with_the_reason() {
-        for (typed, why) in [
-            ("", "empty"),
-            (" : ", "empty"),
-            ("my prompt", "write `my-prompt`"),
-            ("a\u{a0}b", "write `a-b`"),
-            ("a\u{1b}b", "U+001B"),
-            ("a\u{200b}b", "U+200B"),
-            ("10:30", "a time or a number"),
-            ("30", "a time or a number"),
-            (":smile:", "an emoji"),
-            ("D", "an emoticon"),
-            ("...", "an emoticon"),
-            ("std::vec", "a path in code"),
-            ("C:\\x", "a Windows path"),
-            ("a\\b", "a Windows path"),
-            ("https://example.com", "an address"),
-            ("/etc/passwd", "one of them is empty"),
-            ("a//b", "one of them is empty"),
-            ("a/", "one of them is empty"),
-            ("../x", "`..`, is hidden"),
-            ("a/../x", "`..`, is hidden"),
-            ("a/./x", "`.`, is hidden"),
-            (".x", "`.x`, is hidden"),
-            ("a./x", "ends in a dot"),
-            ("a?", "forbids `?`"),
-            ("a*b", "forbids `*`"),
-            ("nul", "keeps `nul`"),
-            ("git/CON.x", "keeps `con`"),
-            ("COM¹", "keeps `com¹`"),
-            ("standup.md", "write `standup`"),
-            ("git/x.MD", "write `git/x`"),
-            ("git/.md", "is hidden"),
-        ] {
-            let refused = new_name(typed).unwrap_err();
-            assert!(refused.contains(why), "{typed:?}: {refused}");
-        }
-        assert!(new_name(&"x".repeat(MAX_NAME + 1)).unwrap_err().contains("the limit is 1024"));
-        assert!(new_name(&("d/".repeat(MAX_DEPTH + 1) + "x")).unwrap_err().contains("the limit is 32"));
-    }
 
     #[test]
     fn what_was_made_is_taken_back_only_as_it_was_made() {

@@ -1,12 +1,11 @@
 //! From what was typed to a prompt: the exact name, else the one name that fits, else what was probably meant.
 
-use super::{Library, MAX_NAME, Names, Problem};
-use crate::prompt::Prompt;
-use crate::suggestion::distance;
+use super::{Library, Names, Problem};
+use crate::prompt::suggestion::distance;
+use crate::prompt::{Prompt, fold, not_a_command, strip};
 use crate::wording::{alternatives, named, quoted};
 use std::fmt;
 use std::sync::Arc;
-use unicode_normalization::UnicodeNormalization;
 
 /// How many names an error offers.
 const OFFERED: usize = 3;
@@ -139,55 +138,9 @@ impl Library {
     }
 }
 
-/// Without spaces around it and a colon before it.
-pub(super) fn strip(command: &str) -> &str {
-    let command = command.trim();
-    command.strip_prefix(':').unwrap_or(command).trim()
-}
-
-/// What two spellings of one name have in common: letter case, `:` for `/`, and how accents are written (macOS keeps
-/// them apart from their letters in the names of files) make no difference. Of what is too long for a name, nothing.
-fn fold(command: &str) -> String {
-    let name = strip(command);
-    if name.len() > 4 * MAX_NAME {
-        return String::new(); // nor would it be a name once its accents are composed
-    }
-    name.replace(':', "/").to_lowercase().nfc().collect()
-}
-
 /// A folded name with no more separators than it needs, and with `/` for `\`.
 fn tidied(folded: &str) -> String {
     folded.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join("/")
-}
-
-/// What a text with a colon is, if it was never meant as a command.
-pub(super) fn not_a_command(command: &str) -> Option<&'static str> {
-    let text = command.trim();
-    let bare = text.trim_matches(':');
-    if !bare.chars().any(char::is_alphanumeric) {
-        return Some("an emoticon");
-    }
-    if text.contains("//") {
-        return Some("an address");
-    }
-    if text.contains('\\') {
-        return Some("a Windows path");
-    }
-    if text.contains("::") {
-        return Some("a path in code");
-    }
-    if bare.starts_with(|first: char| first.is_ascii_digit()) && !bare.chars().any(char::is_alphabetic) {
-        return Some("a time or a number");
-    }
-    let is_shortcode = |letter: char| letter.is_ascii_alphanumeric() || "_+-".contains(letter);
-    if text.ends_with(':') && bare.chars().all(is_shortcode) {
-        return Some("an emoji");
-    }
-    let mut letters = bare.chars();
-    if matches!(letters.next(), Some('D' | 'P' | 'p' | 'O' | 'o')) && letters.next().is_none() {
-        return Some("an emoticon");
-    }
-    None
 }
 
 /// `research solid-state batteries` in the place of the name.
@@ -225,32 +178,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
-        for (text, kind) in [
-            ("10:30", Some("a time or a number")),
-            ("30", Some("a time or a number")),
-            ("3.14", Some("a time or a number")),
-            ("std::vec", Some("a path in code")),
-            ("::vec", Some("a path in code")),
-            (":smile:", Some("an emoji")),
-            ("smile:", Some("an emoji")),
-            (":+1:", Some("an emoji")),
-            (")", Some("an emoticon")),
-            (":-/", Some("an emoticon")),
-            (":D", Some("an emoticon")),
-            ("C:\\temp", Some("a Windows path")),
-            ("https://example.com", Some("an address")),
-            ("//example.com", Some("an address")),
-            ("reserch", None),
-            (":git:comit", None),
-            ("5whys", None),
-            ("a", None),
-        ] {
-            assert_eq!(not_a_command(text), kind, "{text:?}");
-        }
-    }
-
-    #[test]
     fn the_closest_names_come_first() {
         let names = ["git/commit", "research", "rewrite", "review", "summarize"].map(str::to_owned);
         for (folded, want) in [
@@ -266,7 +193,6 @@ mod tests {
             assert_eq!(closest(folded, &names), want, "{folded}");
         }
         assert_eq!(closest(&"r".repeat(100_000), &names), [""; 0]);
-        assert_eq!(fold(&"R".repeat(100_000)), "");
         let numbered = ["000/prompt-00001", "000/prompt-00112"].map(str::to_owned);
         assert_eq!(closest("prompt-0001", &numbered)[0], "000/prompt-00001");
         // Each of these would take a million steps to compare; only a text that begins them is looked for.

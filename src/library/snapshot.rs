@@ -62,7 +62,7 @@ impl Snapshot {
     pub(super) fn of(library: &Library, kept: &mut KeptFingerprints) -> Snapshot {
         let mut fingerprint = |entry: &Entry<'_>| {
             let made = entry.made(kept.entry(entry.name().to_owned()).or_default(), |text| {
-                let prompt = Prompt::parse(entry.name(), text.as_bytes()).ok();
+                let prompt = super::dir::parse(entry.name(), text.as_bytes()).ok();
                 let listed = prompt.map(|prompt| hash(&listed(&prompt)));
                 (listed, hash(&text))
             });
@@ -107,7 +107,7 @@ fn listed(prompt: &Prompt) -> impl Hash {
         .arguments
         .iter()
         .map(|argument| (argument.name.clone(), argument.description.clone(), argument.is_needed()));
-    (prompt.title(), prompt.description(), arguments.collect::<Vec<_>>(), prompt.takes_input())
+    (prompt.title.clone(), prompt.description.clone(), arguments.collect::<Vec<_>>(), prompt.takes_input())
 }
 
 fn hash(value: &impl Hash) -> u64 {

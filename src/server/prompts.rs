@@ -5,7 +5,7 @@ use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
 use crate::library::{Entry, Layer, Library, Lookup};
 use crate::mcp;
-use crate::prompt::{INPUT, Prompt, Summary};
+use crate::prompt::{Call, INPUT, Messages, Prompt, Summary};
 use crate::wording::{named, quoted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,10 +69,11 @@ pub(super) fn get(library: &Library, params: &Object<'_>) -> Result<mcp::GetProm
     let values = values(params)?;
     let prompt = find(library, name)?;
     let text = prompt
-        .expand_values(&values, "")
+        .expand(Call::Named { values: &values, input: "", is_strict: false })
+        .map(Messages::into_text)
         .map_err(|error| Error::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
     let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text } };
-    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description()), messages: [message] })
+    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description.clone()), messages: [message] })
 }
 
 /// The prompt that a client names, as tolerant as `expand_prompt`.

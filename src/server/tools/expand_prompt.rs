@@ -3,7 +3,7 @@
 use super::{Called, Piece, ServerTool, Structured, ToolError, result};
 use crate::json::{Json, Object, Value};
 use crate::library::{Library, Lookup, Names, Problem, Unknown};
-use crate::prompt::ExpandError;
+use crate::prompt::{Call, ExpandError};
 use crate::wording::quoted;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -82,19 +82,18 @@ fn call(library: &Library, arguments: &Object<'_>) -> Called {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expansion = prompt
-        .refuse_unknown(&values)
-        .and_then(|()| prompt.expansion(&values, input))
-        .and_then(|expansion| prompt.refuse_lost(&values, input).map(|()| expansion));
+    let expansion = prompt.expand(Call::Named { values: &values, input, is_strict: true });
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
-            ExpandError::Lost { .. } => "Call expand_prompt again: with an empty `input`, or without `arguments`.",
+            ExpandError::UnusedInput { .. } => {
+                "Call expand_prompt again: with an empty `input`, or without `arguments`."
+            }
             _ => "Tell the user this.",
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    Ok(result(Expanded(expansion.into())))
+    Ok(result(Expanded(expansion.into_text())))
 }
 
 /// What the user asks for.
