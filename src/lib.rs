@@ -4,10 +4,11 @@
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
 //!
 //! ```
-//! use prompt_expander::prompt::Prompt;
+//! use prompt_expander::prompt::{Call, Format, Name};
 //!
-//! let prompt = Prompt::parse("research", b"---\ntitle: Research\n---\nTopic:\n{{input}}\n").unwrap();
-//! assert_eq!(prompt.expand("solid-state batteries").unwrap(), "Topic:\nsolid-state batteries");
+//! let name = Name::new("research").unwrap();
+//! let prompt = Format::Markdown.parse(name, b"---\ntitle: Research\n---\nTopic:\n{{input}}\n").unwrap();
+//! assert_eq!(prompt.expand(Call::Text("solid-state batteries")).unwrap().into_text(), "Topic:\nsolid-state batteries");
 //! ```
 //!
 //! # The path of a request
@@ -21,8 +22,8 @@
 //! | dispatch | [`server::Server::handle`] |
 //! | tool | `tools::call`, `expand_prompt::call` in `server/tools/` |
 //! | library | [`library::View::find`] |
-//! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expansion`] |
-//! | template | [`prompt::Template::expand`] |
+//! | prompt | [`prompt::Format::parse`], [`prompt::Prompt::expand`] |
+//! | template | [`prompt::MessageTemplate`] |
 //! | result | `tools::result` in `server/tools.rs` |
 //! | line out | [`jsonrpc::Outgoing::write`] |
 //!
@@ -59,7 +60,7 @@
 //!   `library` names `prompt`; `server` names those five; `client` names none of them; `hook` names `prompt`, `json`,
 //!   `library` and `client`; `doctor` names `prompt`, `library` and `client`; `transport` names `server` and `jsonrpc`;
 //!   `cli` names all but the protocol's types.
-//!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
+//!   All may name `wording`, which words messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
 //! # Where the next things go
 //!
@@ -86,5 +87,4 @@ pub mod doctor;
 
 pub mod cli;
 
-mod suggestion;
 mod wording;

@@ -18,16 +18,15 @@ mod walk;
 mod watch;
 mod write;
 
-pub use folder::{MAX_DEPTH, MAX_NAME};
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub use snapshot::Changes;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Hooks, POLL, Watch};
-pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged, new_name};
+pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};
 
-use crate::prompt::{Diagnostic, Position, Prompt, Summary};
+use crate::prompt::{Diagnostic, Name, Position, Prompt, Summary};
 use crate::wording::printable;
 use builtin::{Builtin, BuiltinPrompt};
 use cache::{Cache, Fingerprint};
@@ -73,13 +72,13 @@ trait SourceView: fmt::Debug + Send + Sync {
     fn layer(&self) -> Layer;
 
     /// The prompt with exactly this name; `Err` if its file is broken. Nothing but this one file is looked at.
-    fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>>;
+    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>>;
 
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
-    fn raw(&self, name: &str) -> Option<Result<String, Problem>>;
+    fn raw(&self, name: &Name) -> Option<Result<String, Problem>>;
 
     /// Where the prompt with exactly this name is. Nothing is opened.
-    fn locate(&self, name: &str) -> Option<Location>;
+    fn locate(&self, name: &Name) -> Option<Location>;
 
     /// All names, sorted.
     fn list(&self) -> Listing<'_>;
@@ -168,9 +167,9 @@ pub struct Details {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Those of the project's and the user's folders, sorted.
-    pub own: Vec<String>,
+    pub own: Vec<Name>,
     /// The built-in ones that are not in `own`, sorted.
-    pub builtin: Vec<String>,
+    pub builtin: Vec<Name>,
     /// See [`Listing::skipped`].
     pub skipped: Vec<Problem>,
 }
@@ -240,27 +239,27 @@ impl Library {
 impl View {
     /// The prompt with exactly this name; `Err` if its file is broken, which overrides the prompts of later sources all the
     /// same. Nothing but this one file is looked at.
-    pub fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
+    pub fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
         self.sources.iter().find_map(|source| source.get(name))
     }
 
     /// Whether there is a prompt, or a broken file, with exactly this name. Nothing is opened.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &Name) -> bool {
         self.sources.iter().any(|source| source.locate(name).is_some())
     }
 
     /// Who wrote the prompt with exactly this name. Nothing is opened.
-    pub fn layer_of(&self, name: &str) -> Option<Layer> {
+    pub fn layer_of(&self, name: &Name) -> Option<Layer> {
         self.sources.iter().find(|source| source.locate(name).is_some()).map(|source| source.layer())
     }
 
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
-    pub fn raw(&self, name: &str) -> Option<Result<String, Problem>> {
+    pub fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
         self.sources.iter().find_map(|source| source.raw(name))
     }
 
     /// Every place that has a prompt with exactly this name, the one that wins first. Nothing is opened.
-    pub fn locations(&self, name: &str) -> Vec<(Layer, Location)> {
+    pub fn locations(&self, name: &Name) -> Vec<(Layer, Location)> {
         let locations = self.sources.iter().map(|source| Some((source.layer(), source.locate(name)?)));
         locations.flatten().collect()
     }
@@ -283,7 +282,7 @@ impl View {
     pub fn names(&self) -> Names {
         let Listing { entries, skipped, .. } = self.list();
         let (builtin, own): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
-        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().to_owned()).collect();
+        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().clone()).collect();
         Names { own: names(own), builtin: names(builtin), skipped }
     }
 
@@ -349,10 +348,10 @@ impl<'v> Entry<'v> {
     }
 
     /// The prompt's name.
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &Name {
         match &self.0 {
             Place::File(_, file) => &file.name,
-            Place::Builtin(prompt) => prompt.name,
+            Place::Builtin(prompt) => &prompt.name,
         }
     }
 
@@ -433,6 +432,7 @@ mod tests {
             fs::write(folder.path().join(format!("{number:02}.md")), "0 0").unwrap();
         }
         let library = Library::named([folder.path().to_owned()]);
+        let name = Name::new("07").unwrap();
         let look = || {
             for _ in 0..50 {
                 let view = library.view();
@@ -444,7 +444,7 @@ mod tests {
                     assert_eq!(first, second);
                     entry.fingerprint();
                 }
-                view.get("07").unwrap().unwrap();
+                view.get(&name).unwrap().unwrap();
             }
         };
         thread::scope(|scope| {
@@ -457,19 +457,20 @@ mod tests {
                 fs::rename(draft, folder.path().join("07.md")).unwrap();
             }
         });
-        assert_eq!(library.view().raw("07").unwrap().unwrap(), "99 99");
+        assert_eq!(library.view().raw(&name).unwrap().unwrap(), "99 99");
     }
 
     #[test]
     fn a_view_looks_for_the_project_s_folder_once() {
         let project = tempfile::tempdir().unwrap();
         let library = Library::default().with_project(project.path(), None);
+        let a = Name::new("a").unwrap();
         let before = library.view();
         fs::create_dir(project.path().join(PROJECT_FOLDER)).unwrap();
         fs::write(project.path().join(PROJECT_FOLDER).join("a.md"), "A").unwrap();
-        assert!(!before.has("a") && before.list().entries.is_empty());
+        assert!(!before.has(&a) && before.list().entries.is_empty());
         let after = library.view();
-        assert_eq!(after.layer_of("a"), Some(Layer::Project));
+        assert_eq!(after.layer_of(&a), Some(Layer::Project));
         assert_eq!(after.list().entries.len(), 1);
     }
 }

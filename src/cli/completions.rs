@@ -78,7 +78,7 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     let (colon, rest) = written.strip_prefix(':').map_or(("", written), |rest| (":", rest));
     let mut candidates = Vec::new();
     for entry in library.view().list().entries {
-        let spelled = [Some(entry.name().to_owned()), rest.contains(':').then(|| entry.name().replace('/', ":"))];
+        let spelled = [Some(entry.name().to_string()), rest.contains(':').then(|| entry.name().replace('/', ":"))];
         let Some(name) = spelled.into_iter().flatten().find(|name| name.starts_with(rest)) else { continue };
         if !is_plain(&name) {
             continue;

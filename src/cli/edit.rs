@@ -2,8 +2,8 @@
 
 use super::output::{self, shown};
 use super::{completions, editor};
-use crate::library::{FileState, Library, Location, Lookup, Unknown, create, delete_if_unchanged, new_name};
-use crate::prompt::Severity;
+use crate::library::{FileState, Library, Location, Lookup, Unknown, create, delete_if_unchanged};
+use crate::prompt::{Name, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -55,7 +55,7 @@ fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
 
 /// Opens a copy of a built-in prompt in the user's directory. It is kept if it was changed; else it would only hide what
 /// later versions of the program have.
-fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
+fn edit_copy(library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
     let shipped = library
         .view()
         .raw(name)
@@ -88,7 +88,7 @@ fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
 
 fn refusal(why: &Unknown) -> anyhow::Error {
     match why {
-        Unknown::NoSuchPrompt { command, .. } => match new_name(command) {
+        Unknown::NoSuchPrompt { command, .. } => match Name::for_new_file(command) {
             Ok(name) => anyhow!("{why} (`prompt-expander new {name}` makes a new one)"),
             Err(_) => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
         },

@@ -11,10 +11,11 @@ use super::output;
 use crate::client::{Client, Limit, Way};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
-use crate::prompt::{ExpandError, Given, Left, Prompt};
+use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
 use serde_json::json;
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -44,11 +45,11 @@ struct Explanation<'c> {
     /// Those of the same name that it hides.
     shadows: Vec<(Layer, Location)>,
     /// What each declared argument gets.
-    given: Vec<Given<'c>>,
+    given: Vec<Bound<'c>>,
     /// What stands for `{{input}}`, or follows the body; only where that has a place.
-    input: Option<&'c str>,
+    input: Option<Cow<'c, str>>,
     placeholders: Vec<Filled<'c>>,
-    left: Vec<Left>,
+    left: Vec<Unexpanded>,
     expansion: Result<Lengths, ExpandError>,
     /// What `check` would warn of.
     problems: Vec<Problem>,
@@ -100,19 +101,19 @@ impl<'c> Explanation<'c> {
         let (layer, source) = sources.next().unwrap_or((Layer::User, Location::Builtin)); // gone since a moment ago
         let path = match &source {
             Location::File(path) => path.clone(),
-            Location::Builtin => prompt.name.clone().into(),
+            Location::Builtin => prompt.name.to_string().into(),
         };
-        let problem = |diagnostic| Problem { file: prompt.name.clone(), path: path.clone(), diagnostic };
-        let given = texts.given(prompt);
+        let problem = |diagnostic| Problem { file: prompt.name.to_string(), path: path.clone(), diagnostic };
+        let Binding { arguments: given, input, .. } = texts.bind(prompt);
         Explanation {
             prompt,
             layer,
             source,
             shadows: sources.collect(),
-            input: prompt.takes_input().then(|| texts.whole_input()),
-            placeholders: filled(prompt, &given, texts.whole_input()),
+            placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),
             given,
-            left: prompt.left(),
+            input,
+            left: prompt.unexpanded(),
             expansion: texts.expand(prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
             problems: prompt.warnings().into_iter().map(problem).collect(),
         }
@@ -121,9 +122,9 @@ impl<'c> Explanation<'c> {
 
 /// The placeholders that are filled, perhaps with an empty text: each name once, in the order of the body. `input` is for
 /// that which is no argument.
-fn filled<'p>(prompt: &'p Prompt, given: &[Given<'_>], input: &str) -> Vec<Filled<'p>> {
+fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Filled<'p>> {
     let mut all: Vec<Filled<'p>> = Vec::new();
-    for placeholder in prompt.template.placeholders() {
+    for placeholder in prompt.placeholders() {
         let name = placeholder.name.as_str();
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.count += 1,

@@ -190,7 +190,7 @@ impl Row {
     fn of(entry: &Entry<'_>, prompt: &Summary) -> Row {
         let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
         Row {
-            name: entry.name().to_owned(),
+            name: entry.name().to_string(),
             layer: output::layer(entry.layer()),
             description: one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
@@ -202,7 +202,7 @@ impl Row {
 impl JsonPrompt {
     fn of(entry: &Entry<'_>, prompt: &Summary) -> JsonPrompt {
         JsonPrompt {
-            name: entry.name().to_owned(),
+            name: entry.name().to_string(),
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: output::layer(entry.layer()),

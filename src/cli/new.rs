@@ -3,8 +3,8 @@
 use super::output::shown;
 use super::source::absolute;
 use super::{edit, editor, output, stdin};
-use crate::library::{CreateError, Library, Location, Lookup, PROJECT_FOLDER, create, new_name};
-use crate::prompt::{DraftError, MAX_FILE, draft, draft_around};
+use crate::library::{CreateError, Library, Location, Lookup, PROJECT_FOLDER, create};
+use crate::prompt::{DraftError, MAX_FILE, Name, draft, draft_around};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -35,14 +35,14 @@ pub(super) struct New {
 
 impl New {
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
-        let name = new_name(&self.name).map_err(|why| anyhow!(why))?;
+        let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
         let directory = match &self.dir {
             Some(dir) => absolute(dir),
             None => edit::directory(&library, "--dir")?.to_owned(),
         };
         // Before there is a file that it would find.
         let neighbor = match library.view().find(&name) {
-            Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.clone()),
+            Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.to_string()),
             _ => None,
         };
         let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
@@ -80,7 +80,7 @@ impl New {
 /// Why nothing can be made of what is piped in.
 fn refusal(error: DraftError) -> anyhow::Error {
     match error {
-        DraftError::NoPrompt(diagnostic) => {
+        DraftError::Invalid(diagnostic) => {
             let place = diagnostic.position.map(|position| format!(":{}:{}", position.line, position.column));
             anyhow!("standard input{}: {diagnostic}", place.unwrap_or_default())
         }
@@ -91,12 +91,12 @@ fn refusal(error: DraftError) -> anyhow::Error {
 }
 
 /// Whether the name stands for this file, and no other goes before it.
-fn is_used(library: &Library, name: &str, file: &Path) -> bool {
+fn is_used(library: &Library, name: &Name, file: &Path) -> bool {
     library.view().locations(name).first().is_some_and(|(_, source)| *source == Location::File(file.to_owned()))
 }
 
 /// Says what a new file hides, and what hides it. Whether its directory is one of the library's.
-fn say_what_else_has_the_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
+fn say_what_else_has_the_name(library: &Library, name: &Name, file: &Path, directory: &Path) -> bool {
     let sources: Vec<Location> = library.view().locations(name).into_iter().map(|(_, source)| source).collect();
     let Some(place) = sources.iter().position(|source| *source == Location::File(file.to_owned())) else {
         let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);

@@ -61,7 +61,7 @@ impl From<Problem> for JsonProblem {
             line: diagnostic.position.map(|position| position.line),
             column: diagnostic.position.map(|position| position.column),
             message: diagnostic.message,
-            repair: diagnostic.repair,
+            repair: diagnostic.fix,
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn source(source: Location) -> String {
 
 /// A problem as `check` prints it: the repair in a line of its own.
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
-    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let Diagnostic { severity, message, fix: repair, .. } = &problem.diagnostic;
     let style = style_of(*severity);
     format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}repair:{FAINT:#} {repair}\n", problem.place())
 }
@@ -93,7 +93,7 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
 /// A problem as a list shows it: a paragraph of so many columns. Its path stays whole, so that a terminal can make a link of
 /// it.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let Diagnostic { severity, message, fix: repair, .. } = &problem.diagnostic;
     let text = format!("{severity}: {}: {message}; {repair}", problem.place());
     let style = style_of(*severity);
     let severity = format!("{severity}:");

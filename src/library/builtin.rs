@@ -2,21 +2,17 @@
 
 use super::cache::Fingerprint;
 use super::{Details, Entry, Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Prompt, Summary};
-use std::sync::{Arc, OnceLock};
+use crate::prompt::{Format, Name, Prompt, Summary};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-macro_rules! prompts {
+macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// Sorted by name. A test compares the list with the directory.
-        static PROMPTS: [BuiltinPrompt; [$($name),*].len()] = [$(BuiltinPrompt {
-            name: $name,
-            text: include_str!(concat!("../../prompts/", $name, ".md")),
-            parsed: OnceLock::new(),
-        }),*];
+        [$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*]
     };
 }
 
-prompts![
+/// Names and texts, sorted by name. A test compares the list with the directory.
+const FILES: [(&str, &str); 12] = files![
     "commit",
     "critique",
     "debug",
@@ -31,6 +27,11 @@ prompts![
     "test",
 ];
 
+static PROMPTS: LazyLock<Vec<BuiltinPrompt>> = LazyLock::new(|| {
+    let prompt = |(name, text)| Some(BuiltinPrompt { name: Name::new(name).ok()?, text, parsed: OnceLock::new() });
+    FILES.into_iter().filter_map(prompt).collect()
+});
+
 /// The source of the built-in prompts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Builtin;
@@ -38,7 +39,7 @@ pub(super) struct Builtin;
 /// A file of `prompts/`.
 #[derive(Debug)]
 pub(super) struct BuiltinPrompt {
-    pub(super) name: &'static str,
+    pub(super) name: Name,
     text: &'static str,
     /// Once it was asked for.
     parsed: OnceLock<(Arc<Prompt>, Arc<Summary>)>,
@@ -55,15 +56,15 @@ impl SourceView for Builtin {
         Layer::Builtin
     }
 
-    fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
+    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
         find(name).map(|prompt| prompt.parsed().map(|(prompt, _)| Arc::clone(prompt)))
     }
 
-    fn raw(&self, name: &str) -> Option<Result<String, Problem>> {
+    fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
         find(name).map(|prompt| Ok(prompt.text.to_owned()))
     }
 
-    fn locate(&self, name: &str) -> Option<Location> {
+    fn locate(&self, name: &Name) -> Option<Location> {
         find(name).map(|_| Location::Builtin)
     }
 
@@ -72,8 +73,8 @@ impl SourceView for Builtin {
     }
 }
 
-fn find(name: &str) -> Option<&'static BuiltinPrompt> {
-    PROMPTS.iter().find(|prompt| prompt.name == name)
+fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
+    PROMPTS.iter().find(|prompt| prompt.name == *name)
 }
 
 impl BuiltinPrompt {
@@ -82,9 +83,9 @@ impl BuiltinPrompt {
         if let Some(parsed) = self.parsed.get() {
             return Ok(parsed);
         }
-        let prompt = Prompt::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
+        let prompt = Format::Markdown.parse(self.name.clone(), self.text.as_bytes()).map_err(|diagnostic| Problem {
             file: format!("{}.md", self.name),
-            path: self.name.into(),
+            path: self.name.as_str().into(),
             diagnostic,
         })?;
         let summary = Arc::new(prompt.summary());
@@ -114,8 +115,8 @@ mod tests {
             std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         files.sort();
         assert_eq!(files, PROMPTS.iter().map(|prompt| format!("{}.md", prompt.name)).collect::<Vec<_>>());
-        for prompt in &PROMPTS {
-            let (name, file) = (prompt.name, prompt.text);
+        for prompt in &*PROMPTS {
+            let (name, file) = (&prompt.name, prompt.text);
             assert_eq!(prompt.parsed().unwrap().0.warnings(), [], "{name}");
             assert!(file.contains("\ndescription: ") && file.contains("\ntitle: "), "{name}");
             assert!(file.ends_with("\n{{input}}\n"), "{name}");

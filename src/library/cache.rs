@@ -278,10 +278,11 @@ pub(super) fn is_remote(_: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::{Format, Name};
 
     fn prompt(size: usize) -> (Stamp, Facts, Option<Arc<Prompt>>) {
         let bytes = vec![b'x'; size];
-        let prompt = Prompt::parse("x", &bytes).unwrap();
+        let prompt = Format::Markdown.parse(Name::new("x").unwrap(), &bytes).unwrap();
         let stamp = Stamp { size: size as u64, ..Stamp::at(Path::new("/")).unwrap() };
         (stamp, Facts::of(&bytes, Ok(&prompt)), Some(Arc::new(prompt)))
     }

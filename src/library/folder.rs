@@ -7,19 +7,13 @@ use super::cache::{Cache, Facts, Stamp, lock};
 use super::read::{self, Content};
 use super::walk::Scan;
 use super::{Details, Entry, Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Diagnostic, Prompt, not_utf8};
+use crate::prompt::{Diagnostic, Format, Name, Prompt, not_utf8};
 use crate::wording::printable;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-
-/// The longest name that is looked for on disk, in bytes. A file with a longer name is a problem.
-pub const MAX_NAME: usize = 1024;
-
-/// How many folders deep a prompt may be. Deeper ones are not looked at.
-pub const MAX_DEPTH: usize = 32;
 
 /// How the suffix of a file may be spelled, in byte order. Where file names ignore letter case, one spelling finds all.
 const SUFFIXES: &[&str] =
@@ -40,7 +34,8 @@ pub(super) struct Folder {
 /// A file that should be a prompt.
 #[derive(Debug, Clone)]
 pub(super) struct PromptFile {
-    pub(super) name: Arc<str>,
+    pub(super) name: Name,
+    pub(super) format: Format,
     pub(super) path: Arc<Path>,
     /// Whether it, or a folder on the way to it below the prompts folder, is a symlink.
     pub(super) is_symlinked: bool,
@@ -61,11 +56,11 @@ impl SourceView for Folder {
         self.layer
     }
 
-    fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
+    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
         self.resolve(name).map(|file| self.prompt(&file))
     }
 
-    fn raw(&self, name: &str) -> Option<Result<String, Problem>> {
+    fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
         let file = self.resolve(name)?;
         let text = self.read(&file).and_then(|Content { bytes, .. }| {
             String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
@@ -73,7 +68,7 @@ impl SourceView for Folder {
         Some(text.map_err(|diagnostic| self.problem(&file.path, diagnostic)))
     }
 
-    fn locate(&self, name: &str) -> Option<Location> {
+    fn locate(&self, name: &Name) -> Option<Location> {
         self.resolve(name).map(|file| Location::File(file.path.to_path_buf()))
     }
 
@@ -118,31 +113,30 @@ impl Folder {
     }
 
     /// The file with exactly this name: the one place where a name becomes a path.
-    pub(super) fn resolve(&self, name: &str) -> Option<PromptFile> {
+    pub(super) fn resolve(&self, name: &Name) -> Option<PromptFile> {
         let (parent, stem, is_parent_symlinked) = self.resolve_parent(name)?;
         SUFFIXES.iter().find_map(|suffix| {
             let path = parent.join(format!("{stem}{suffix}"));
+            let format = Format::detect(&path)?;
             let metadata = fs::symlink_metadata(&path).ok()?;
             let is_symlink = metadata.is_symlink();
             // A folder `x.md` holds prompts; it is not one.
             let is_folder = metadata.is_dir() || (is_symlink && path.is_dir());
             let is_symlinked = is_parent_symlinked || is_symlink;
-            (!is_folder).then(|| PromptFile { name: name.into(), path: path.into(), is_symlinked })
+            (!is_folder).then(|| PromptFile { name: name.clone(), format, path: path.into(), is_symlinked })
         })
     }
 
     /// Where the file of a new prompt with this name belongs; `None` where it would not be read.
-    pub(super) fn path_for_new(&self, name: &str) -> Option<PathBuf> {
+    pub(super) fn path_for_new(&self, name: &Name) -> Option<PathBuf> {
         self.resolve_parent(name).map(|(parent, stem, _)| parent.join(format!("{stem}.md")))
     }
 
     /// The folder that a name leads to, the last segment of the name, and whether a symlink is on the way.
-    fn resolve_parent<'n>(&self, name: &'n str) -> Option<(PathBuf, &'n str, bool)> {
-        if name.len() > MAX_NAME || name.split('/').count() > MAX_DEPTH + 1 || !name.split('/').all(is_segment) {
-            return None;
-        }
+    fn resolve_parent<'n>(&self, name: &'n Name) -> Option<(PathBuf, &'n str, bool)> {
         let mut parent = self.path.clone();
-        let (folders, stem) = name.rsplit_once('/').map_or((None, name), |(folders, stem)| (Some(folders), stem));
+        let (folders, stem) =
+            name.rsplit_once('/').map_or((None, name.as_str()), |(folders, stem)| (Some(folders), stem));
         let mut is_symlinked = false;
         for segment in folders.into_iter().flat_map(|folders| folders.split('/')) {
             parent.push(segment);
@@ -229,7 +223,7 @@ impl Folder {
     pub(super) fn parse(&self, file: &PromptFile) -> Result<(Content, Prompt), Problem> {
         let problem = |diagnostic| self.problem(&file.path, diagnostic);
         let content = self.read(file).map_err(problem)?;
-        let prompt = Prompt::parse(&*file.name, &content.bytes).map_err(problem)?;
+        let prompt = file.format.parse(file.name.clone(), &content.bytes).map_err(problem)?;
         Ok((content, prompt))
     }
 
@@ -244,7 +238,7 @@ impl Folder {
             return Ok((facts, stamp));
         }
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
-        let prompt = Prompt::parse(&*file.name, &content.bytes);
+        let prompt = file.format.parse(file.name.clone(), &content.bytes);
         let facts = Facts::of(&content.bytes, prompt.as_ref().map_err(Clone::clone));
         if content.is_stamp_reliable && self.is_cacheable(file) {
             self.cache.insert(&file.path, content.stamp, facts.clone(), None);
@@ -265,7 +259,7 @@ impl Folder {
     pub(super) fn would_hold(&self, path: &Path) -> bool {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
-        is_markdown(&path)
+        Format::detect(&path).is_some()
             && !is_hidden(&path)
             && fs::canonicalize(&self.path).is_ok_and(|root| parent.starts_with(root))
     }
@@ -307,19 +301,8 @@ impl Folder {
     }
 }
 
-/// Whether a part of a name can be the name of a file or folder that is not hidden, on any system.
-pub(super) fn is_segment(segment: &str) -> bool {
-    let is_forbidden =
-        |character: char| character == '\\' || character.is_control() || (cfg!(windows) && character == ':');
-    !segment.is_empty() && !segment.starts_with('.') && !segment.contains(is_forbidden)
-}
-
 pub(super) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-}
-
-pub(super) fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 /// The diagnostic for a symlink that points outside a project's folder.

@@ -11,7 +11,7 @@ use super::cache::Cache;
 use super::folder::Folder;
 use super::read::BROKEN_LINK;
 use super::{Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Diagnostic, Prompt};
+use crate::prompt::{Diagnostic, Name, Prompt};
 use crate::wording::printable;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,15 +90,15 @@ impl SourceView for Unavailable {
         Layer::Project
     }
 
-    fn get(&self, _: &str) -> Option<Result<Arc<Prompt>, Problem>> {
+    fn get(&self, _: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
         None
     }
 
-    fn raw(&self, _: &str) -> Option<Result<String, Problem>> {
+    fn raw(&self, _: &Name) -> Option<Result<String, Problem>> {
         None
     }
 
-    fn locate(&self, _: &str) -> Option<Location> {
+    fn locate(&self, _: &Name) -> Option<Location> {
         None
     }
 

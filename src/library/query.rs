@@ -113,7 +113,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::Prompt;
+    use crate::prompt::{Format, Name};
 
     /// The names that match, best first.
     fn found(query: &str) -> Vec<String> {
@@ -124,7 +124,8 @@ mod tests {
             ("café", "---\ndescription: Where to drink\n---\n"),
         ];
         let mut query = Query::new(query);
-        let prompts = files.map(|(name, file)| (name, Prompt::parse(name, file.as_bytes()).unwrap().summary()));
+        let parse = |name, file: &str| Format::Markdown.parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
+        let prompts = files.map(|(name, file)| (name, parse(name, file).summary()));
         let mut scored: Vec<(u32, String)> =
             prompts.iter().filter_map(|(name, prompt)| Some((query.score(name, prompt)?, name.to_string()))).collect();
         scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

@@ -59,7 +59,7 @@ impl Snapshot {
             let Fingerprint { summary, content } = entry.fingerprint();
             State { listed: summary, content, layer: entry.layer() }
         };
-        Snapshot(view.list().entries.iter().map(|entry| (entry.name().to_owned(), state(entry))).collect())
+        Snapshot(view.list().entries.iter().map(|entry| (entry.name().to_string(), state(entry))).collect())
     }
 
     /// What has changed since.

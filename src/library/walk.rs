@@ -1,17 +1,16 @@
 //! Scans a folder for prompt files: the only file that names walkdir.
 
 use super::cache::Stamp;
-use super::folder::{Folder, MAX_DEPTH, MAX_NAME, PromptFile, escapes, is_hidden, is_markdown, is_segment};
+use super::folder::{Folder, PromptFile, escapes, is_hidden};
 use super::read::{BROKEN_LINK, is_broken_link};
 use super::{Layer, Problem, SourceView};
-use crate::prompt::Diagnostic;
+use crate::prompt::{Diagnostic, Format, InvalidName, MAX_DEPTH, MAX_NAME, Name};
 use crate::wording::printable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 /// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
@@ -112,7 +111,7 @@ impl Walk {
 }
 
 /// What is found before it is sorted.
-type Files = BTreeMap<Arc<str>, PromptFile>;
+type Files = BTreeMap<Name, PromptFile>;
 
 impl Folder {
     /// Scans the folder, whatever is cached.
@@ -178,9 +177,7 @@ impl Folder {
                 }
             }
             if !is_folder {
-                if is_markdown(entry.path()) {
-                    self.add_file(&mut scan, &mut files, entry.path(), is_symlink || walk.is_behind_symlink());
-                }
+                self.add_file(&mut scan, &mut files, entry.path(), is_symlink || walk.is_behind_symlink());
                 continue;
             }
             linked_folders += usize::from(is_symlink);
@@ -212,16 +209,17 @@ impl Folder {
         self.problem(path, Diagnostic::error(None, format!("{limit}; the rest is skipped"), fix))
     }
 
-    /// Adds a file under its name; of two files with one name, the first in byte order.
+    /// Adds a file, if it is one of prompts, under its name; of two files with one name, the first in byte order.
     fn add_file(&self, scan: &mut Scan, files: &mut Files, path: &Path, is_symlinked: bool) {
-        let name: Arc<str> = match self.name_of(path) {
-            Ok(name) => name.into(),
+        let Some(format) = Format::detect(path) else { return };
+        let name = match self.name_of(path) {
+            Ok(name) => name,
             Err(diagnostic) => {
                 scan.problems.push(self.problem(path, diagnostic));
                 return;
             }
         };
-        let file = PromptFile { name: Arc::clone(&name), path: path.into(), is_symlinked };
+        let file = PromptFile { name: name.clone(), format, path: path.into(), is_symlinked };
         match files.entry(name) {
             Entry::Vacant(vacant) => _ = vacant.insert(file),
             Entry::Occupied(mut first) => {
@@ -240,7 +238,7 @@ impl Folder {
         }
         let is_symlink = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
         let is_broken = error.is_some_and(is_broken_link);
-        if is_symlink && is_markdown(path) && fs::metadata(path).is_err() {
+        if is_symlink && Format::detect(path).is_some() && fs::metadata(path).is_err() {
             // It has a name; reading it says what is wrong.
             self.add_file(scan, files, path, true);
         } else if is_symlink && is_broken {
@@ -261,20 +259,20 @@ impl Folder {
     ///
     /// # Errors
     /// Nobody could type it.
-    fn name_of(&self, path: &Path) -> Result<String, Diagnostic> {
-        let relative = path.strip_prefix(&self.path).unwrap_or(path);
-        let segments: Option<Vec<&str>> = relative.iter().map(|segment| segment.to_str()).collect();
-        let Some(segments) = segments.filter(|segments| segments.iter().all(|segment| is_segment(segment))) else {
-            let message =
-                "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character";
-            return Err(Diagnostic::error(None, message, "rename it"));
-        };
-        let mut name = segments.join("/");
-        name.truncate(name.len() - ".md".len());
-        if name.len() > MAX_NAME {
-            let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
-            return Err(Diagnostic::error(None, message, "shorten the names of the file and of its folders"));
-        }
-        Ok(name)
+    fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
+        let stem = path.strip_prefix(&self.path).unwrap_or(path).with_extension("");
+        let segments: Option<Vec<&str>> = stem.iter().map(|segment| segment.to_str()).collect();
+        let name = segments.map(|segments| segments.join("/")).unwrap_or_default();
+        Name::new(&name).map_err(|invalid| match invalid {
+            InvalidName::TooLong => {
+                let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
+                Diagnostic::error(None, message, "shorten the names of the file and of its folders")
+            }
+            InvalidName::TooDeep | InvalidName::Part => {
+                let message =
+                    "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character";
+                Diagnostic::error(None, message, "rename it")
+            }
+        })
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn complete(library: &View, params: &Object<'_>) -> Result<CompleteRe
         }
         "ref/resource" => match text("ref", "uri")? {
             resources::TEMPLATE if argument == resources::VARIABLE => {
-                library.list().entries.into_iter().map(|entry| entry.name().to_owned()).collect()
+                library.list().entries.into_iter().map(|entry| entry.name().to_string()).collect()
             }
             resources::TEMPLATE => Vec::new(),
             uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // it has no variables

@@ -5,7 +5,7 @@ use crate::json::{Object, Value};
 use crate::jsonrpc::Error;
 use crate::library::{Entry, Layer, Lookup, View};
 use crate::mcp;
-use crate::prompt::{INPUT, Prompt, Summary};
+use crate::prompt::{Call, INPUT, Messages, Prompt, Summary};
 use crate::wording::{named, quoted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub(super) fn list(library: &View, page: &Page) -> mcp::ListPromptsResult {
     let listed = |entry: &Entry<'_>| {
         let prompt = &entry.summary().ok()?;
         Some(mcp::Prompt {
-            name: entry.name().to_owned(),
+            name: entry.name().to_string(),
             title: prompt.title.clone(),
             description: of_layer(entry.layer(), description(entry.name(), prompt.description.clone())),
             arguments: arguments(prompt),
         })
     };
-    let (prompts, next_cursor) = page.fill(&listing.entries, Entry::name, listed);
+    let (prompts, next_cursor) = page.fill(&listing.entries, |entry| entry.name(), listed);
     mcp::ListPromptsResult { prompts, next_cursor }
 }
 
@@ -69,10 +69,11 @@ pub(super) fn get(library: &View, params: &Object<'_>) -> Result<mcp::GetPromptR
     let values = values(params)?;
     let prompt = find(library, name)?;
     let text = prompt
-        .expand_values(&values, "")
+        .expand(Call::Named { values: &values, input: "", is_strict: false })
+        .map(Messages::into_text)
         .map_err(|error| Error::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
     let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text } };
-    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description()), messages: [message] })
+    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description.clone()), messages: [message] })
 }
 
 /// The prompt that a client names, as tolerant as `expand_prompt`.

@@ -8,8 +8,9 @@ use super::page::Page;
 use super::prompts::{description, of_layer};
 use crate::json::Object;
 use crate::jsonrpc::Error;
-use crate::library::{Details, Entry, MAX_NAME, View};
+use crate::library::{Details, Entry, View};
 use crate::mcp;
+use crate::prompt::{MAX_NAME, Name};
 use crate::wording::quoted;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -38,7 +39,7 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 pub(super) fn list(library: &View, page: &Page) -> mcp::ListResourcesResult {
     let listing = library.list();
     let (resources, next_cursor) =
-        page.fill(&listing.entries, Entry::name, |entry| Some(resource(entry, &entry.details().ok()?)));
+        page.fill(&listing.entries, |entry| entry.name(), |entry| Some(resource(entry, &entry.details().ok()?)));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
@@ -47,7 +48,7 @@ fn resource(entry: &Entry<'_>, details: &Details) -> mcp::Resource {
     let modified = details.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
         uri: uri(name),
-        name: name.to_owned(),
+        name: name.to_string(),
         title: details.summary.title.clone(),
         description: of_layer(entry.layer(), description(name, details.summary.description.clone())),
         mime_type: MIME_TYPE,
@@ -121,8 +122,8 @@ pub(super) fn names(uri: &str) -> Vec<String> {
 }
 
 /// The name that a URI means: the first of those that it may mean for which there is a file.
-pub(super) fn name_of(library: &View, uri: &str) -> Option<String> {
-    names(uri).into_iter().find(|name| library.has(name))
+pub(super) fn name_of(library: &View, uri: &str) -> Option<Name> {
+    names(uri).into_iter().find_map(|name| Name::new(&name).ok().filter(|name| library.has(name)))
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ impl Contents<'_> {
                 None => false,
                 Some(0) => true,
                 // It may mean this one only where there is none of the name before.
-                Some(_) => resources::name_of(library, uri).is_none_or(|name| changed.contains(&name)),
+                Some(_) => resources::name_of(library, uri).is_none_or(|name| changed.contains(name.as_str())),
             },
         }
     }

@@ -249,8 +249,9 @@ fn the_page_size_and_the_period_are_those_of_the_program() {
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::json::{MAX_NESTING, MAX_VALUES};
     use prompt_expander::jsonrpc::MAX_BATCH;
-    use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
+    use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
+    use prompt_expander::prompt::{MAX_DEPTH, MAX_NAME};
     use prompt_expander::server::{MAX_BATCH_ANSWER, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);

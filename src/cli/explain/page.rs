@@ -3,7 +3,7 @@
 use super::{BYTES_OF_TOKEN, Explanation, Filled, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
-use crate::prompt::{Given, INPUT, Left, Origin, Reason};
+use crate::prompt::{Bound, INPUT, Origin, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -52,10 +52,10 @@ pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Resul
 /// What it is, and where it is from; without what would be empty.
 fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let prompt = explanation.prompt;
-    let one_line = |text: Option<String>| output::one_line(&text.unwrap_or_default());
+    let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
     let mut fields = vec![
-        Field::new("about", one_line(prompt.description())),
-        Field::new("title", one_line(prompt.title())),
+        Field::new("about", one_line(&prompt.description)),
+        Field::new("title", one_line(&prompt.title)),
         Field::new("layer", output::layer(explanation.layer)),
     ];
     if let Location::File(path) = &explanation.source {
@@ -78,13 +78,15 @@ fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     // An argument may have that name, and the text follows the body all the same.
     let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the text" } else { INPUT };
-    fields.extend(explanation.input.map(|input| Field::new(label, with_origin(input, "the whole text"))));
+    let is_rest = !explanation.given.is_empty() && explanation.prompt.placeholders().next().is_some();
+    let origin = if is_rest { "the rest of the text" } else { "the whole text" };
+    fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
 }
 
-fn argument(given: &Given<'_>) -> Field {
+fn argument(given: &Bound<'_>) -> Field {
     let origin = match given.origin {
-        Origin::Nothing => return Field::new(given.name, "(not given: empty)"),
+        Origin::Omitted => return Field::new(given.name, "(not given: empty)"),
         Origin::Missing => return Field::new(given.name, "(missing)").styled(ERROR),
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
@@ -106,7 +108,7 @@ fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
         fields.push(Field::new("filled", shown_filled(&filled)));
         fields.push(Field::new("empty", shown_filled(&empty)));
     }
-    let (unknown, left): (Vec<&Left>, Vec<&Left>) =
+    let (unknown, left): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
         explanation.left.iter().partition(|left| left.reason == Reason::Unknown);
     fields.push(Field::new("left", shown_left(&left)));
     fields.push(Field::new("unknown", shown_left(&unknown)).styled(WARNING));
@@ -123,7 +125,7 @@ fn shown_filled(placeholders: &[&Filled<'_>]) -> String {
 }
 
 /// The first of them with their places, and how many more there are.
-fn shown_left(left: &[&Left]) -> String {
+fn shown_left(left: &[&Unexpanded]) -> String {
     let shown = left.iter().take(SHOWN_LEFT);
     let mut texts: Vec<String> =
         shown.map(|left| format!("{} ({}:{})", cut(&left.written), left.position.line, left.position.column)).collect();

@@ -3,7 +3,7 @@
 use super::{Called, Piece, ServerTool, Structured, ToolError, result};
 use crate::json::{Json, Object, Value};
 use crate::library::{Lookup, Names, Problem, Unknown, View};
-use crate::prompt::ExpandError;
+use crate::prompt::{Call, ExpandError};
 use crate::wording::quoted;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -82,19 +82,18 @@ fn call(library: &View, arguments: &Object<'_>) -> Called {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expansion = prompt
-        .refuse_unknown(&values)
-        .and_then(|()| prompt.expansion(&values, input))
-        .and_then(|expansion| prompt.refuse_lost(&values, input).map(|()| expansion));
+    let expansion = prompt.expand(Call::Named { values: &values, input, is_strict: true });
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
-            ExpandError::Lost { .. } => "Call expand_prompt again: with an empty `input`, or without `arguments`.",
+            ExpandError::UnusedInput { .. } => {
+                "Call expand_prompt again: with an empty `input`, or without `arguments`."
+            }
             _ => "Tell the user this.",
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    Ok(result(Expanded(expansion.into())))
+    Ok(result(Expanded(expansion.into_text())))
 }
 
 /// What the user asks for.
@@ -200,12 +199,14 @@ fn commands(names: &Names, budget: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::Name;
 
     #[test]
     fn the_description_names_own_commands_before_shipped_ones_within_2_kib() {
+        let name = |text: &str| Name::new(text).unwrap();
         let names = |own: usize| Names {
-            own: (0..own).map(|n| format!("own-{n:04}")).collect(),
-            builtin: vec!["research".into(), "test".into()],
+            own: (0..own).map(|n| name(&format!("own-{n:04}"))).collect(),
+            builtin: vec![name("research"), name("test")],
             ..Names::default()
         };
         assert_eq!(commands(&names(1), NAMES_BUDGET), "Available commands: :own-0000, :research, :test.");
@@ -214,7 +215,7 @@ mod tests {
         assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
         let shown = many.matches(" :").count();
         assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
-        let long = Names { own: vec!["x".repeat(1000); 3], ..Names::default() };
+        let long = Names { own: vec![name(&"x".repeat(1000)); 3], ..Names::default() };
         assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
         assert_eq!(commands(&Names::default(), NAMES_BUDGET), "There are no commands yet.");
     }

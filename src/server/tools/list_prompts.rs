@@ -5,7 +5,7 @@ use super::super::prompts::OF_PROJECT;
 use super::{Called, Piece, ServerTool, Structured, ToolError, result};
 use crate::json::{Json, Object, Value};
 use crate::library::{Layer, Selection, View};
-use crate::prompt::Summary;
+use crate::prompt::{Name, Summary};
 use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -106,14 +106,13 @@ fn call(library: &View, arguments: &Object<'_>) -> Called {
         "}" => "]}".to_owned(),
         rest => format!("],{rest}"),
     };
-    let prompts =
-        found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().to_owned(), summary));
+    let prompts = found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().clone(), summary));
     Ok(result(List { prompts: prompts.collect(), end }))
 }
 
 /// The prompts, and how the object goes on behind the last of them.
 struct List {
-    prompts: Vec<(Layer, String, Arc<Summary>)>,
+    prompts: Vec<(Layer, Name, Arc<Summary>)>,
     end: String,
 }
 
