@@ -62,7 +62,7 @@ const SELDOM: [&str; 8] = [
     // Clients' configs.
     "*toml_edit* *toml_parser* *toml_datetime* *winnow* *indexmap* *jsonc_parser*",
     // A frontmatter that needs a YAML parser, a search, the times of files, completions, warnings.
-    "*yaml_rust2* *gray_matter* *frontmatter4yaml* *nucleo_matcher* *unicase* *jiff* *prompt_expander6server10completion* \
+    "*yaml_rust2* *frontmatter4yaml* *nucleo_matcher* *unicase* *jiff* *prompt_expander6server10completion* \
      *prompt_expander6prompt4lint*",
     // Long lists in order, numbers with fractions, JSON as a tree of copies.
     "*core5slice4sort* *core3num7flt2dec* *core3num7dec2flt* *10serde_json5value* *..serde_json..value*",

@@ -22,8 +22,8 @@
 //! | dispatch | [`server::Server::handle`] |
 //! | tool | `tools::call`, `expand_prompt::call` in `server/tools/` |
 //! | library | [`library::View::find`] |
-//! | prompt | [`prompt::Format::parse`], [`prompt::Prompt::expand`] |
-//! | template | [`prompt::MessageTemplate`] |
+//! | prompt | [`prompt::Format::parse`] |
+//! | expansion | [`prompt::Prompt::bind`], [`prompt::Prompt::expand`] |
 //! | result | `tools::result` in `server/tools.rs` |
 //! | line out | [`jsonrpc::Outgoing::write`] |
 //!

@@ -16,12 +16,13 @@ pub(super) struct Call {
     /// The prompt, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// The text for the prompt: words are joined by one space, and each is one word for several arguments; `-`, or no words
-    /// while standard input is not a terminal, reads it from standard input. Put `--` before words that begin with `-`
+    /// The text for the prompt. A single word (in quotes, perhaps) is read like text typed in a chat; several are joined by
+    /// one space, and each stays one word for several arguments. `-`, or no words while standard input is not a terminal,
+    /// reads it from standard input. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
     /// The value of an argument that the prompt declares; may be repeated for others. Without it, INPUT is divided
-    /// among the arguments: `NAME=VALUE` pairs, then words by position
+    /// among the arguments: `NAME=VALUE` pairs first, then the required arguments in their order
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
 }

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_not_expanded_says_why() {
         let file = "---\narguments: [topic]\n---\n{{input}} \\{{topic}} {{ .Values.x }} ${{ github.ref }}\n\
-                    {{topc}} {{topic}} {{other}} {{topc}} <<T as X>> <<EOF {input}}\n`{{code}}` {{\n}} {{{input}}} {{{other}}} <<<input>>>";
+                    {{topc}} {{topic}} {{other}} {{topc}} <<T as X>> <<EOF {input}}\n`{{code}}` {{\n}} {{{input}}} {{{else}}} <<<input>>>";
         let prompt = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
         let found: Vec<(String, usize, Reason)> =
             prompt.unexpanded().into_iter().map(|found| (found.written, found.position.line, found.reason)).collect();
@@ -93,7 +93,7 @@ mod tests {
             ("<<T as X>>", 5, Reason::Foreign),
             ("{input}}", 5, Reason::Unknown),
             ("{{code}}", 6, Reason::Foreign),
-            ("{{{other}}}", 6, Reason::Unknown),
+            ("{{{else}}}", 7, Reason::Unknown),
         ];
         assert_eq!(found, want.map(|(written, line, reason)| (written.to_owned(), line, reason)));
     }

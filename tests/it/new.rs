@@ -222,10 +222,10 @@ fn without_a_home_directory_new_and_edit_ask_for_a_folder() {
 fn a_name_that_cannot_be_typed_is_refused_with_the_reason() {
     let client = home();
     for (name, why) in [
-        ("my prompt", "a space ends it where it is typed; write `my-prompt`"),
+        ("my prompt", "a space ends a command in a chat; write `my-prompt`"),
         ("10:30", "after a colon it looks like a time or a number"),
-        ("../x", "a file or folder that begins with a dot, `..`, is hidden and ignored"),
-        ("x.md", "the suffix belongs to the file only; write `x`"),
+        ("../x", "a file or folder whose name begins with a dot, `..`, is hidden and ignored"),
+        ("x.md", "the name has no suffix; write `x`"),
         ("git/nul", "Windows reserves `nul` for a device"),
     ] {
         let error = format!("error: `{name}` cannot be the name of a prompt: {why}\n");
@@ -567,7 +567,7 @@ mod editors {
                 "{said}"
             );
             let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();
-            let why = "a space ends it where it is typed; write `my-prompt`";
+            let why = "a space ends a command in a chat; write `my-prompt`";
             assert_eq!(said, format!("error: `my prompt` cannot be the name of a prompt: {why}\n"));
         }
     }

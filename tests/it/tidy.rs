@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What words messages; all may name it.
-const COMMON: [&str; 2] = ["suggestion", "wording"];
+const COMMON: [&str; 1] = ["wording"];
 
 /// A module, and the modules of this crate that it may name besides itself and [`COMMON`].
-const MAY_NAME: [(&str, &[&str]); 13] = [
-    ("suggestion", &[]),
+const MAY_NAME: [(&str, &[&str]); 12] = [
     ("wording", &[]),
     ("prompt", &[]),
     ("json", &[]),
@@ -24,17 +23,16 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
 ];
 
 /// A crate, and the only places below `src` that name it.
-const NAMED_IN: [(&str, &[&str]); 22] = [
-    ("gray_matter", &["prompt/frontmatter"]),
-    ("yaml_rust2", &["prompt/frontmatter/yaml.rs"]),
-    ("pulldown_cmark", &["prompt/markdown.rs"]),
+const NAMED_IN: [(&str, &[&str]); 21] = [
+    ("yaml_rust2", &["prompt/format/frontmatter/yaml.rs"]),
+    ("pulldown_cmark", &["prompt/outline.rs"]),
     ("walkdir", &["library/walk.rs"]),
     ("nucleo_matcher", &["library/query.rs"]),
     ("notify", &["library/watch.rs"]),
     ("base64", &["server/page.rs"]),
     ("jiff", &["server/resources.rs", "transport/stdio/tap.rs"]),
     ("percent_encoding", &["server/resources.rs"]),
-    ("strsim", &["suggestion.rs"]),
+    ("strsim", &["prompt/suggestion.rs"]),
     ("textwrap", &["cli/output.rs"]),
     ("jsonc_parser", &["client/syntax", "client/edit"]),
     ("toml_edit", &["client/syntax", "client/edit"]),

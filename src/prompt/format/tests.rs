@@ -73,7 +73,7 @@ fn without_a_description_the_first_paragraph_serves() {
 }
 
 #[test]
-fn the_body_keeps_everything_but_blank_lines_at_its_two_ends() {
+fn the_body_keeps_everything_but_empty_lines_at_its_two_ends() {
     check("---\ndescription: D\n---\n\n \t\n    indented  \n\n\n  end  \n\n\n", "D", "    indented  \n\n\n  end  ");
     check("---\ndescription: D\n---\nx\n---\ny\n", "D", "x\n---\ny");
     check("\n\n", "", "");
@@ -101,7 +101,7 @@ fn a_file_of_three_bytes_or_fewer_keeps_its_body() {
 }
 
 #[test]
-fn the_last_newline_and_every_cr_are_ours_to_decide() {
+fn trailing_newlines_go_and_a_lone_cr_stays() {
     let trailing = parse("---\ndescription: D\n---\n\n\nlast line \n\n");
     assert_eq!(body_of(&trailing), "last line ");
     assert_eq!(body_of(&parse("a\r\nb\rc\r\n")), "a\nb\rc");
@@ -142,16 +142,16 @@ fn nested_aliases_do_not_exhaust_memory() {
     );
     let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));
     assert!(parse_bytes(long.as_bytes()).is_err(), "the length of what is repeated counts");
-    // Entry by entry, after a slip, the aliases of all entries count together.
+    // Entry by entry, after a mistake, the aliases of all entries count together.
     let half = format!("&a {}", "x".repeat(20_000));
     let entries: String = (0..3).map(|entry| format!("e{entry}: [{half}, *a, *a]\n")).collect();
-    let together = format!("---\nslip: a: b\n{entries}---\n");
+    let together = format!("---\nmistake: a: b\n{entries}---\n");
     assert!(parse_bytes(together.as_bytes()).unwrap_err().message.contains("YAML aliases"));
     lenient("title: &t T\ndescription: *t", "T", &[]);
 }
 
 #[test]
-fn the_usual_slips_are_read_line_by_line_and_check_says_the_fix() {
+fn the_usual_mistakes_are_read_line_by_line_and_check_says_the_fix() {
     lenient(
         "description: Review: the code\ntitle: T",
         "Review: the code",
@@ -236,7 +236,7 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_fix() {
 }
 
 #[test]
-fn a_line_without_a_key_goes_on_with_the_entry_before_it() {
+fn a_line_without_a_key_continues_the_entry_before_it() {
     let prompt = parse("---\ndescription: D\nno key here\n  nor here\ntitle: T\n---\nB {{input}}");
     let read = (prompt.description.clone(), prompt.title.clone());
     assert_eq!(read, (Some("D no key here nor here".to_owned()), Some("T".to_owned())));
@@ -244,7 +244,7 @@ fn a_line_without_a_key_goes_on_with_the_entry_before_it() {
     lenient(
         "a stray line\ndescription: D",
         "D",
-        &["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or drop it"],
+        &["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it"],
     );
 }
 
@@ -262,7 +262,7 @@ fn a_key_without_a_space_after_its_colon_is_a_key_all_the_same() {
 }
 
 #[test]
-fn a_slip_in_one_key_costs_no_other() {
+fn a_mistake_in_one_key_costs_no_other() {
     let prompt = parse(
         "---\ndescription: Compare: options\narguments:\n  - name: options\n    description: What: to compare\n    \
          required: true\n  - name: criteria\n    default: cost, risk: both\ntitle: Compare\n---\n{{options}} {{criteria}}\n",
@@ -288,7 +288,7 @@ fn a_slip_in_one_key_costs_no_other() {
 }
 
 #[test]
-fn a_value_of_several_lines_is_kept_beside_a_slip() {
+fn a_value_of_several_lines_stays_next_to_a_mistake() {
     let argument = |value: &str| {
         let prompt = parse(&format!("---\ntitle: A: B\narguments:\n  - name: x\n    {value}\n---\n[{{{{x}}}}]"));
         expand(&prompt, "").unwrap()
@@ -320,35 +320,33 @@ fn a_value_of_several_lines_is_kept_beside_a_slip() {
 }
 
 #[test]
-fn a_number_in_a_flow_list_that_cannot_be_kept_as_written_is_said() {
-    let prompt = parse("---\narguments: [{name: x, default: 1.10}]\n---\n{{x}}");
-    let warnings: Vec<_> = prompt.warnings().iter().map(shown).collect();
-    assert_eq!(
-        warnings,
-        ["2:12: `default` is a number or a truth value to YAML, read as `1.1`; put the value in quotes"]
-    );
+fn numbers_in_flow_lists_are_the_text_as_written() {
+    let prompt = parse("---\narguments: [{name: x, default: 1.10, choices: [1.10, 007, null]}]\n---\n{{x}}");
+    assert_eq!(prompt.arguments[0].default.as_deref(), Some("1.10"));
+    assert_eq!(prompt.arguments[0].choices, ["1.10", "007", "null"]);
+    assert_eq!(prompt.warnings(), []);
     let unclosed = parse("---\narguments: [topic\n---\n{{topic}}");
     assert_eq!(expand(&unclosed, "x").unwrap(), "x");
-    assert_eq!(unclosed.warnings()[1].message, "a `[` or `{` that is never closed");
+    assert!(unclosed.warnings()[0].message.starts_with("a value that begins with `[`"), "{:?}", unclosed.warnings());
 }
 
 #[test]
-fn what_yaml_drops_without_a_word_is_said() {
+fn what_yaml_drops_silently_gets_a_warning() {
     lenient(
         "description: Fix issue #12 now",
         "Fix issue",
-        &["2:24: `#12 now` is a comment to YAML, and no part of `description`; \
+        &["2:24: `#12 now` is a comment to YAML, and not part of `description`; \
            write `description: \"Fix issue #12 now\"`"],
     );
     lenient(
         "description: &co is nice",
         "is nice",
-        &["2:14: `&co` is an anchor to YAML, and no part of `description`; write `description: \"&co is nice\"`"],
+        &["2:14: `&co` is an anchor to YAML, and not part of `description`; write `description: \"&co is nice\"`"],
     );
     lenient(
         "description: !important",
         "B {{input}}",
-        &["2:14: `!important` is a tag to YAML, and no part of `description`; write `description: \"!important\"`"],
+        &["2:14: `!important` is a tag to YAML, and not part of `description`; write `description: \"!important\"`"],
     );
     lenient(
         "description: !z 'a",
@@ -390,7 +388,7 @@ fn scalars_are_the_text_as_written() {
 }
 
 #[test]
-fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
+fn arguments_may_be_written_in_several_ways_and_what_is_not_one_gets_a_warning() {
     let names = |frontmatter: &str| {
         let prompt = parse(&format!("---\n{frontmatter}\n---\n{{{{a}}}} {{{{b}}}}\n"));
         let names: Vec<String> = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
@@ -401,25 +399,41 @@ fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
     assert_eq!(names("arguments:\n- a\n- name: b"), ok());
     assert_eq!(names("arguments:\n  - {name: a, required: true}\n  - name: b"), ok());
     assert_eq!(names("{arguments: [{name: a}, {name: b}]}"), ok());
-    let (found, warnings) = names("arguments: a b");
-    assert_eq!(found, "a b");
-    assert!(warnings[0].starts_with("2:12: `arguments` is not a list; only names are read from it; "), "{warnings:?}");
     let (found, warnings) =
         names("arguments:\n  - description: nameless\n  - name: a\n  - name: a\n  - name: b c\n  - b");
     assert_eq!(found, "a b");
     assert_eq!(
         warnings,
         [
-            "3:3: argument 1 has no usable name, and is left out; write `- name: …`, with a name without \
+            "3:3: argument 1 has no usable name, and is ignored; write `- name: …`, with a name without \
              spaces or braces",
-            "5:3: the argument `a` is declared twice; the first is used; give one of the two another name, or drop it",
-            "6:3: argument 4 has no usable name, and is left out; write `- name: …`, with a name without \
+            "5:3: the argument `a` is declared twice; the first is used; give one of the two another name, or delete it",
+            "6:3: argument 4 has no usable name, and is ignored; write `- name: …`, with a name without \
              spaces or braces",
         ]
     );
     let (found, warnings) = names("arguments:\n  a: one\n  b: two");
     assert_eq!(found, "");
-    assert!(warnings[0].starts_with("2:11: `arguments` is not a list, and is left out; "), "{warnings:?}");
+    assert!(warnings[0].starts_with("3:3: `arguments` is not a list, and declares nothing; "), "{warnings:?}");
+}
+
+#[test]
+fn arguments_given_as_a_text_declare_nothing_and_check_says_what_to_write() {
+    for text in ["$QUERY", "topic scope", "=", "\"topic\"", "7", "name: topic", "$A | $B", "|"] {
+        let prompt = parse(&format!("---\ndescription: D\narguments: {text}\n---\nOn {{{{input}}}}, {{{{topic}}}}."));
+        assert_eq!(prompt.arguments, [], "{text}");
+        assert_eq!(expand(&prompt, "x").unwrap(), "On x, {{topic}}.", "{text}");
+        let fix = "write one line `  - name: …` for each argument below `arguments:`, or delete the key";
+        let warnings: Vec<String> = prompt.warnings().iter().map(shown).collect();
+        let want = format!("3:12: `arguments` is not a list, and declares nothing; {fix}");
+        assert!(text == "|" || warnings.contains(&want), "{text}: {warnings:?}");
+    }
+}
+
+#[test]
+fn the_key_agents_is_not_a_misspelled_arguments() {
+    assert_eq!(parse("---\nagents: [a]\nagent: b\n---\nB {{input}}").warnings(), []);
+    assert!(shown(&parse("---\nargments: [a]\n---\nB").warnings()[0]).contains("write `arguments:`"));
 }
 
 #[test]
@@ -427,11 +441,11 @@ fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
     let prompt = parse("---\nYou are careful.\n---\nReview {{input}}\n");
     assert_eq!(body_of(&prompt), "---\nYou are careful.\n---\nReview {{input}}");
     assert_eq!(prompt.description.as_deref(), Some("Review {{input}}"));
-    assert!(prompt.warnings()[0].message.contains("hold no key such as `description:`"));
+    assert!(prompt.warnings()[0].message.contains("have no key such as `description:`"));
 }
 
 #[test]
-fn a_fix_holds_no_control_characters() {
+fn a_fix_has_no_control_characters() {
     for key in ["a\r- name", "\u{1b}[31mx"] {
         let prompt = parse(&format!("---\ntitle: T\n{key}: - x\n---\nB {{{{input}}}}"));
         let fixs: Vec<_> = prompt.warnings().into_iter().map(|warning| warning.fix).collect();
@@ -455,15 +469,15 @@ fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
     ] {
         let prompt = parse(&format!("---\n{text}\n---\nBe brief."));
         assert_eq!(body_of(&prompt), format!("---\n{text}\n---\nBe brief."));
-        assert!(prompt.warnings()[0].message.contains("hold no key such as `description:`"), "{:?}", prompt.warnings());
+        assert!(prompt.warnings()[0].message.contains("have no key such as `description:`"), "{:?}", prompt.warnings());
     }
     let comments = parse("---\n# Rules\n## Be brief\n---\nB {{input}}");
     assert_eq!(body_of(&comments), "B {{input}}");
-    assert!(comments.warnings()[0].message.ends_with("are comments to YAML, and no part of the prompt"));
+    assert!(comments.warnings()[0].message.ends_with("are comments to YAML, and not part of the prompt"));
 }
 
 #[test]
-fn a_slip_costs_nothing_of_entries_with_other_keys_than_words() {
+fn a_mistake_costs_nothing_of_entries_whose_keys_are_not_words() {
     for key in ["allowed tools", "$schema", "author/x", "\"q r\"", "<<", "(x)", "a,b"] {
         let prompt = parse(&format!("---\ndescription: D\n{key}: https://x/y\ntitle: Review: now\n---\nB"));
         assert_eq!(
@@ -479,7 +493,7 @@ fn a_slip_costs_nothing_of_entries_with_other_keys_than_words() {
 }
 
 #[test]
-fn a_slip_inside_a_flow_map_leaves_the_argument_its_name() {
+fn a_mistake_inside_a_flow_map_leaves_the_argument_its_name() {
     for arguments in [
         "arguments: [{name: topic, description: What: the topic}]",
         "arguments:\n  - {name: topic, description: What: the topic}",
@@ -521,7 +535,7 @@ fn starts_leniently(frontmatter: &str, description: &str) {
 }
 
 #[test]
-fn a_file_that_is_no_text_or_too_large_is_a_problem() {
+fn a_file_that_is_not_text_or_too_large_is_a_problem() {
     problem(b"---\ntitle: T\n---\nab\xff", "4:3: the file is not UTF-8 from here on; save it with the encoding UTF-8");
     problem(b"\xff\xfea\0b\0", "1:1: the file is UTF-16, not UTF-8; save it with the encoding UTF-8");
     let most = vec![b'x'; MAX_FILE];
@@ -536,7 +550,7 @@ fn a_file_that_is_no_text_or_too_large_is_a_problem() {
 }
 
 #[test]
-fn a_placeholder_that_looks_misspelled_is_warned_of() {
+fn a_placeholder_that_looks_misspelled_gets_a_warning() {
     let warned = |body: &str| {
         let prompt = parse(&format!("---\narguments:\n  - name: topic\n---\n{body}{{{{topic}}}}"));
         prompt.warnings().iter().map(shown).collect::<Vec<_>>()
@@ -570,7 +584,7 @@ fn a_placeholder_that_looks_misspelled_is_warned_of() {
 }
 
 #[test]
-fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
+fn a_body_with_very_many_mistakes_says_the_first_hundred_and_how_many_more() {
     let warnings = parse(&"{{inptu}}\n".repeat(2_000)).warnings();
     let places: Vec<_> =
         warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is not a placeholder")).collect();
@@ -583,7 +597,7 @@ fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
 }
 
 #[test]
-fn other_slips_of_the_pen_are_warned_of() {
+fn other_probable_mistakes_get_a_warning() {
     let warned = |name: &str, file: &str| {
         Format::Markdown
             .parse(Name::new(name).unwrap(), file.as_bytes())
@@ -601,7 +615,7 @@ fn other_slips_of_the_pen_are_warned_of() {
         warned("p", "---\narguments: [a]\n---\nB").contains("declared but not used in the body: `a`; write `{{a}}`")
     );
     assert!(warned("p", "---\ntitle: T\n---\n").contains("no body"));
-    assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as a file has that was saved as UTF-16; "));
+    assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as in a file that was saved as UTF-16; "));
     assert!(warned("my prompt", "B").contains("rename it to `my-prompt`"));
     assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: a frontmatter that does not begin with the file"));
     for unclosed in ["\n---\ntitle: T\n----\nB", "\n---\ntitle: T\nB"] {
@@ -609,7 +623,8 @@ fn other_slips_of_the_pen_are_warned_of() {
     }
     for opening in ["----", "---yaml", "+++", "—", "–––"] {
         let warned = warned("p", &format!("{opening}\ntitle: T\n{opening}\nB {{{{input}}}}"));
-        let opens = format!("1:1: the line `{opening}` opens no frontmatter, and is part of the prompt's text; ");
+        let opens =
+            format!("1:1: the line `{opening}` does not open a frontmatter, and is part of the prompt's text; ");
         assert!(warned.starts_with(&opens), "{warned}");
     }
     assert!(warned("p", &"x".repeat(18_001)).contains("18001 characters long"));
@@ -663,12 +678,12 @@ fn a_required_argument_without_a_default_needs_a_text() {
 }
 
 #[test]
-fn several_declared_arguments_share_the_input_and_input_stands_for_all_of_it() {
+fn several_declared_arguments_share_the_text_and_input_is_what_remains() {
     let prompt = parse("---\narguments:\n  - name: a\n    default: A\n  - name: b\n---\n{{a}}|{{b}}");
     assert_eq!(expand(&prompt, "").unwrap(), "A|");
     assert_eq!(expand(&prompt, "x y z").unwrap(), "x|y z");
     let both = parse("---\narguments: [a, b]\n---\n{{input}}|{{a}}");
-    assert_eq!(expand(&both, "x y").unwrap(), "x y|x");
+    assert_eq!(expand(&both, "x a=1 y").unwrap(), "x y|1");
     assert!(both.takes_input() && !prompt.takes_input());
     let declared = parse("---\narguments: [lang, input]\n---\n{{lang}}: {{input}}");
     assert_eq!(expand(&declared, "rust some text").unwrap(), "rust: some text");
@@ -695,9 +710,6 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(lists("choices: [a, b, a, \" c \"]"), ok(&["a", "b", " c "]));
     assert_eq!(lists("choices:\n      - null\n      - a"), ok(&["null", "a"]));
     assert_eq!(lists("choices: \"a\", \"b\"").0, ["a", "b"]);
-    let (choices, warnings) = lists("choices: [a, null]");
-    assert_eq!(choices, ["a"]);
-    assert!(warnings[0].contains("part 2 of `choices` is nothing to YAML, and is left out"), "{warnings:?}");
     let default = parse("---\narguments:\n  - name: x\n    default: \" x \"\n---\n[{{x}}]");
     assert_eq!(expand(&default, "").unwrap(), "[ x ]");
     let (choices, warnings) = lists("choices: fast, slow");
@@ -706,15 +718,9 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
         warnings,
         ["4:14: `choices` is not a list, and is read as one at its commas; write `choices: [fast, slow]`"]
     );
-    let (choices, warnings) = lists("choices: [1.10, x]");
-    assert_eq!(choices, ["1.1", "x"]);
-    assert_eq!(
-        warnings,
-        ["4:14: a part of `choices` is a number or a truth value to YAML, read as `1.1`; put it in quotes"]
-    );
     let (choices, warnings) = lists("choices:\n      - {a: b}\n      - c");
     assert_eq!(choices, ["c"]);
-    assert!(warnings[0].contains("part 1 of `choices` is not a text, and is left out"), "{warnings:?}");
+    assert!(warnings[0].contains("part 1 of `choices` is not a text, and is ignored"), "{warnings:?}");
     let (choices, warnings) = lists("choices: [fast, slow");
     assert_eq!((choices, warnings.len()), (vec!["fast".to_owned(), "slow".to_owned()], 1), "{warnings:?}");
     let (_, warnings) = lists("choises: [fast, slow]");
@@ -727,11 +733,11 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(tags("description: x: y\ntags: [git]"), ["git"]);
     assert_eq!(tags("title: x"), [""; 0]);
     let warnings = parse("---\ntags: #git\n---\nB").warnings();
-    assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and no part of `tags`"), "{warnings:?}");
+    assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and not part of `tags`"), "{warnings:?}");
 }
 
 #[test]
-fn a_name_in_braces_that_looks_undeclared_is_said_once_unless_it_is_code() {
+fn a_name_in_braces_that_looks_undeclared_gets_one_warning_unless_it_is_code() {
     let warnings = |body: &str| {
         let prompt = parse(&format!("---\narguments: [options]\n---\n{{{{options}}}}\n{body}"));
         prompt.warnings().iter().map(shown).collect::<Vec<_>>()
@@ -758,7 +764,7 @@ fn a_name_in_braces_that_looks_undeclared_is_said_once_unless_it_is_code() {
 }
 
 #[test]
-fn without_a_placeholder_all_of_the_text_follows_the_body_also_where_a_shell_has_split_it() {
+fn without_a_placeholder_the_whole_text_follows_the_body_even_if_a_shell_has_divided_it() {
     for arguments in ["[input]", "[b, input]", "[input, b]", "[b, {name: input, default: d}]", "[]"] {
         let prompt = parse(&format!("---\narguments: {arguments}\n---\nBody"));
         for text in ["one", "one two three", "input=one two", "two b=one", "input=one b=two three"] {
@@ -767,4 +773,19 @@ fn without_a_placeholder_all_of_the_text_follows_the_body_also_where_a_shell_has
             assert_eq!(prompt.expand(Call::Words(&words)), prompt.expand(Call::Text(text)), "{arguments}");
         }
     }
+}
+
+#[test]
+fn an_empty_body_is_the_input_alone() {
+    for file in ["", "---\ntitle: T\n---\n", "---\ntitle: T\narguments: [x]\n---\n\n"] {
+        assert_eq!(expand(&parse(file), "x = 1\n").unwrap(), "x = 1\n");
+        assert_eq!(expand(&parse(file), "").unwrap(), "");
+    }
+}
+
+#[test]
+fn an_expansion_beyond_the_limit_is_refused_before_it_is_allocated() {
+    let prompt = parse(&"{{input}}".repeat(1000));
+    let error = prompt.expand(Call::Text(&"x".repeat(1024 * 1024))).unwrap_err();
+    assert_eq!(error, crate::prompt::ExpandError::TooLong { length: 1000 * 1024 * 1024 });
 }

@@ -167,6 +167,11 @@ impl Builder {
     fn close(&mut self, at: Position) -> Result<(), Refusal> {
         let Some(mut closed) = self.open.pop() else { return Ok(()) };
         closed.node.end = at;
+        if let Value::Map(fields) = &closed.node.value {
+            // The parser sees that a block map begins only after its first key.
+            let first = fields.first().map_or(closed.node.position, |field| field.position);
+            closed.node.position = closed.node.position.min(first);
+        }
         self.push(closed.node, closed.anchor, self.weight - closed.weight_before)
     }
 
