@@ -8,8 +8,7 @@ mod common;
 use common::prompts::{long, mebibyte, small};
 use divan::Bencher;
 use divan::counter::BytesCount;
-use prompt_expander::prompt::Prompt;
-use std::collections::BTreeMap;
+use prompt_expander::prompt::{Call, Diagnostic, Format, Name, Prompt};
 
 fn main() {
     divan::main();
@@ -41,19 +40,15 @@ fn cases() -> [Case; 3] {
 #[divan::bench(args = cases())]
 fn parse(bencher: Bencher<'_, '_>, case: &Case) {
     let bencher = bencher.counter(BytesCount::new(case.file.len()));
-    bencher.bench(|| Prompt::parse("research", case.file.as_bytes()));
+    bencher.bench(|| parsed(case));
 }
 
 #[divan::bench(args = cases())]
 fn expand(bencher: Bencher<'_, '_>, case: &Case) {
-    let prompt = Prompt::parse("research", case.file.as_bytes()).expect("a prompt");
-    bencher.counter(BytesCount::new(case.input.len())).bench(|| prompt.expand(&case.input));
+    let prompt = parsed(case).expect("a prompt");
+    bencher.counter(BytesCount::new(case.input.len())).bench(|| prompt.expand(Call::Text(&case.input)));
 }
 
-/// The same in pieces, as the server writes them: nothing is copied yet.
-#[divan::bench(args = cases())]
-fn expansion(bencher: Bencher<'_, '_>, case: &Case) {
-    let prompt = Prompt::parse("research", case.file.as_bytes()).expect("a prompt");
-    let values = BTreeMap::new();
-    bencher.bench(|| prompt.expansion(&values, &case.input).is_ok());
+fn parsed(case: &Case) -> Result<Prompt, Diagnostic> {
+    Format::Markdown.parse(Name::new("research").expect("a name"), case.file.as_bytes())
 }

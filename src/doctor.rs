@@ -151,7 +151,7 @@ impl Examination {
 
     /// What is wrong with the files.
     fn library(&self, library: &Library) -> Option<Finding> {
-        let report = library.check();
+        let report = library.view().check();
         let of =
             |severity| report.problems.iter().filter(move |problem| problem.diagnostic.severity == severity).count();
         let (errors, warnings) = (of(prompt::Severity::Error), of(prompt::Severity::Warning));

@@ -12,7 +12,7 @@ pub use context::of_one;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::client::Client;
-use crate::library::Library;
+use crate::library::{Layer, Library};
 use context::Found;
 use serde::Deserialize;
 use serde_json::json;
@@ -55,9 +55,10 @@ impl<'e> Event<'e> {
 
     /// The one line of JSON that adds to the prompt what its commands stand for. `None`: it has none.
     pub fn answer(&self, library: &Library) -> Option<String> {
+        let view = library.view();
         let invocations = invocations::of(&self.prompt, |name| {
-            let prompt = library.find_exactly(name)?;
-            let is_of_project = prompt.as_ref().is_ok_and(|prompt| library.is_of_project(&prompt.name));
+            let prompt = view.find_exactly(name)?;
+            let is_of_project = prompt.as_ref().is_ok_and(|prompt| view.layer_of(&prompt.name) == Some(Layer::Project));
             Some(Found { prompt, is_of_project })
         });
         let context = context::of(self.client, &invocations)?;

@@ -4,10 +4,11 @@
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
 //!
 //! ```
-//! use prompt_expander::prompt::Prompt;
+//! use prompt_expander::prompt::{Call, Format, Name};
 //!
-//! let prompt = Prompt::parse("research", b"---\ntitle: Research\n---\nTopic:\n{{input}}\n").unwrap();
-//! assert_eq!(prompt.expand("solid-state batteries").unwrap(), "Topic:\nsolid-state batteries");
+//! let name = Name::new("research").unwrap();
+//! let prompt = Format::Markdown.parse(name, b"---\ntitle: Research\n---\nTopic:\n{{input}}\n").unwrap();
+//! assert_eq!(prompt.expand(Call::Text("solid-state batteries")).unwrap().into_text(), "Topic:\nsolid-state batteries");
 //! ```
 //!
 //! # The path of a request
@@ -20,9 +21,9 @@
 //! | message | [`jsonrpc::Message::parse`] |
 //! | dispatch | [`server::Server::handle`] |
 //! | tool | `tools::call`, `expand_prompt::call` in `server/tools/` |
-//! | library | [`library::Library::find`] |
-//! | prompt | [`prompt::Prompt::parse`], [`prompt::Prompt::expansion`] |
-//! | template | [`prompt::Template::expand`] |
+//! | library | [`library::View::find`] |
+//! | prompt | [`prompt::Format::parse`] |
+//! | expansion | [`prompt::Prompt::bind`], [`prompt::Prompt::expand`] |
 //! | result | `Era::response` in `server/lifecycle.rs` |
 //! | line out | [`jsonrpc::Outgoing::write`] |
 //!
@@ -38,21 +39,20 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/dir.rs` reads files of prompts, and `library/edit.rs` makes new ones and takes them back; `library/scan.rs`
-//!   walks over folders, and `library/places.rs` and `library/watch.rs` know where to wait for news of them.
+//!   `library/read.rs` reads files of prompts, and `library/write.rs` creates and deletes them; `library/walk.rs`
+//!   scans folders, and `library/places.rs` and `library/watch.rs` know where to wait for news of them.
 //!   `library/project.rs` knows where the prompts of a project are, which nobody gets who has not asked for them.
 //! - The program writes nothing but what its user named, and clients' configs, after it asked: `client/config.rs` reads them,
 //!   `client/file.rs` writes them, and what is in between is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
-//! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
-//!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.
+//! - What is on disk is what is served, whether the watch has seen it or not. What was read of a file is cached under a
+//!   stamp that shows its changes (`library/cache.rs`), which is checked at each request.
 //! - Besides that, the revision that `initialize` settled is kept, who listens, and what they were last told.
 //! - A line of input holds so many values at most, which bounds the tree that is made of it; `expand_prompt` copies a text
 //!   into its expansion and nowhere else, and what it answers is written while it is made.
-//! - Requests are answered one after the other, in one thread; of thousands of prompts, a second one looks at half for as
-//!   long as a list takes. The watch has a thread of its own, from when somebody wants to hear of changes; nothing is scanned
+//! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody wants to hear of changes; nothing is scanned
 //!   or watched before.
-//! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
+//! - A name that a client sends becomes a path in one function, `Folder::resolve`, segment by segment.
 //! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
 //!   `cli/editor.rs` the user's editor.
 //! - Standard output carries protocol or a command's result, nothing else.
@@ -60,7 +60,7 @@
 //!   `library` names `prompt`; `server` names those four; `client` names none of them; `hook` names `prompt`,
 //!   `library` and `client`; `doctor` names `prompt`, `library` and `client`; `transport` names `server` and `jsonrpc`;
 //!   `cli` names all but the protocol's types.
-//!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
+//!   All may name `wording`, which words messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
 //! # Where the next things go
 //!
@@ -86,5 +86,4 @@ pub mod doctor;
 
 pub mod cli;
 
-mod suggestion;
 mod wording;

@@ -1,70 +1,408 @@
-//! All prompts of a user: layers of directories, perhaps a project's before them, and below them the built-in prompts.
+//! All prompts of a user: an ordered list of sources, of which the first that has a name wins.
 //!
-//! The first layer that has a name wins. What is on disk is what is served: an exact name costs one file, a listing reads
-//! them all, and only a miss looks at every name; what is sure to be as it was the last time is looked at, and not read
-//! again. [`Watch`] tells when there is something new to ask for.
+//! A [`Library`] is shared by all threads. Each message looks at it through one [`View`]: a project's folder, for one, is
+//! looked for once for each view. What is on disk is what a view shows: an exact name costs one file, a list reads them
+//! all, and only an unknown name looks at every name. What was read before is not read again while its stamp shows that it
+//! is unchanged (`library/cache.rs`). [`Watch`] tells when something has changed.
 
 mod builtin;
-mod dir;
-mod edit;
-mod find;
-mod index;
-mod kept;
+mod cache;
+mod folder;
+mod lookup;
 mod project;
-mod scan;
-mod search;
+mod query;
+mod read;
 mod snapshot;
-mod stamp;
+mod walk;
 mod watch;
 mod watch_paths;
+mod write;
 
-pub use dir::{MAX_DEPTH, MAX_NAME};
-pub(crate) use edit::{CreateError, Standing, create, new_name, take_back};
-pub use find::{Lookup, Unknown};
-pub use index::{Entry, Index, Layer, Source};
+pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
-pub use scan::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
-pub use search::Selection;
+pub use query::Selection;
 pub use snapshot::{Difference, Snapshot};
+pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
+pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};
 
-use crate::prompt::{Diagnostic, Position, Prompt, Summary};
+use crate::prompt::{Diagnostic, Name, Position, Prompt, Summary};
 use crate::wording::printable;
-use builtin::Shipped;
-use dir::Dir;
+use builtin::{Builtin, BuiltinPrompt};
+use cache::{Cache, Fingerprint};
+use folder::{Folder, PromptFile};
 use project::Project;
-use scan::Found;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
-use watch_paths::WatchPaths;
 
-/// The layers: perhaps the project's directory, the user's in order, then perhaps the built-in prompts.
-///
-/// What it has read it keeps, for its own thread; a clone begins with nothing.
-#[derive(Debug, Clone, Default)]
+/// The sources of prompts, the first that has a name wins: perhaps the project's folder, the user's folders in their
+/// order, perhaps the built-in prompts.
+#[derive(Debug, Default)]
 pub struct Library {
-    project: Option<Box<Project>>,
-    dirs: Vec<Dir>,
-    builtin: bool,
+    sources: Vec<Box<dyn Source>>,
+    cache: Arc<Cache>,
 }
 
-/// A file, or a directory, that is not what it should be.
+/// Where prompts come from.
+trait Source: fmt::Debug + Send + Sync {
+    /// Its state at this moment.
+    fn view(&self) -> Arc<dyn SourceView>;
+
+    /// If its folder is missing and that is not a problem: where it was looked for, for a person who asked for it.
+    fn absence(&self) -> Option<String> {
+        None
+    }
+
+    /// The folder that new prompts are written to.
+    fn folder_for_new_prompts(&self) -> Option<&Path> {
+        None
+    }
+
+    /// The paths whose appearance or removal may change which folder the prompts are in.
+    fn watch_paths(&self) -> Vec<&Path> {
+        Vec::new()
+    }
+}
+
+/// One state of a source. What is on disk is still read when it is asked for.
+trait SourceView: fmt::Debug + Send + Sync {
+    fn layer(&self) -> Layer;
+
+    /// The prompt with exactly this name; `Err` if its file is broken. Nothing but this one file is looked at.
+    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>>;
+
+    /// The text of the file with exactly this name, whether it is a valid prompt or not.
+    fn raw(&self, name: &Name) -> Option<Result<String, Problem>>;
+
+    /// Where the prompt with exactly this name is. Nothing is opened.
+    fn locate(&self, name: &Name) -> Option<Location>;
+
+    /// All names, sorted.
+    fn list(&self) -> Listing<'_>;
+
+    /// Why it cannot be read at all at this moment.
+    fn missing(&self) -> Option<Problem> {
+        None
+    }
+
+    /// Itself, if it is a folder.
+    fn folder(&self) -> Option<&Folder> {
+        None
+    }
+}
+
+/// A library at one moment.
+#[derive(Debug)]
+pub struct View {
+    sources: Vec<Arc<dyn SourceView>>,
+}
+
+/// All names of a library or a source. Files are read when an entry is asked about them.
+#[derive(Debug, Default)]
+pub struct Listing<'v> {
+    /// Sorted by name, in byte order. Of several sources that have a name, the first.
+    pub entries: Vec<Entry<'v>>,
+    /// The places that were skipped, and may have further names: missing or unreadable folders, and what is beyond a limit.
+    pub skipped: Vec<Problem>,
+    /// Files that should be prompts and cannot have a name.
+    pub problems: Vec<Problem>,
+}
+
+/// A name, and where its prompt is.
+#[derive(Debug)]
+pub struct Entry<'v>(Place<'v>);
+
+#[derive(Debug)]
+enum Place<'v> {
+    File(&'v Folder, PromptFile),
+    Builtin(&'static BuiltinPrompt),
+}
+
+/// Who wrote a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// The authors of the project that the user works on.
+    Project,
+    /// The user, in their own folder or one that they named.
+    User,
+    /// The authors of this program.
+    Builtin,
+}
+
+/// Where a prompt is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// In a file.
+    File(PathBuf),
+    /// In the program itself.
+    Builtin,
+}
+
+/// A file or a folder that is broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Its path below the prompts directory, `/`-separated; for the directory itself, its own path.
+    /// Its path below the prompts folder, `/`-separated; for the folder itself, its own path.
     pub file: String,
     /// Its whole path.
     pub path: PathBuf,
-    /// What is wrong with it, and the repair.
+    /// What is wrong with it, and the fix.
     pub diagnostic: Diagnostic,
 }
 
+/// What lists show of a prompt.
+#[derive(Debug, Clone)]
+pub struct Details {
+    /// All of the prompt but its text.
+    pub summary: Arc<Summary>,
+    /// The size of the file, in bytes.
+    pub size: u64,
+    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
+    pub modified: Option<SystemTime>,
+}
+
+/// The names of all prompts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Those of the project's and the user's folders, sorted.
+    pub own: Vec<Name>,
+    /// The built-in ones that are not in `own`, sorted.
+    pub builtin: Vec<Name>,
+    /// See [`Listing::skipped`].
+    pub skipped: Vec<Problem>,
+}
+
+/// What `check` finds in the files of all folders.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many files were read, including those that another one of their name overrides.
+    pub files: usize,
+    /// Errors and warnings, sorted by source, path and position.
+    pub problems: Vec<Problem>,
+}
+
+impl Library {
+    /// A library of folders that the user named, in this order: a missing one is a problem. Nothing is read yet.
+    pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
+        folders.into_iter().fold(Library::default(), |library, path| library.with_folder(path, true))
+    }
+
+    /// A library of the user's own folder, which may be missing. Nothing is read yet.
+    pub fn own(folder: Option<PathBuf>) -> Library {
+        folder.into_iter().fold(Library::default(), |library, path| library.with_folder(path, false))
+    }
+
+    fn with_folder(mut self, path: PathBuf, is_required: bool) -> Library {
+        let folder = Arc::new(Folder::new(path, is_required, &self.cache));
+        self.sources.push(Box::new(folder));
+        self
+    }
+
+    /// Adds the built-in prompts as the last source.
+    pub fn with_builtin(mut self) -> Library {
+        self.sources.push(Box::new(Builtin));
+        self
+    }
+
+    /// Adds the prompts of the project that the folder `from` belongs to as the first source: the nearest `.prompts`, from
+    /// that folder up to the root of its repository, not above `home`, the user's home directory. It may be missing; each
+    /// view looks for it.
+    pub fn with_project(mut self, from: &Path, home: Option<&Path>) -> Library {
+        let project = Project::new(from, home, &self.cache);
+        self.sources.insert(0, Box::new(project));
+        self
+    }
+
+    /// The library at this moment. To be called once for each message.
+    pub fn view(&self) -> View {
+        View { sources: self.sources.iter().map(|source| source.view()).collect() }
+    }
+
+    /// If the project's prompts were asked for and there are none: where they were looked for.
+    pub fn absent_project(&self) -> Option<String> {
+        self.sources.iter().find_map(|source| source.absence())
+    }
+
+    /// The folder that new prompts are written to. `None` if there is none, such as without a home directory.
+    pub(crate) fn folder_for_new_prompts(&self) -> Option<&Path> {
+        self.sources.iter().find_map(|source| source.folder_for_new_prompts())
+    }
+
+    /// See [`Source::watch_paths`].
+    fn watch_paths(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().flat_map(|source| source.watch_paths())
+    }
+}
+
+impl View {
+    /// The prompt with exactly this name; `Err` if its file is broken, which overrides the prompts of later sources all the
+    /// same. Nothing but this one file is looked at.
+    pub fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
+        self.sources.iter().find_map(|source| source.get(name))
+    }
+
+    /// Whether there is a prompt, or a broken file, with exactly this name. Nothing is opened.
+    pub fn has(&self, name: &Name) -> bool {
+        self.sources.iter().any(|source| source.locate(name).is_some())
+    }
+
+    /// Who wrote the prompt with exactly this name. Nothing is opened.
+    pub fn layer_of(&self, name: &Name) -> Option<Layer> {
+        self.sources.iter().find(|source| source.locate(name).is_some()).map(|source| source.layer())
+    }
+
+    /// The text of the file with exactly this name, whether it is a valid prompt or not.
+    pub fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
+        self.sources.iter().find_map(|source| source.raw(name))
+    }
+
+    /// Every place that has a prompt with exactly this name, the one that wins first. Nothing is opened.
+    pub fn locations(&self, name: &Name) -> Vec<(Layer, Location)> {
+        let locations = self.sources.iter().map(|source| Some((source.layer(), source.locate(name)?)));
+        locations.flatten().collect()
+    }
+
+    /// Which prompts there are: folders are read, files are not.
+    pub fn list(&self) -> Listing<'_> {
+        let mut all = Listing::default();
+        for listing in self.sources.iter().map(|source| source.list()) {
+            all.entries.extend(listing.entries);
+            all.skipped.extend(listing.skipped);
+            all.problems.extend(listing.problems);
+        }
+        // Both are stable: of each name the first remains, even if its file is broken.
+        all.entries.sort_by(|a, b| a.name().cmp(b.name()));
+        all.entries.dedup_by(|later, first| later.name() == first.name());
+        all
+    }
+
+    /// Every name: folders are read, files are not.
+    pub fn names(&self) -> Names {
+        let Listing { entries, skipped, .. } = self.list();
+        let (builtin, own): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
+        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().clone()).collect();
+        Names { own: names(own), builtin: names(builtin), skipped }
+    }
+
+    /// The sources that cannot be read at this moment although they should be.
+    pub fn missing(&self) -> Vec<Problem> {
+        self.sources.iter().filter_map(|source| source.missing()).collect()
+    }
+
+    /// Reads every file of every folder, and reports everything that is, or looks, wrong.
+    pub fn check(&self) -> Report {
+        let mut report = Report::default();
+        for source in &self.sources {
+            let Some(folder) = source.folder() else {
+                report.problems.extend(source.missing());
+                continue;
+            };
+            let scan = folder.scan();
+            let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
+            for file in &scan.files {
+                report.files += 1;
+                match folder.parse(file) {
+                    Ok((_, prompt)) => {
+                        let warnings = prompt.warnings().into_iter();
+                        problems.extend(warnings.map(|diagnostic| folder.problem(&file.path, diagnostic)));
+                    }
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
+            report.problems.extend(problems);
+        }
+        report
+    }
+
+    /// Whether a file at this path would be one of the prompts.
+    pub fn would_hold(&self, path: &Path) -> bool {
+        self.folders().any(|folder| folder.would_hold(path))
+    }
+
+    fn folders(&self) -> impl Iterator<Item = &Folder> {
+        self.sources.iter().filter_map(|source| source.folder())
+    }
+
+    /// A number that changes with the files: their names and stamps; none is opened. `None` if the last change is so
+    /// recent that the next one may not show in the stamps.
+    fn hash_stamps(&self) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        let mut is_settled = true;
+        for folder in self.folders() {
+            is_settled &= folder.hash_stamps(&mut hasher);
+        }
+        is_settled.then(|| hasher.finish())
+    }
+}
+
+impl<'v> Entry<'v> {
+    fn of_file(folder: &'v Folder, file: PromptFile) -> Entry<'v> {
+        Entry(Place::File(folder, file))
+    }
+
+    fn of_builtin(prompt: &'static BuiltinPrompt) -> Entry<'v> {
+        Entry(Place::Builtin(prompt))
+    }
+
+    /// The prompt's name.
+    pub fn name(&self) -> &Name {
+        match &self.0 {
+            Place::File(_, file) => &file.name,
+            Place::Builtin(prompt) => &prompt.name,
+        }
+    }
+
+    /// Who wrote it.
+    pub fn layer(&self) -> Layer {
+        match &self.0 {
+            Place::File(folder, _) => folder.layer,
+            Place::Builtin(_) => Layer::Builtin,
+        }
+    }
+
+    /// Where it is.
+    pub fn location(&self) -> Location {
+        match &self.0 {
+            Place::File(_, file) => Location::File(file.path.to_path_buf()),
+            Place::Builtin(_) => Location::Builtin,
+        }
+    }
+
+    /// All of the prompt but its text. The file is read, unless it is cached.
+    ///
+    /// # Errors
+    /// The file is broken.
+    pub fn summary(&self) -> Result<Arc<Summary>, Problem> {
+        self.details().map(|details| details.summary)
+    }
+
+    /// The summary, and what the system says of the file. The file is read, unless it is cached.
+    ///
+    /// # Errors
+    /// The file is broken.
+    pub fn details(&self) -> Result<Details, Problem> {
+        match &self.0 {
+            Place::File(folder, file) => folder.details(file),
+            Place::Builtin(prompt) => prompt.details(),
+        }
+    }
+
+    /// What changes with the prompt. The file is read, unless it is cached.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let fingerprint = match &self.0 {
+            Place::File(folder, file) => folder.facts(file).map(|(facts, _)| facts.fingerprint),
+            Place::Builtin(prompt) => prompt.fingerprint(),
+        };
+        fingerprint.unwrap_or_else(|problem| Fingerprint::unreadable(&problem.to_string()))
+    }
+}
+
 impl Problem {
-    /// `path:line:column`, or the path alone, as terminals and editors make a link of it. Control characters in the
-    /// path are escaped.
+    /// `path:line:column`, or the path alone, which terminals and editors turn into a link. Control characters in the path
+    /// are escaped.
     pub fn place(&self) -> String {
         let path = printable(&self.path.display().to_string());
         match self.diagnostic.position {
@@ -75,193 +413,64 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
-    /// `path:line:column: what; repair`
+    /// `path:line:column: what is wrong; fix`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place(), self.diagnostic)
     }
 }
 
-/// A prompt file as text, whether it is a prompt or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptFile {
-    /// All of it, frontmatter included.
-    pub text: String,
-    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
-    pub modified: Option<SystemTime>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::thread;
 
-/// What lists show of a prompt file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// The prompt's name.
-    pub name: Arc<str>,
-    /// What it says of itself.
-    pub summary: Summary,
-    /// How long the file is, in bytes.
-    pub size: usize,
-    /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
-    pub modified: Option<SystemTime>,
-}
-
-/// The names of every prompt, without a look into a file.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Names {
-    /// Those of the project's and the user's directories, sorted.
-    pub own: Vec<String>,
-    /// The built-in ones that are not in `own`, sorted.
-    pub builtin: Vec<String>,
-    /// What kept names from being seen: directories that are missing, folders that cannot be read.
-    pub unseen: Vec<Problem>,
-}
-
-/// What `check` says of all files of all directories.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// How many files were read, those that an earlier directory hides included.
-    pub files: usize,
-    /// Errors and warnings, sorted by layer, path and place.
-    pub problems: Vec<Problem>,
-}
-
-impl Library {
-    /// A library of directories that the user named, in this order: one that is not there is a problem. Nothing is
-    /// read yet.
-    pub fn named(directories: impl IntoIterator<Item = PathBuf>) -> Library {
-        let dirs = directories.into_iter().map(|path| Dir::new(path, true));
-        Library { dirs: dirs.collect(), ..Library::default() }
-    }
-
-    /// A library of the user's own directory, which need not be there. Nothing is read yet.
-    pub fn own(directory: Option<PathBuf>) -> Library {
-        let dirs = directory.into_iter().map(|path| Dir::new(path, false));
-        Library { dirs: dirs.collect(), ..Library::default() }
-    }
-
-    /// The same with the built-in prompts as the last layer.
-    pub fn with_builtin(self) -> Library {
-        Library { builtin: true, ..self }
-    }
-
-    /// The same with the prompts of the project that a folder belongs to before all others: the nearest `.prompts`, from
-    /// the folder up to the root of its repository, not above `home`, the user's. It need not be there; it is looked for at
-    /// each request.
-    pub fn with_project(self, from: &Path, home: Option<&Path>) -> Library {
-        Library { project: Some(Box::new(Project::new(from, home))), ..self }
-    }
-
-    /// If there should be a project's prompts, and there are none: where they were looked for.
-    pub fn absent_project(&self) -> Option<String> {
-        self.project.as_ref()?.absence()
-    }
-
-    /// Whether it is the project that has this prompt.
-    pub fn is_of_project(&self, name: &str) -> bool {
-        let project = self.project.as_ref().and_then(|project| project.dir());
-        project.is_some_and(|dir| dir.is_ok_and(|dir| dir.has(name)))
-    }
-
-    /// The directories as they are at this moment; and why the project's is none of them, although it is there.
-    fn dirs(&self) -> (impl Iterator<Item = &Dir> + Clone, Option<Problem>) {
-        let (project, refused) = match self.project.as_ref().and_then(|project| project.dir()) {
-            None => (None, None),
-            Some(Ok(dir)) => (Some(dir), None),
-            Some(Err(problem)) => (None, Some(problem)),
-        };
-        (project.into_iter().chain(&self.dirs), refused)
-    }
-
-    /// The directories that were named and cannot be read now: a look at each, not into it.
-    pub fn missing(&self) -> Vec<Problem> {
-        let (dirs, refused) = self.dirs();
-        refused.into_iter().chain(dirs.filter_map(Dir::missing)).collect()
-    }
-
-    /// The prompt with exactly this name, and nothing but this one file is looked at. A file that has the name and is
-    /// no prompt is a problem; it hides what later layers have.
-    pub fn get(&self, name: &str) -> Option<Result<Arc<Prompt>, Problem>> {
-        let own = self.dirs().0.find_map(|dir| dir.get(name));
-        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(Shipped::read))
-    }
-
-    /// Whether there is a file, or a built-in prompt, with exactly this name. It is not opened.
-    pub fn has(&self, name: &str) -> bool {
-        self.dirs().0.any(|dir| dir.has(name)) || (self.builtin && builtin::get(name).is_some())
-    }
-
-    /// Whether the file at this path is a link of the project that leads out of its prompts, and so is not followed.
-    fn leads_out(&self, path: &Path) -> bool {
-        self.dirs().0.any(|dir| path.starts_with(&dir.path) && dir.way_out(path).is_some())
-    }
-
-    /// Whether a file at this path would be one of the prompts.
-    pub fn would_hold(&self, path: &Path) -> bool {
-        self.dirs().0.any(|dir| dir.would_hold(path))
-    }
-
-    /// The prompt file with exactly this name, as text, and nothing but this one file is looked at.
-    pub fn file(&self, name: &str) -> Option<Result<PromptFile, Problem>> {
-        let own = self.dirs().0.find_map(|dir| dir.get_file(name));
-        own.or_else(|| builtin::get(name).filter(|_| self.builtin).map(|shipped| Ok(shipped.file())))
-    }
-
-    /// Which prompts there are: directories are read, files are not.
-    pub fn index(&self) -> Index<'_> {
-        let (dirs, refused) = self.dirs();
-        Index::of(dirs, refused, self.builtin)
-    }
-
-    /// Every place that has a prompt with exactly this name, the one that wins first. None of them is opened.
-    pub fn sources(&self, name: &str) -> Vec<(Layer, Source)> {
-        let files = self.dirs().0.filter_map(|dir| Some((dir.layer, Source::File(dir.locate(name)?))));
-        let builtin = builtin::get(name).filter(|_| self.builtin).map(|_| (Layer::Builtin, Source::Builtin));
-        files.chain(builtin).collect()
-    }
-
-    /// Where news of this library comes from, at this moment.
-    fn watch_paths(&self) -> WatchPaths {
-        WatchPaths::of(self.dirs().0, self.project.iter().flat_map(|project| project.ways()))
-    }
-
-    /// Every name: directories are read, files are not.
-    pub fn names(&self) -> Names {
-        let index = self.index();
-        let (builtin, own): (Vec<_>, Vec<_>) =
-            index.entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
-        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().to_owned()).collect();
-        Names { own: names(own), builtin: names(builtin), unseen: index.unseen }
-    }
-
-    /// A number that changes with the files: their names and stamps, none of them opened. `None`, where a change may be too
-    /// young to show in the stamps.
-    fn stamps_hash(&self) -> Option<u64> {
-        let mut hasher = DefaultHasher::new();
-        let mut settled = true;
-        for dir in self.dirs().0 {
-            settled &= dir.hash_stamps(&mut hasher);
+    #[test]
+    fn two_threads_look_through_one_library() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..20 {
+            fs::write(folder.path().join(format!("{number:02}.md")), "0 0").unwrap();
         }
-        settled.then(|| hasher.finish())
-    }
-
-    /// Reads every file of every directory, and tells everything that is or looks wrong.
-    pub fn check(&self) -> Report {
-        let (dirs, refused) = self.dirs();
-        let mut report = Report { problems: refused.into_iter().collect(), ..Report::default() };
-        for dir in dirs {
-            let scan = dir.scan();
-            let mut problems = [&*scan.unseen, &*scan.problems, &*scan.warnings].concat();
-            for Found { name, path, .. } in scan.files.values().map(|found| &**found) {
-                report.files += 1;
-                match dir.read(name, path) {
-                    Ok((prompt, _)) => {
-                        let warnings = prompt.warnings().into_iter();
-                        problems.extend(warnings.map(|diagnostic| dir.problem(path, diagnostic)));
-                    }
-                    Err(problem) => problems.push(problem),
+        let library = Library::named([folder.path().to_owned()]);
+        let name = Name::new("07").unwrap();
+        let look = || {
+            for _ in 0..50 {
+                let view = library.view();
+                let listing = view.list();
+                assert_eq!(listing.entries.len(), 20);
+                for entry in listing.entries {
+                    let description = entry.summary().unwrap().description.clone().unwrap();
+                    let (first, second) = description.split_once(' ').unwrap();
+                    assert_eq!(first, second);
+                    entry.fingerprint();
                 }
+                view.get(&name).unwrap().unwrap();
             }
-            problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
-            report.problems.extend(problems);
-        }
-        report
+        };
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(look);
+            }
+            for number in 1..100 {
+                let draft = folder.path().join("draft");
+                fs::write(&draft, format!("{number} {number}")).unwrap();
+                fs::rename(draft, folder.path().join("07.md")).unwrap();
+            }
+        });
+        assert_eq!(library.view().raw(&name).unwrap().unwrap(), "99 99");
+    }
+
+    #[test]
+    fn a_view_looks_for_the_project_s_folder_once() {
+        let project = tempfile::tempdir().unwrap();
+        let library = Library::default().with_project(project.path(), None);
+        let a = Name::new("a").unwrap();
+        let before = library.view();
+        fs::create_dir(project.path().join(PROJECT_FOLDER)).unwrap();
+        fs::write(project.path().join(PROJECT_FOLDER).join("a.md"), "A").unwrap();
+        assert!(!before.has(&a) && before.list().entries.is_empty());
+        let after = library.view();
+        assert_eq!(after.layer_of(&a), Some(Layer::Project));
+        assert_eq!(after.list().entries.len(), 1);
     }
 }

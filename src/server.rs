@@ -194,7 +194,7 @@ impl Server {
         use lifecycle::{CONSTANT, FRESH};
         era.check(params)?;
         let page = |kind| Page::requested(kind, self.page_size, params.read()?);
-        let library = &self.library;
+        let view = &self.library.view();
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
                 let result = lifecycle::initialize(&mut session.protocol_version, params.read()?)?;
@@ -208,19 +208,19 @@ impl Server {
             ("tools/list", _) => {
                 page::only_page(params.read()?)?;
                 self.watch_for(session);
-                let listed = tools::list(self.tools, library);
+                let listed = tools::list(self.tools, view);
                 session.tools_listed(&listed, self.notifier.as_ref().is_some_and(Notifier::is_started));
                 era.response(id, listed, Some(FRESH))
             }
-            ("tools/call", _) => era.response(id, tools::call(self.tools, library, era, params)?, None),
+            ("tools/call", _) => era.response(id, tools::call(self.tools, view, era, params)?, None),
             ("prompts/list", _) => {
                 self.watch_for(session);
-                era.response(id, prompts::list(library, &page(Kind::Prompts)?), Some(FRESH))
+                era.response(id, prompts::list(view, &page(Kind::Prompts)?), Some(FRESH))
             }
-            ("prompts/get", _) => era.response(id, prompts::get(library, params.read()?)?, None),
+            ("prompts/get", _) => era.response(id, prompts::get(view, params.read()?)?, None),
             ("resources/list", _) => {
                 self.watch_for(session);
-                era.response(id, resources::list(library, &page(Kind::Resources)?), Some(FRESH))
+                era.response(id, resources::list(view, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
                 page::only_page(params.read()?)?;
@@ -228,10 +228,10 @@ impl Server {
             }
             ("resources/read", _) => {
                 self.watch_for(session);
-                era.response(id, resources::read(library, params.read()?)?, Some(FRESH))
+                era.response(id, resources::read(view, params.read()?)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => {
-                session.subscriptions.subscribe(library, params.read()?)?;
+                session.subscriptions.subscribe(view, params.read()?)?;
                 self.watch_for(session);
                 era.response(id, mcp::Empty {}, None)
             }
@@ -244,7 +244,7 @@ impl Server {
                 self.watch();
                 return Ok(Reply::Stream(acknowledgement));
             }
-            ("completion/complete", _) => era.response(id, completion::complete(library, params.read()?)?, None),
+            ("completion/complete", _) => era.response(id, completion::complete(view, params.read()?)?, None),
             _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),
         };
         Ok(Reply::Response(response))

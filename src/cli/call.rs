@@ -2,7 +2,7 @@
 
 use super::{completions, output, stdin};
 use crate::library::{Library, Lookup, Unknown};
-use crate::prompt::{ExpandError, Given, INPUT, MAX_EXPANSION, Prompt};
+use crate::prompt::{self, Binding, ExpandError, INPUT, MAX_EXPANSION, Messages, Prompt};
 use crate::wording::{named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -38,12 +38,13 @@ impl Call {
     /// # Errors
     /// There is no prompt of this name, or its file is broken.
     pub(super) fn find(&self, library: &Library) -> anyhow::Result<Arc<Prompt>> {
-        let found = library.find(&self.name);
-        let unseen = match &found {
-            Lookup::Found(_) | Lookup::Broken(_) => library.missing(),
-            Lookup::Unknown { unseen, .. } => unseen.clone(),
+        let view = library.view();
+        let found = view.find(&self.name);
+        let skipped = match &found {
+            Lookup::Found(_) | Lookup::Broken(_) => view.missing(),
+            Lookup::Unknown { skipped, .. } => skipped.clone(),
         };
-        for problem in unseen {
+        for problem in skipped {
             output::warning(&problem.to_string());
         }
         match found {
@@ -64,7 +65,10 @@ impl Call {
                 bail!("--arg {name}=… is given twice");
             }
         }
-        prompt.refuse_unknown(&values).map_err(|error| cannot(prompt, &error))?;
+        let known = prompt::Call::Named { values: &values, input: "", is_strict: true };
+        if let Some(error @ ExpandError::Unknown { .. }) = prompt.bind(known).error {
+            return Err(cannot(prompt, &error));
+        }
         // Beside values by name, only a prompt with a placeholder for the input takes more text.
         let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
         let (input, words) = match self.input.as_slice() {
@@ -92,24 +96,21 @@ pub(super) struct Texts {
 }
 
 impl Texts {
+    fn call(&self) -> prompt::Call<'_> {
+        match &self.words {
+            Some(words) => prompt::Call::Words(words),
+            None => prompt::Call::Named { values: &self.values, input: &self.input, is_strict: false },
+        }
+    }
+
+    /// The expansion.
     pub(super) fn expand(&self, prompt: &Prompt) -> Result<String, ExpandError> {
-        match &self.words {
-            Some(words) => prompt.expand_words(words),
-            None => prompt.expand_values(&self.values, &self.input),
-        }
+        prompt.expand(self.call()).map(Messages::into_text)
     }
 
-    /// The value of each declared argument.
-    pub(super) fn given<'t>(&'t self, prompt: &'t Prompt) -> Vec<Given<'t>> {
-        match &self.words {
-            Some(words) => prompt.given_words(words, &self.input),
-            None => prompt.given(&self.values, &self.input),
-        }
-    }
-
-    /// The value of `{{input}}`.
-    pub(super) fn whole_input(&self) -> &str {
-        self.values.get(INPUT).unwrap_or(&self.input)
+    /// What each declared argument gets.
+    pub(super) fn bind<'t>(&'t self, prompt: &'t Prompt) -> Binding<'t> {
+        prompt.bind(self.call())
     }
 }
 

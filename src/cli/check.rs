@@ -29,7 +29,7 @@ struct Json {
 
 impl Check {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let report = library.check();
+        let report = library.view().check();
         let errors = report.problems.iter().filter(|problem| problem.diagnostic.severity == Severity::Error).count();
         let warnings = report.problems.len() - errors;
         if self.json {

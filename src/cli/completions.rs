@@ -76,13 +76,13 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     let library = library_of_line(std::env::args_os().skip(2));
     let (colon, rest) = written.strip_prefix(':').map_or(("", written), |rest| (":", rest));
     let mut candidates = Vec::new();
-    for entry in library.index().entries {
-        let spelled = [Some(entry.name().to_owned()), rest.contains(':').then(|| entry.name().replace('/', ":"))];
+    for entry in library.view().list().entries {
+        let spelled = [Some(entry.name().to_string()), rest.contains(':').then(|| entry.name().replace('/', ":"))];
         let Some(name) = spelled.into_iter().flatten().find(|name| name.starts_with(rest)) else { continue };
         if !is_plain(&name) {
             continue;
         }
-        let description = entry.listed().ok().and_then(|listed| listed.summary.description.clone());
+        let description = entry.summary().ok().and_then(|prompt| prompt.description.clone());
         let description = description.map(|description| output::one_line(&description).into());
         candidates.push(CompletionCandidate::new(format!("{colon}{name}")).help(description));
     }
@@ -93,8 +93,9 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
 pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
     let library = library_of_line(std::env::args_os().skip(2));
-    let listed = library.index().entries.into_iter().filter_map(|entry| entry.listed().ok());
-    let tags: BTreeSet<String> = listed.flat_map(|listed| listed.summary.tags.clone()).collect();
+    let view = library.view();
+    let prompts = view.list().entries.into_iter().filter_map(|entry| entry.summary().ok());
+    let tags: BTreeSet<String> = prompts.flat_map(|prompt| prompt.tags.clone()).collect();
     tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
 }
 

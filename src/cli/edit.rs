@@ -2,8 +2,8 @@
 
 use super::output::{self, shown};
 use super::{completions, editor};
-use crate::library::{Library, Lookup, Source, Standing, Unknown, create, new_name, take_back};
-use crate::prompt::Severity;
+use crate::library::{FileState, Library, Location, Lookup, Unknown, create, delete_if_unchanged};
+use crate::prompt::{Name, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -24,21 +24,22 @@ pub(super) struct Edit {
 
 impl Edit {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let prompt = match library.find(&self.name) {
+        let view = library.view();
+        let prompt = match view.find(&self.name) {
             Lookup::Found(prompt) => prompt,
             // A broken file needs an editor most.
-            Lookup::Broken(problem) if library.is_editable(&problem.path) => return edit_file(library, &problem.path),
+            Lookup::Broken(problem) if view.is_editable(&problem.path) => return edit_file(library, &problem.path),
             Lookup::Broken(problem) => bail!("{problem}"),
-            Lookup::Unknown { why, unseen } => {
-                for problem in unseen {
+            Lookup::Unknown { why, skipped } => {
+                for problem in skipped {
                     output::warning(&problem.to_string());
                 }
                 return Err(refusal(&why));
             }
         };
-        match library.sources(&prompt.name).into_iter().next() {
-            Some((_, Source::File(file))) => edit_file(library, &file),
-            Some((_, Source::Builtin)) => edit_copy(library, &prompt.name),
+        match view.locations(&prompt.name).into_iter().next() {
+            Some((_, Location::File(file))) => edit_file(library, &file),
+            Some((_, Location::Builtin)) => edit_copy(library, &prompt.name),
             None => bail!("{} was deleted just now; run the command again", named(&prompt.name)),
         }
     }
@@ -53,17 +54,17 @@ fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
 
 /// Opens a copy of a built-in prompt in the user's folder. The copy is kept if it was changed; otherwise it would only override
 /// the prompt of later versions of the program.
-fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
+fn edit_copy(library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
     let shipped = library
-        .file(name)
+        .view()
+        .raw(name)
         .context("the prompt was deleted just now; run the command again")?
-        .map_err(|problem| anyhow!("{problem}"))?
-        .text;
+        .map_err(|problem| anyhow!("{problem}"))?;
     let file = create(directory(library, "--prompts")?, name, &shipped)?;
     let ended = editor::open(&file).and_then(|ended| ended.well().map_err(|why| anyhow!(why)));
     let as_before = format!("the built-in {} stays in use", named(name));
     let is_unchanged =
-        take_back(&file, &shipped).with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
+        delete_if_unchanged(&file, &shipped).with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
     if is_unchanged {
         ended?;
         output::note(&format!(
@@ -72,7 +73,7 @@ fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    if Standing::of(&file) == Standing::Gone {
+    if FileState::of(&file) == FileState::Deleted {
         ended?;
         output::note(&format!("the copy was deleted, and {as_before}"));
         return Ok(ExitCode::SUCCESS);
@@ -89,7 +90,7 @@ fn edit_copy(library: &Library, name: &str) -> anyhow::Result<ExitCode> {
 
 fn refusal(why: &Unknown) -> anyhow::Error {
     match why {
-        Unknown::NoSuchPrompt { command, .. } => match new_name(command) {
+        Unknown::NoSuchPrompt { command, .. } => match Name::for_new_file(command) {
             Ok(name) => anyhow!("{why} (`prompt-expander new {name}` makes a new one)"),
             Err(_) => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
         },
@@ -100,19 +101,19 @@ fn refusal(why: &Unknown) -> anyhow::Error {
 
 /// The user's folder for new files; the error names the option that chooses another.
 pub(super) fn directory<'l>(library: &'l Library, option: &str) -> anyhow::Result<&'l Path> {
-    library.first_directory().with_context(|| {
+    library.folder_for_new_prompts().with_context(|| {
         format!("the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR")
     })
 }
 
 /// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
 pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
-    match Standing::of(file) {
-        Standing::Gone => output::warning(&format!("{} was deleted", shown(file))),
-        Standing::Folder => output::warning(&format!("{} is a folder now", shown(file))),
-        Standing::There => {}
+    match FileState::of(file) {
+        FileState::Deleted => output::warning(&format!("{} was deleted", shown(file))),
+        FileState::Folder => output::warning(&format!("{} is a folder now", shown(file))),
+        FileState::Exists => {}
     }
-    let problems = library.problems_of(file);
+    let problems = library.view().problems_of(file);
     output::report(&problems);
     let has_errors = problems.iter().any(|problem| problem.diagnostic.severity == Severity::Error);
     if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -10,11 +10,12 @@ use super::call::{Call, Texts};
 use super::output;
 use crate::client::{Client, Limit, Way};
 use crate::hook;
-use crate::library::{Layer, Library, Problem, Source};
-use crate::prompt::{ExpandError, Given, Left, Prompt};
+use crate::library::{Layer, Library, Location, Problem};
+use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
 use serde_json::json;
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -40,15 +41,15 @@ const BYTES_OF_TOKEN: usize = 4;
 struct Explanation<'c> {
     prompt: &'c Prompt,
     layer: Layer,
-    source: Source,
+    source: Location,
     /// The prompts of the same name that it overrides.
-    shadows: Vec<(Layer, Source)>,
+    shadows: Vec<(Layer, Location)>,
     /// The value of each declared argument.
-    given: Vec<Given<'c>>,
+    given: Vec<Bound<'c>>,
     /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
-    input: Option<&'c str>,
+    input: Option<Cow<'c, str>>,
     placeholders: Vec<Filled<'c>>,
-    left: Vec<Left>,
+    left: Vec<Unexpanded>,
     expansion: Result<Lengths, ExpandError>,
     /// The warnings of `check`.
     problems: Vec<Problem>,
@@ -83,7 +84,7 @@ impl Explain {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let prompt = self.call.find(library)?;
         let texts = self.call.texts(&prompt)?;
-        let explanation = Explanation::of(&prompt, &texts, library.sources(&prompt.name));
+        let explanation = Explanation::of(&prompt, &texts, library.view().locations(&prompt.name));
         if self.json {
             output::print_json(&JsonExplanation::from(explanation))?;
         } else {
@@ -95,24 +96,24 @@ impl Explain {
 
 impl<'c> Explanation<'c> {
     /// `sources` are all prompts of this name, the one in use first.
-    fn of(prompt: &'c Prompt, texts: &'c Texts, sources: Vec<(Layer, Source)>) -> Explanation<'c> {
+    fn of(prompt: &'c Prompt, texts: &'c Texts, sources: Vec<(Layer, Location)>) -> Explanation<'c> {
         let mut sources = sources.into_iter();
-        let (layer, source) = sources.next().unwrap_or((Layer::User, Source::Builtin)); // deleted just now
+        let (layer, source) = sources.next().unwrap_or((Layer::User, Location::Builtin)); // deleted just now
         let path = match &source {
-            Source::File(path) => path.clone(),
-            Source::Builtin => prompt.name.clone().into(),
+            Location::File(path) => path.clone(),
+            Location::Builtin => prompt.name.to_string().into(),
         };
-        let problem = |diagnostic| Problem { file: prompt.name.clone(), path: path.clone(), diagnostic };
-        let given = texts.given(prompt);
+        let problem = |diagnostic| Problem { file: prompt.name.to_string(), path: path.clone(), diagnostic };
+        let Binding { arguments: given, input, .. } = texts.bind(prompt);
         Explanation {
             prompt,
             layer,
             source,
             shadows: sources.collect(),
-            input: prompt.takes_input().then(|| texts.whole_input()),
-            placeholders: filled(prompt, &given, texts.whole_input()),
+            placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),
             given,
-            left: prompt.left(),
+            input,
+            left: prompt.unexpanded(),
             expansion: texts.expand(prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
             problems: prompt.warnings().into_iter().map(problem).collect(),
         }
@@ -121,9 +122,9 @@ impl<'c> Explanation<'c> {
 
 /// The placeholders that are filled, perhaps with an empty value: each name once, in the order of the body. `input` is the value
 /// of the one that is not an argument.
-fn filled<'p>(prompt: &'p Prompt, given: &[Given<'_>], input: &str) -> Vec<Filled<'p>> {
+fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Filled<'p>> {
     let mut all: Vec<Filled<'p>> = Vec::new();
-    for placeholder in prompt.template.placeholders() {
+    for placeholder in prompt.placeholders() {
         let name = placeholder.name.as_str();
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.count += 1,

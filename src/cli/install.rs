@@ -103,7 +103,7 @@ impl Install {
         }
         let library = folders.arguments()?;
         check_server(client, &self.arguments)?;
-        for problem in folders.library().missing() {
+        for problem in folders.library().view().missing() {
             output::warning(&problem.to_string());
         }
         if folders.prompts.is_empty() && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {

@@ -2,8 +2,8 @@
 
 use super::completions;
 use super::output::{self, FAINT, NAME};
-use crate::library::{Entry, Library, Listed, Problem, Selection};
-use crate::prompt::Argument;
+use crate::library::{Entry, Library, Problem, Selection, View};
+use crate::prompt::{Argument, Summary};
 use crate::wording::{all_of, quoted};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -87,14 +87,15 @@ impl List {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let query = self.query.join(" ");
         let query = Some(query.as_str()).filter(|query| !query.trim().is_empty());
-        let Selection { found, problems } = library.index().select(query, self.tag.as_deref());
+        let view = library.view();
+        let Selection { found, problems } = view.select(query, self.tag.as_deref());
         if self.json {
-            let prompts = found.iter().map(|(entry, listed)| JsonPrompt::of(entry, listed)).collect();
+            let prompts = found.iter().map(|(entry, summary)| JsonPrompt::of(entry, summary)).collect();
             let problems = problems.into_iter().map(Into::into).collect();
             output::print_json(&Json { prompts, problems })?;
             return Ok(ExitCode::SUCCESS);
         }
-        let rows: Vec<Row> = found.iter().map(|(entry, listed)| Row::of(entry, listed)).collect();
+        let rows: Vec<Row> = found.iter().map(|(entry, summary)| Row::of(entry, summary)).collect();
         match output::terminal_width() {
             None => {
                 output::print(&lines(&rows)?)?;
@@ -105,16 +106,16 @@ impl List {
             Some(columns) => output::print(&table(&rows, &problems, columns)?)?,
         }
         if rows.is_empty() && problems.is_empty() {
-            output::warning(&nothing(library, query, self.tag.as_deref()));
+            output::warning(&nothing(&view, query, self.tag.as_deref()));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// Why the list is empty.
-fn nothing(library: &Library, query: Option<&str>, tag: Option<&str>) -> String {
-    let all = library.index().select(None, None).found;
-    let tags: BTreeSet<&str> = all.iter().flat_map(|(_, listed)| &listed.summary.tags).map(String::as_str).collect();
+fn nothing(view: &View, query: Option<&str>, tag: Option<&str>) -> String {
+    let all = view.select(None, None).found;
+    let tags: BTreeSet<&str> = all.iter().flat_map(|(_, summary)| &summary.tags).map(String::as_str).collect();
     let tags: Vec<&str> = tags.into_iter().collect();
     match (query, tag) {
         (None, None) => "there are no prompts; `prompt-expander --help` says where to put them".to_owned(),
@@ -188,11 +189,10 @@ fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<V
 }
 
 impl Row {
-    fn of(entry: &Entry<'_>, listed: &Listed) -> Row {
-        let prompt = &listed.summary;
+    fn of(entry: &Entry<'_>, prompt: &Summary) -> Row {
         let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
         Row {
-            name: entry.name().to_owned(),
+            name: entry.name().to_string(),
             layer: output::layer(entry.layer()),
             description: one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
@@ -202,14 +202,13 @@ impl Row {
 }
 
 impl JsonPrompt {
-    fn of(entry: &Entry<'_>, listed: &Listed) -> JsonPrompt {
-        let prompt = &listed.summary;
+    fn of(entry: &Entry<'_>, prompt: &Summary) -> JsonPrompt {
         JsonPrompt {
-            name: entry.name().to_owned(),
+            name: entry.name().to_string(),
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: output::layer(entry.layer()),
-            source: output::source(entry.source()),
+            source: output::source(entry.location()),
             tags: prompt.tags.clone(),
             usage: prompt.usage.clone(),
             arguments: prompt.arguments.iter().map(JsonArgument::of).collect(),

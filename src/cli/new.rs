@@ -3,8 +3,8 @@
 use super::output::shown;
 use super::source::absolute;
 use super::{edit, editor, output, stdin};
-use crate::library::{CreateError, Library, Lookup, PROJECT_FOLDER, Source, create, new_name};
-use crate::prompt::{DraftError, MAX_FILE, draft, draft_around};
+use crate::library::{CreateError, Library, Location, Lookup, PROJECT_FOLDER, create};
+use crate::prompt::{DraftError, MAX_FILE, Name, draft, draft_around};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -35,14 +35,14 @@ pub(super) struct New {
 
 impl New {
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
-        let name = new_name(&self.name).map_err(|why| anyhow!(why))?;
+        let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
         let directory = match &self.dir {
             Some(dir) => absolute(dir),
             None => edit::directory(&library, "--dir")?.to_owned(),
         };
         // Before the new file exists, which would be found instead.
-        let neighbor = match library.find(&name) {
-            Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.clone()),
+        let neighbor = match library.view().find(&name) {
+            Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.to_string()),
             _ => None,
         };
         let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
@@ -80,7 +80,7 @@ impl New {
 /// Why the text from the pipe cannot become a prompt.
 fn refusal(error: DraftError) -> anyhow::Error {
     match error {
-        DraftError::NoPrompt(diagnostic) => {
+        DraftError::Invalid(diagnostic) => {
             let place = diagnostic.position.map(|position| format!(":{}:{}", position.line, position.column));
             anyhow!("standard input{}: {diagnostic}", place.unwrap_or_default())
         }
@@ -91,23 +91,23 @@ fn refusal(error: DraftError) -> anyhow::Error {
 }
 
 /// Whether the name means this file, and no other file overrides it.
-fn is_used(library: &Library, name: &str, file: &Path) -> bool {
-    library.sources(name).first().is_some_and(|(_, source)| *source == Source::File(file.to_owned()))
+fn is_used(library: &Library, name: &Name, file: &Path) -> bool {
+    library.view().locations(name).first().is_some_and(|(_, source)| *source == Location::File(file.to_owned()))
 }
 
 /// Warns of prompts that the new file overrides or that override it. Returns whether its folder is part of the library.
-fn warn_of_the_same_name(library: &Library, name: &str, file: &Path, directory: &Path) -> bool {
-    let sources: Vec<Source> = library.sources(name).into_iter().map(|(_, source)| source).collect();
-    let Some(place) = sources.iter().position(|source| *source == Source::File(file.to_owned())) else {
+fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path, directory: &Path) -> bool {
+    let sources: Vec<Location> = library.view().locations(name).into_iter().map(|(_, source)| source).collect();
+    let Some(place) = sources.iter().position(|source| *source == Location::File(file.to_owned())) else {
         let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
         let directory = shown(directory);
         let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
         output::warning(&format!("{directory} is not served; start the server with `{option}`"));
         return false;
     };
-    let what = |source: &Source| match source {
-        Source::File(path) => shown(path),
-        Source::Builtin => "the built-in prompt".to_owned(),
+    let what = |source: &Location| match source {
+        Location::File(path) => shown(path),
+        Location::Builtin => "the built-in prompt".to_owned(),
     };
     if place > 0 {
         let winner = what(&sources[0]);

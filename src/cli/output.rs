@@ -2,7 +2,7 @@
 //!
 //! Apart from help, which clap prints, only this module and the transport write to standard output.
 
-use crate::library::{Layer, Problem, Source};
+use crate::library::{Layer, Location, Problem};
 use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{printable, printable_json};
 use anstyle::{AnsiColor, Style};
@@ -61,7 +61,7 @@ impl From<Problem> for JsonProblem {
             line: diagnostic.position.map(|position| position.line),
             column: diagnostic.position.map(|position| position.column),
             message: diagnostic.message,
-            repair: diagnostic.repair,
+            repair: diagnostic.fix,
         }
     }
 }
@@ -76,16 +76,16 @@ pub(super) fn layer(layer: Layer) -> &'static str {
 }
 
 /// A path, or `built-in`.
-pub(super) fn source(source: Source) -> String {
+pub(super) fn source(source: Location) -> String {
     match source {
-        Source::File(path) => path.display().to_string(),
-        Source::Builtin => layer(Layer::Builtin).to_owned(),
+        Location::File(path) => path.display().to_string(),
+        Location::Builtin => layer(Layer::Builtin).to_owned(),
     }
 }
 
 /// A problem as `check` prints it, with the fix on a line of its own.
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
-    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let Diagnostic { severity, message, fix: repair, .. } = &problem.diagnostic;
     let style = style_of(*severity);
     format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {repair}\n", problem.place())
 }
@@ -93,7 +93,7 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
 /// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
 /// link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, repair, .. } = &problem.diagnostic;
+    let Diagnostic { severity, message, fix: repair, .. } = &problem.diagnostic;
     let text = format!("{severity}: {}: {message}; {repair}", problem.place());
     let style = style_of(*severity);
     let severity = format!("{severity}:");

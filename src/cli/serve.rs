@@ -69,7 +69,7 @@ impl Serve {
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);
-        let missing = library.missing();
+        let missing = library.view().missing();
         for problem in &missing {
             output::warning(&problem.to_string());
         }

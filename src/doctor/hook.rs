@@ -82,9 +82,9 @@ impl HookCase<'_> {
         findings.extend(self.short_timeout());
         findings.extend(self.other_folders());
         self.check_harmless(&program, &environment)?;
-        let names = library.names();
-        let listed = self.server.and_then(|server| server.prompt.as_ref());
-        if let Some(prompt) = listed.or(names.own.first()).or(names.builtin.first()) {
+        let names = library.view().names();
+        let listed = self.server.and_then(|server| server.prompt.as_deref());
+        if let Some(prompt) = listed.or(names.own.first().or(names.builtin.first()).map(|name| &**name)) {
             findings.push(self.answer(&format!(":{prompt} x"), &environment)?);
         }
         Ok(())

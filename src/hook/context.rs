@@ -6,7 +6,7 @@
 use super::invocations::{Invocation, MAX_COMMANDS};
 use crate::client::{Client, Way};
 use crate::library::Problem;
-use crate::prompt::Prompt;
+use crate::prompt::{Call, Messages, Prompt};
 use crate::wording::quoted;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn said(client: Client, invocation: &Invocation<'_, Found>) -> String {
             );
         }
     };
-    match prompt.expand(invocation.input) {
+    match prompt.expand(Call::Text(invocation.input)).map(Messages::into_text) {
         Ok(expansion) => framed(client, &typed, &expansion, invocation.found.is_of_project),
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \

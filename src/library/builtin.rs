@@ -1,21 +1,18 @@
-//! The prompts that ship inside the program: the files of `prompts/`, compiled in.
+//! The built-in prompts: the files of `prompts/`, compiled in.
 
-use super::{Listed, Problem, PromptFile};
-use crate::prompt::Prompt;
-use std::sync::{Arc, OnceLock};
+use super::cache::Fingerprint;
+use super::{Details, Entry, Layer, Listing, Location, Problem, Source, SourceView};
+use crate::prompt::{Format, Name, Prompt, Summary};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-macro_rules! shipped {
+macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// Sorted by name. A test holds the list against the directory.
-        static ALL: [Shipped; [$($name),*].len()] = [$(Shipped {
-            name: $name,
-            text: include_str!(concat!("../../prompts/", $name, ".md")),
-            prompt: OnceLock::new(),
-        }),*];
+        [$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*]
     };
 }
 
-shipped![
+/// Names and texts, sorted by name. A test compares the list with the directory.
+const FILES: [(&str, &str); 12] = files![
     "commit",
     "critique",
     "debug",
@@ -30,46 +27,79 @@ shipped![
     "test",
 ];
 
+static PROMPTS: LazyLock<Vec<BuiltinPrompt>> = LazyLock::new(|| {
+    let prompt = |(name, text)| Some(BuiltinPrompt { name: Name::new(name).ok()?, text, parsed: OnceLock::new() });
+    FILES.into_iter().filter_map(prompt).collect()
+});
+
+/// The source of the built-in prompts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Builtin;
+
 /// A file of `prompts/`.
 #[derive(Debug)]
-pub(super) struct Shipped {
-    pub(super) name: &'static str,
-    pub(super) text: &'static str,
+pub(super) struct BuiltinPrompt {
+    pub(super) name: Name,
+    text: &'static str,
     /// Once it was asked for.
-    prompt: OnceLock<Arc<Prompt>>,
+    parsed: OnceLock<(Arc<Prompt>, Arc<Summary>)>,
 }
 
-/// The shipped prompt with exactly this name.
-pub(super) fn get(name: &str) -> Option<&'static Shipped> {
-    ALL.iter().find(|shipped| shipped.name == name)
+impl Source for Builtin {
+    fn view(&self) -> Arc<dyn SourceView> {
+        Arc::new(Builtin)
+    }
 }
 
-/// Every shipped prompt, sorted by name.
-pub(super) fn all() -> &'static [Shipped] {
-    &ALL
+impl SourceView for Builtin {
+    fn layer(&self) -> Layer {
+        Layer::Builtin
+    }
+
+    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
+        find(name).map(|prompt| prompt.parsed().map(|(prompt, _)| Arc::clone(prompt)))
+    }
+
+    fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
+        find(name).map(|prompt| Ok(prompt.text.to_owned()))
+    }
+
+    fn locate(&self, name: &Name) -> Option<Location> {
+        find(name).map(|_| Location::Builtin)
+    }
+
+    fn list(&self) -> Listing<'_> {
+        Listing { entries: PROMPTS.iter().map(Entry::of_builtin).collect(), ..Listing::default() }
+    }
 }
 
-impl Shipped {
-    /// Reads it; a test holds that this goes well for every one.
-    pub(super) fn read(&self) -> Result<Arc<Prompt>, Problem> {
-        if let Some(prompt) = self.prompt.get() {
-            return Ok(Arc::clone(prompt));
+fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
+    PROMPTS.iter().find(|prompt| prompt.name == *name)
+}
+
+impl BuiltinPrompt {
+    /// A test holds that this does not fail for any of them.
+    fn parsed(&self) -> Result<&(Arc<Prompt>, Arc<Summary>), Problem> {
+        if let Some(parsed) = self.parsed.get() {
+            return Ok(parsed);
         }
-        let prompt = Prompt::parse(self.name, self.text.as_bytes()).map_err(|diagnostic| Problem {
+        let prompt = Format::Markdown.parse(self.name.clone(), self.text.as_bytes()).map_err(|diagnostic| Problem {
             file: format!("{}.md", self.name),
-            path: self.name.into(),
+            path: self.name.as_str().into(),
             diagnostic,
         })?;
-        Ok(Arc::clone(self.prompt.get_or_init(|| Arc::new(prompt))))
+        let summary = Arc::new(prompt.summary());
+        Ok(self.parsed.get_or_init(|| (Arc::new(prompt), summary)))
     }
 
-    pub(super) fn listed(&self) -> Result<Arc<Listed>, Problem> {
-        let summary = self.read()?.summary();
-        Ok(Arc::new(Listed { name: self.name.into(), summary, size: self.text.len(), modified: None }))
+    pub(super) fn details(&self) -> Result<Details, Problem> {
+        let (_, summary) = self.parsed()?;
+        Ok(Details { summary: Arc::clone(summary), size: self.text.len() as u64, modified: None })
     }
 
-    pub(super) fn file(&self) -> PromptFile {
-        PromptFile { text: self.text.to_owned(), modified: None }
+    pub(super) fn fingerprint(&self) -> Result<Fingerprint, Problem> {
+        let (_, summary) = self.parsed()?;
+        Ok(Fingerprint::of(self.text.as_bytes(), Some(summary)))
     }
 }
 
@@ -79,16 +109,15 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn every_file_of_the_prompts_directory_ships_and_is_without_a_warning() {
+    fn every_file_of_the_prompts_directory_is_built_in_and_has_no_warning() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
         let mut files: Vec<String> =
             std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         files.sort();
-        assert_eq!(files, ALL.iter().map(|shipped| format!("{}.md", shipped.name)).collect::<Vec<_>>());
-        for shipped in &ALL {
-            let (name, file) = (shipped.name, shipped.text);
-            let prompt = shipped.read().unwrap();
-            assert_eq!(prompt.warnings(), [], "{name}");
+        assert_eq!(files, PROMPTS.iter().map(|prompt| format!("{}.md", prompt.name)).collect::<Vec<_>>());
+        for prompt in &*PROMPTS {
+            let (name, file) = (&prompt.name, prompt.text);
+            assert_eq!(prompt.parsed().unwrap().0.warnings(), [], "{name}");
             assert!(file.contains("\ndescription: ") && file.contains("\ntitle: "), "{name}");
             assert!(file.ends_with("\n{{input}}\n"), "{name}");
         }

@@ -1,139 +1,183 @@
 //! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository.
 //!
-//! Where it lies is looked for at each request, since it may come and go; without a repository only the folder itself counts.
-//! Nothing is looked for above the user's home directory, at the top of the file system, or in and above a sticky folder
-//! that anybody may write to (such as `/tmp`), where others could put a `.prompts`, or make a repository of it.
+//! It is looked for once for each message, since it may come and go; without a repository only the folder itself counts.
+//! Nothing is looked for above the user's home directory, in the root of the file system, or in and above a sticky folder
+//! that everybody may write to (such as `/tmp`), where others could put a `.prompts`, or turn it into a repository.
 //!
-//! A cloned repository is not the user's word. So what it holds is read, and never more: `.prompts` may be a link to
-//! elsewhere in the repository, and no link in it may lead out of it (`dir.rs`).
+//! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
+//! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
 
-use super::Problem;
-use super::dir::{Dir, LEADS_NOWHERE};
-use crate::prompt::Diagnostic;
+use super::cache::Cache;
+use super::folder::Folder;
+use super::read::BROKEN_LINK;
+use super::{Layer, Listing, Location, Problem, Source, SourceView};
+use crate::prompt::{Diagnostic, Name, Prompt};
 use crate::wording::printable;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The folder of a project that holds its prompts.
 pub const FOLDER: &str = ".prompts";
 
-/// The folder, or the file, that the root of a repository has (a file in a worktree, or a submodule).
+/// The folder, or the file (in a worktree or a submodule), that the root of a repository has.
 const REPOSITORY: &str = ".git";
 
 /// Where the prompts of a project may be.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Project {
     from: PathBuf,
     /// From the folder itself upwards.
     candidates: Vec<Candidate>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Candidate {
     folder: PathBuf,
     /// What a repository has in this folder.
     repository: PathBuf,
     /// The prompts in this folder.
-    dir: Dir,
+    prompts: Arc<Folder>,
+}
+
+/// The view of a project without prompts, or with a folder that is refused for a reason.
+#[derive(Debug)]
+struct Unavailable(Option<Problem>);
+
+impl Source for Project {
+    fn view(&self) -> Arc<dyn SourceView> {
+        match self.prompts() {
+            Some(Ok(folder)) => Arc::<Folder>::clone(folder),
+            Some(Err(problem)) => Arc::new(Unavailable(Some(problem))),
+            None => Arc::new(Unavailable(None)),
+        }
+    }
+
+    fn absence(&self) -> Option<String> {
+        if self.prompts().is_some() {
+            return None;
+        }
+        let shown = |path: &Path| printable(&path.display().to_string());
+        let from = shown(&self.from);
+        if self.candidates.is_empty() {
+            return Some(format!("no project prompts: everybody may write to {from}; go to a folder of your own"));
+        }
+        let is_root = |candidate: &&Candidate| fs::symlink_metadata(&candidate.repository).is_ok();
+        Some(match self.candidates.iter().find(is_root) {
+            Some(root) if root.folder == self.from => {
+                format!("no project prompts: there is no folder {FOLDER} in {from}, the root of its repository")
+            }
+            Some(root) => {
+                let root = shown(&root.folder);
+                format!(
+                    "no project prompts: there is no folder {FOLDER} from {from} up to {root}, the root of its repository"
+                )
+            }
+            None => format!(
+                "no project prompts: there is no folder {FOLDER} in {from}; folders above it are not searched because \
+                 it is not in a repository"
+            ),
+        })
+    }
+
+    fn watch_paths(&self) -> Vec<&Path> {
+        self.candidates.iter().flat_map(|candidate| [&*candidate.prompts.path, &*candidate.repository]).collect()
+    }
+}
+
+impl SourceView for Unavailable {
+    fn layer(&self) -> Layer {
+        Layer::Project
+    }
+
+    fn get(&self, _: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
+        None
+    }
+
+    fn raw(&self, _: &Name) -> Option<Result<String, Problem>> {
+        None
+    }
+
+    fn locate(&self, _: &Name) -> Option<Location> {
+        None
+    }
+
+    fn list(&self) -> Listing<'_> {
+        Listing { skipped: self.missing().into_iter().collect(), ..Listing::default() }
+    }
+
+    fn missing(&self) -> Option<Problem> {
+        self.0.clone()
+    }
 }
 
 impl Project {
     /// The project that a folder belongs to. `home` is the user's home directory.
-    pub(super) fn new(from: &Path, home: Option<&Path>) -> Project {
-        let from = real(from);
-        let home = home.map(real).filter(|home| from.starts_with(home));
-        let above = |folder: &&Path| home.as_ref().map_or(folder.parent().is_some(), |home| folder.starts_with(home));
-        let folders = from.ancestors().take(1).chain(from.ancestors().skip(1).take_while(above));
+    pub(super) fn new(from: &Path, home: Option<&Path>, cache: &Arc<Cache>) -> Project {
+        let from = without_symlinks(from);
+        let home = home.map(without_symlinks).filter(|home| from.starts_with(home));
+        let is_searched =
+            |folder: &&Path| home.as_ref().map_or(folder.parent().is_some(), |home| folder.starts_with(home));
+        let folders = from.ancestors().take(1).chain(from.ancestors().skip(1).take_while(is_searched));
         let candidates = folders.take_while(|folder| !is_for_everybody(folder)).map(|folder| Candidate {
             folder: folder.to_owned(),
             repository: folder.join(REPOSITORY),
-            dir: Dir::of_project(folder.join(FOLDER)),
+            prompts: Arc::new(Folder::of_project(folder.join(FOLDER), cache)),
         });
         Project { candidates: candidates.collect(), from }
     }
 
-    /// Its directory of prompts, if there is one now.
+    /// Its folder of prompts, if there is one now.
     ///
     /// # Errors
-    /// It is a link that leads out of the repository.
-    pub(super) fn dir(&self) -> Option<Result<&Dir, Problem>> {
+    /// It is a symlink that points outside the repository.
+    fn prompts(&self) -> Option<Result<&Arc<Folder>, Problem>> {
         let mut nearest = None;
         let mut root = None;
         for candidate in &self.candidates {
             if nearest.is_none()
-                && let Ok(found) = fs::symlink_metadata(&candidate.dir.path)
+                && let Ok(found) = fs::symlink_metadata(&candidate.prompts.path)
             {
                 nearest = Some((candidate, found.is_symlink()));
             }
             if let Some((own, false)) = nearest
                 && own.folder == self.from
             {
-                return Some(Ok(&own.dir)); // whatever the repository
+                return Some(Ok(&own.prompts)); // whatever the repository
             }
             if fs::symlink_metadata(&candidate.repository).is_ok() {
                 root = Some(candidate.folder.as_path());
                 break;
             }
         }
-        let (nearest, is_link) = nearest?;
+        let (nearest, is_symlink) = nearest?;
         let root = root.or((nearest.folder == self.from).then_some(&*self.from))?;
-        Some(if is_link { leads_within(&nearest.dir, root) } else { Ok(&nearest.dir) })
-    }
-
-    /// Where its prompts were looked for, and not found; `None`, if they are there.
-    pub(super) fn absence(&self) -> Option<String> {
-        if self.dir().is_some() {
-            return None;
-        }
-        let shown = |path: &Path| printable(&path.display().to_string());
-        let from = shown(&self.from);
-        if self.candidates.is_empty() {
-            return Some(format!("no prompts of a project: anybody may write to {from}; go to a folder of your own"));
-        }
-        let is_root = |candidate: &&Candidate| fs::symlink_metadata(&candidate.repository).is_ok();
-        Some(match self.candidates.iter().find(is_root) {
-            Some(root) if root.folder == self.from => {
-                format!("no prompts of a project: there is no folder {FOLDER} in {from}, the root of its repository")
-            }
-            Some(root) => {
-                let root = shown(&root.folder);
-                format!(
-                    "no prompts of a project: there is no folder {FOLDER} from {from} up to {root}, the root of its repository"
-                )
-            }
-            None => format!(
-                "no prompts of a project: there is no folder {FOLDER} in {from}, which is in no repository, so that no \
-                 folder above it is looked at"
-            ),
-        })
-    }
-
-    /// What may make another directory the right one, by coming or going.
-    pub(super) fn ways(&self) -> impl Iterator<Item = &Path> {
-        self.candidates.iter().flat_map(|candidate| [&*candidate.dir.path, &*candidate.repository])
+        let escape = if is_symlink { problem_with_symlink(&nearest.prompts, root) } else { None };
+        Some(escape.map_or(Ok(&nearest.prompts), Err))
     }
 }
 
-fn leads_within<'d>(dir: &'d Dir, root: &Path) -> Result<&'d Dir, Problem> {
-    let refuse = |message: String, repair: &str| Err(dir.problem(&dir.path, Diagnostic::error(None, message, repair)));
-    match (fs::canonicalize(&dir.path), fs::canonicalize(root)) {
-        (Ok(target), Ok(root)) if target.starts_with(&root) => Ok(dir),
+/// What is wrong with a folder of prompts that is a symlink: it is broken, or points outside its project.
+fn problem_with_symlink(folder: &Folder, root: &Path) -> Option<Problem> {
+    let (message, fix) = match (fs::canonicalize(&folder.path), fs::canonicalize(root)) {
+        (Ok(target), Ok(root)) if target.starts_with(&root) => return None,
         (Ok(target), _) => {
             let target = printable(&target.display().to_string());
-            let message = format!("the link leads out of the project, to {target}, and is not followed");
-            refuse(message, "put the prompts into the project, or name their folder with --prompts")
+            let message = format!("the symlink points outside the project, to {target}, and is not followed");
+            (message, "put the prompts into the project, or name their folder with --prompts")
         }
-        (Err(_), _) => refuse(LEADS_NOWHERE.0.to_owned(), "point it at a folder of the project, or delete it"),
-    }
+        (Err(_), _) => (BROKEN_LINK.0.to_owned(), "point it at a folder of the project, or delete it"),
+    };
+    Some(folder.problem(&folder.path, Diagnostic::error(None, message, fix)))
 }
 
-/// A folder without links on the way to it, as the system names the working directory.
-fn real(path: &Path) -> PathBuf {
-    let real = if cfg!(windows) { std::path::absolute(path) } else { fs::canonicalize(path) };
-    real.unwrap_or_else(|_| path.to_owned())
+/// A folder with the symlinks on the way to it resolved, as the system names the working directory.
+fn without_symlinks(path: &Path) -> PathBuf {
+    let resolved = if cfg!(windows) { std::path::absolute(path) } else { fs::canonicalize(path) };
+    resolved.unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether it is a folder such as `/tmp`, in which everybody may make files that nobody else may delete.
+/// Whether it is a folder such as `/tmp`, in which everybody may create files that nobody else may delete.
 fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {

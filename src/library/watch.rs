@@ -4,7 +4,7 @@
 //! Nothing that is served depends on it. It only advances a generation, which makes the notifier look.
 
 use super::Library;
-use super::stamp::is_remote;
+use super::cache::is_remote;
 use super::watch_paths::WatchPaths;
 use notify::event::{AccessKind, AccessMode, Event, EventKind, ModifyKind};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -123,7 +123,7 @@ impl Watch {
     fn wait(&mut self, library: &Library) -> Option<u64> {
         loop {
             let Kind::Poll(stamps) = &mut self.kind else { return self.changes.wait(self.seen, None) };
-            let now = library.stamps_hash();
+            let now = library.view().hash_stamps();
             if now.is_none() || now != *stamps {
                 *stamps = now;
                 self.changes.advance();
@@ -140,7 +140,7 @@ impl Watch {
     /// Watches other paths, if others belong to the library now, or the same ones may stand for something else.
     pub fn renew(&mut self, library: &Library) {
         if let Kind::Events { is_stale, paths, .. } = &self.kind
-            && (is_stale.load(Ordering::Acquire) || **paths != library.watch_paths())
+            && (is_stale.load(Ordering::Acquire) || **paths != watch_paths(library))
         {
             self.kind = Kind::start(library, &self.changes, self.warn);
         }
@@ -154,17 +154,17 @@ impl Kind {
                 "the system does not report changed prompt files ({reason}); they are checked every {} milliseconds",
                 POLL.as_millis()
             ));
-            Kind::Poll(library.stamps_hash())
+            Kind::Poll(library.view().hash_stamps())
         })
     }
 
     /// Events of every path of the library, as it is once they are registered.
     fn events(library: &Library, changes: &Arc<Changes>) -> Result<Kind, String> {
         for round in 1.. {
-            let paths = Arc::new(library.watch_paths());
+            let paths = Arc::new(watch_paths(library));
             let is_stale = Arc::new(AtomicBool::new(false));
             let watcher = watcher(&paths, &is_stale, changes)?;
-            let is_current = *paths == library.watch_paths();
+            let is_current = *paths == watch_paths(library);
             if is_current || round == MAX_ROUNDS {
                 if !is_current {
                     // The folders change faster than they can be registered: look, and try again, at once.
@@ -176,6 +176,10 @@ impl Kind {
         }
         unreachable!("the last round returns")
     }
+}
+
+fn watch_paths(library: &Library) -> WatchPaths {
+    WatchPaths::of(library.view().folders(), library.watch_paths())
 }
 
 fn watcher(

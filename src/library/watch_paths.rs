@@ -1,8 +1,8 @@
 //! Which paths to watch for changes of a library: the folders of prompts, the folders above them, and the targets of
 //! symlinks. All of them are real paths, as events name them.
 
-use super::dir::Dir;
-use super::dir::is_markdown;
+use super::folder::Folder;
+use crate::prompt::Format;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -24,7 +24,7 @@ pub(super) struct WatchPaths {
 impl WatchPaths {
     /// The paths for these folders of prompts. `candidates` are the paths that would make another folder a project's.
     pub(super) fn of<'d>(
-        dirs: impl Iterator<Item = &'d Dir>,
+        dirs: impl Iterator<Item = &'d Folder>,
         candidates: impl Iterator<Item = &'d Path>,
     ) -> WatchPaths {
         let mut paths = WatchPaths::default();
@@ -35,8 +35,8 @@ impl WatchPaths {
             paths.add_path(&dir.path);
             let scan = dir.scan();
             paths.folders.extend(scan.folders.iter().filter_map(|(folder, _)| fs::canonicalize(folder).ok()));
-            let hard_linked = scan.files.values().filter(|found| has_other_names(&found.path));
-            paths.hard_linked.extend(hard_linked.map(|found| found.path.to_path_buf()));
+            let hard_linked = scan.files.iter().filter(|file| has_other_names(&file.path));
+            paths.hard_linked.extend(hard_linked.map(|file| file.path.to_path_buf()));
             for (symlink, _) in &scan.links {
                 paths.add_target(symlink);
                 let target = fs::canonicalize(symlink).ok();
@@ -65,7 +65,7 @@ impl WatchPaths {
             return true; // a watched path itself; or the event has the name that a folder had before it was moved
         }
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        (self.folders.contains(folder) && !is_hidden && (may_be_folder || is_markdown(path)))
+        (self.folders.contains(folder) && !is_hidden && (may_be_folder || Format::detect(path).is_some()))
             || self.entries.get(folder).is_some_and(|names| names.contains(name))
     }
 
@@ -117,7 +117,10 @@ mod tests {
         symlink(root.join("elsewhere/deep"), root.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
         symlink("loop.md", root.join("prompts/loop.md")).unwrap();
-        let paths = WatchPaths::of([&Dir::new(root.join("prompts"), true)].into_iter(), std::iter::empty());
+        let paths = WatchPaths::of(
+            [&Folder::new(root.join("prompts"), true, &Default::default())].into_iter(),
+            std::iter::empty(),
+        );
         for (path, is_relevant) in [
             ("prompts", true),
             ("prompts/new.md", true),

@@ -1,5 +1,4 @@
-//! What is wrong at one spot of one prompt file, and how to repair it. It does not know the file's name: whoever
-//! read the file adds it.
+//! What is wrong with a prompt file, where, and how to fix it. The name of the file is added by whoever read it.
 
 use std::fmt;
 
@@ -8,7 +7,7 @@ use std::fmt;
 pub enum Severity {
     /// The file is not a prompt because of it.
     Error,
-    /// The prompt works, but perhaps not as its author thinks.
+    /// The prompt works, but perhaps not as its author expects.
     Warning,
 }
 
@@ -21,12 +20,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A place in a text: line and column, both from 1; a column counts characters.
+/// A position in a text, both numbers from 1; a column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line, from 1.
+    /// From 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// In characters, from 1.
     pub column: usize,
 }
 
@@ -34,13 +33,13 @@ impl Position {
     /// Line 1, column 1.
     pub const START: Position = Position { line: 1, column: 1 };
 
-    /// The place of the byte `offset` in `text`, whose first line counts as `first_line`.
+    /// The position of the byte `offset` in `text`, whose first line counts as `first_line`.
     pub(crate) fn in_text(text: &str, offset: usize, first_line: usize) -> Position {
         Positions::new(text, first_line).at(offset)
     }
 }
 
-/// The places of several bytes of one text, in one walk over it.
+/// The positions of several bytes of one text, in one pass over it.
 pub(crate) struct Positions<'t> {
     rest: &'t str,
     offset: usize,
@@ -53,7 +52,7 @@ impl<'t> Positions<'t> {
         Positions { rest: text, offset: 0, position: Position { line: first_line, column: 1 } }
     }
 
-    /// The place of the byte `offset`, which is not before the one that was asked for last.
+    /// The position of the byte `offset`, which must not be before that of the previous call.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
         let (before, rest) = self.rest.split_at(offset - self.offset);
         match before.rfind('\n') {
@@ -68,31 +67,31 @@ impl<'t> Positions<'t> {
     }
 }
 
-/// What is wrong with a prompt file, where in the text, and the repair.
+/// What is wrong with a prompt file, where in the text, and the fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whether there is a prompt all the same.
+    /// Whether the file is a prompt nevertheless.
     pub severity: Severity,
-    /// Where it is; `None` where it is about the file as a whole.
+    /// Where; `None` if it is about the file as a whole.
     pub position: Option<Position>,
     /// What is wrong: one line, lowercase, without a final stop.
     pub message: String,
     /// What to do about it: one line, in the imperative, lowercase, without a final stop.
-    pub repair: String,
+    pub fix: String,
 }
 
 impl Diagnostic {
-    pub(crate) fn error(position: Option<Position>, message: impl Into<String>, repair: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Error, position, message: message.into(), repair: repair.into() }
+    pub(crate) fn error(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Diagnostic { severity: Severity::Error, position, message: message.into(), fix: fix.into() }
     }
 
-    pub(crate) fn warning(position: Option<Position>, message: impl Into<String>, repair: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Warning, position, message: message.into(), repair: repair.into() }
+    pub(crate) fn warning(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Diagnostic { severity: Severity::Warning, position, message: message.into(), fix: fix.into() }
     }
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.message, self.repair)
+        write!(f, "{}; {}", self.message, self.fix)
     }
 }

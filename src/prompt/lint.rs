@@ -1,36 +1,36 @@
-//! What works, but looks like a slip of the pen: for `check`, never for a listing or an expansion.
+//! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
 use super::diagnostic::{Diagnostic, Positions};
-use super::{INPUT, Prompt, markdown};
-use crate::suggestion::closest;
+use super::limits::LONG;
+use super::suggestion::closest;
+use super::template::{MessageTemplate, SPACES, openings};
+use super::{INPUT, Prompt, outline};
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
 
-/// From here on a client may cut the middle out of an expansion, in characters: Codex shows its model 40,000 of what
-/// one call prints, and that holds the text twice.
-pub const LONG: usize = 18_000;
-
-/// How many places one file is warned of that look like placeholders and are none.
-const MAX_PLACES: usize = 100;
+/// For how many lookalikes of placeholders one message gets a warning each.
+const MAX_WARNINGS: usize = 100;
 
 /// How many different words in braces are compared with the names. A body with more of them is full of another
 /// program's templates.
 const MAX_WORDS: usize = 200;
 
-/// How other programs spell the place for the text. They mean nothing here.
+/// Placeholders of other programs for the input.
 const FOREIGN: [&str; 4] = ["$ARGUMENTS", "{{args}}", "${input}", "{input}"];
 
-/// All warnings about what a file says, apart from how its frontmatter is written.
+/// All warnings about a prompt, apart from those about its frontmatter.
 pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    name(prompt, &mut warnings);
-    body(prompt, &mut warnings);
-    placeholders(prompt, &mut warnings);
-    unused_arguments(prompt, &mut warnings);
+    lint_name(prompt, &mut warnings);
+    for message in &prompt.messages {
+        lint_body(message, &mut warnings);
+        lint_placeholders(prompt, message, &mut warnings);
+    }
+    lint_arguments(prompt, &mut warnings);
     warnings
 }
 
-fn name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+fn lint_name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     if prompt.name.contains(char::is_whitespace) {
         let hyphenated = prompt.name.split_whitespace().collect::<Vec<_>>().join("-");
         warnings.push(Diagnostic::warning(
@@ -44,16 +44,16 @@ fn name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    let body = prompt.template.body();
+fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
+    let body = message.body();
     if body.is_empty() {
         let message = "the prompt has no body: it expands to its input only";
         warnings.push(Diagnostic::warning(None, message, "write the instructions below the frontmatter"));
     }
     if let Some(at) = body.find('\0') {
         warnings.push(Diagnostic::warning(
-            Some(Positions::new(body, prompt.body_line).at(at)),
-            "a NUL character, as a file has that was saved as UTF-16",
+            Some(Positions::new(body, message.first_line()).at(at)),
+            "a NUL character, as in a file that was saved as UTF-16",
             "save it with the encoding UTF-8",
         ));
     }
@@ -67,7 +67,7 @@ fn body(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What looks like a placeholder and is none.
+/// A text that looks like a placeholder.
 pub(super) struct Lookalike<'p> {
     /// The byte of the body at which it begins.
     pub(super) at: usize,
@@ -75,7 +75,7 @@ pub(super) struct Lookalike<'p> {
     meant: Meant<'p>,
 }
 
-/// What whoever wrote it may have meant.
+/// What was probably meant.
 #[derive(Clone, Copy)]
 enum Meant<'p> {
     /// The placeholder of this name.
@@ -84,57 +84,57 @@ enum Meant<'p> {
     Argument(&'p str),
 }
 
-/// Placeholders that are none: a name misspelled, a brace too few, another program's spelling.
-pub(super) fn lookalikes(prompt: &Prompt) -> Vec<Lookalike<'_>> {
-    let body = prompt.template.body();
+/// The lookalikes of a message: a misspelled name, a brace too few, another program's placeholder.
+pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -> Vec<Lookalike<'p>> {
+    let body = message.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
     let mut found = misspelled(body, &names);
     found.extend(half_open(body, &names));
-    if prompt.template.placeholders().next().is_none() {
+    if prompt.placeholders().next().is_none() {
         found.extend(foreign(body));
     }
     found.sort_by_key(|lookalike| lookalike.at);
     found
 }
 
-fn placeholders(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    let found = lookalikes(prompt);
-    let body = prompt.template.body();
-    let mut positions = Positions::new(body, prompt.body_line);
-    let more = found.len().saturating_sub(MAX_PLACES);
-    for Lookalike { at, written, meant } in found.iter().take(MAX_PLACES) {
-        let repair = match meant {
+fn lint_placeholders(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
+    let found = lookalikes(prompt, message);
+    let mut positions = Positions::new(message.body(), message.first_line());
+    let more = found.len().saturating_sub(MAX_WARNINGS);
+    for Lookalike { at, written, meant } in found.iter().take(MAX_WARNINGS) {
+        let fix = match meant {
             Meant::Placeholder(name) => format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
             Meant::Argument(name) => {
                 format!("declare {} in the `arguments` of the frontmatter if it is meant to be replaced", quoted(name))
             }
         };
         let message = format!("{} is not a placeholder, and is left as it is", quoted(written));
-        warnings.push(Diagnostic::warning(Some(positions.at(*at)), message, repair));
+        warnings.push(Diagnostic::warning(Some(positions.at(*at)), message, fix));
     }
-    if let Some(first) = found.get(MAX_PLACES) {
+    if let Some(first) = found.get(MAX_WARNINGS) {
         let message = format!("from here on, {more} more like these are not placeholders, and are left as they are");
-        let repair = "repair those before, and check again";
-        warnings.push(Diagnostic::warning(Some(positions.at(first.at)), message, repair));
+        let fix = "fix those above, and check again";
+        warnings.push(Diagnostic::warning(Some(positions.at(first.at)), message, fix));
     }
 }
 
-/// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end; and the first place of each `{{name}}`
-/// that looks like an argument, unless it stands in code.
+/// `{{inptu}}`, `<<inptu>>`, and `{{input}`, with one brace too few at its end; and the first `{{name}}` of each name that
+/// looks like an argument, unless it is in code.
 fn misspelled<'p>(body: &'p str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
     let mut found = Vec::new();
     let mut nearest: HashMap<&str, Option<&'p str>> = HashMap::new();
     let mut undeclared = HashSet::new();
-    let code = markdown::code(body);
+    let code = outline::code(body);
     let is_code =
         |at: usize| code[..code.partition_point(|range| range.start <= at)].last().is_some_and(|range| at < range.end);
-    for (at, opening) in body.match_indices("{{").chain(body.match_indices("<<")) {
-        let close = if opening == "{{" { "}}" } else { ">>" };
-        let inside = body[at + 2..].trim_start_matches([' ', '\t']);
+    for opening in openings(body) {
+        let (at, close) = (opening.range.start, opening.close);
+        let inside = body[opening.range.end..].trim_start_matches(SPACES);
         let length = inside.find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
         let (word, after) = inside.split_at(length.unwrap_or(inside.len()));
-        let after = after.trim_start_matches([' ', '\t']);
+        let after = after.trim_start_matches(SPACES);
         let exact = names.iter().find(|name| **name == word).copied();
+        let braces = after.bytes().take_while(|byte| *byte == b'}').count();
         let (meant, close) = if after.starts_with(close) && exact.is_none() {
             if nearest.len() < MAX_WORDS {
                 nearest.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
@@ -142,12 +142,11 @@ fn misspelled<'p>(body: &'p str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
             let meant = nearest.get(word).copied().flatten().map(Meant::Placeholder);
             let mut is_first = || undeclared.len() < MAX_WORDS && undeclared.insert(word);
             let is_name = word.starts_with(char::is_alphabetic) && word != "args"; // Gemini CLI's
-
             (meant.or_else(|| (is_name && !is_code(at) && is_first()).then_some(Meant::Argument(word))), close)
-        } else if close == "}}" && after.starts_with('}') && !after.starts_with(close) {
-            (exact.map(Meant::Placeholder), "}")
+        } else if close != ">>" && (1..close.len()).contains(&braces) {
+            (exact.map(Meant::Placeholder), &"}}"[..braces])
         } else {
-            (None, close)
+            continue;
         };
         let written = &body[at..body.len() - after.len()];
         found.extend(meant.map(|meant| Lookalike { at, written: format!("{written}{close}"), meant }));
@@ -159,31 +158,29 @@ fn misspelled<'p>(body: &'p str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
 fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
     let of = |meant: &'p str| {
         let written = format!("{{{meant}}}}}");
-        let places: Vec<usize> = body.match_indices(&written).map(|(at, _)| at).collect();
-        let places = places.into_iter().filter(|&at| !body[..at].ends_with('{'));
-        places.map(move |at| Lookalike { at, written: written.clone(), meant: Meant::Placeholder(meant) })
+        let found: Vec<usize> = body.match_indices(&written).map(|(at, _)| at).collect();
+        let found = found.into_iter().filter(|&at| !body[..at].ends_with('{'));
+        found.map(move |at| Lookalike { at, written: written.clone(), meant: Meant::Placeholder(meant) })
     };
     names.iter().copied().flat_map(of).collect()
 }
 
-/// The first place of each spelling of other programs.
+/// The first of each placeholder of other programs.
 fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
-    let places = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
-    let places = places.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
-    places
-        .map(|(at, written)| Lookalike { at, written: written.to_owned(), meant: Meant::Placeholder(INPUT) })
-        .collect()
+    let found = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
+    let found = found.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
+    found.map(|(at, written)| Lookalike { at, written: written.to_owned(), meant: Meant::Placeholder(INPUT) }).collect()
 }
 
-fn unused_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    let used = |name: &str| prompt.template.placeholders().any(|placeholder| placeholder.name == name);
-    let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !used(name)).collect();
+fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);
+    let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !is_used(name)).collect();
     if !unused.is_empty() {
-        let places: Vec<String> = unused.iter().map(|name| format!("{{{{{name}}}}}")).collect();
+        let placeholders: Vec<String> = unused.iter().map(|name| format!("{{{{{name}}}}}")).collect();
         warnings.push(Diagnostic::warning(
             None,
             format!("declared but not used in the body: {}", all_of(&unused)),
-            format!("write `{}` where the text belongs, or drop the declaration", places.join("`, `")),
+            format!("write `{}` where the text belongs, or delete the declaration", placeholders.join("`, `")),
         ));
     }
 }

@@ -1,38 +1,36 @@
-//! The body of a prompt as text and placeholders: parsed once, expanded many times.
+//! One message of a prompt as text and placeholders: parsed once, expanded many times.
 //!
-//! 1. `{{input}}` and `<<input>>`, spaces inside allowed, are placeholders; every one is replaced by the input.
-//! 2. So are `{{name}}` and `<<name>>` of a declared argument, by its value. All else in braces or angle brackets stays
-//!    as it is. A backslash before a placeholder makes it text, and is dropped.
-//! 3. There is one pass. A value is never looked at; nothing is escaped, trimmed or executed.
-//! 4. A body without a placeholder is followed by two newlines and the input, unless the input is empty.
+//! - `{{name}}`, `{{{name}}}` and `<<name>>`, with or without spaces inside, are placeholders of a declared argument, and of
+//!   `input`. Everything else in braces or angle brackets is text, `<<<input>>>` too.
+//! - A backslash before a placeholder makes it text; the backslash is dropped.
+//! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
-use super::ExpandError;
-use std::borrow::Cow;
+use super::message::Role;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The name of the placeholder that every template may use.
+/// The name of the placeholder that every prompt may use.
 pub const INPUT: &str = "input";
 
-/// The longest text that an expansion may become, in bytes: 64 MiB, twice the longest line that the server takes.
-pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
-
-/// A body split at its placeholders.
+/// One message, split at its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub struct MessageTemplate {
+    /// Who says it.
+    pub role: Role,
     body: String,
+    /// The line of the file in which the body begins.
+    first_line: usize,
     parts: Vec<Part>,
 }
 
+/// A range of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// A range of the body that stays as it is.
     Text(Range<usize>),
-    /// `{{name}}` or `<<name>>`.
     Placeholder(Placeholder),
 }
 
-/// One `{{name}}` or `<<name>>` of a template.
+/// One placeholder of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
     /// The name inside, without spaces.
@@ -41,53 +39,47 @@ pub struct Placeholder {
     pub range: Range<usize>,
 }
 
-/// The texts of one call: the input, and a value for each declared argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values<'v> {
-    /// What replaces `{{input}}`, or follows a body that has no placeholder.
-    pub input: &'v str,
-    /// Declared names and their texts; a name `input` here goes before the field above.
-    pub arguments: Vec<(&'v str, Cow<'v, str>)>,
-}
-
-impl Template {
-    /// Splits `body` at `{{input}}`, `<<input>>` and, in the same two forms, each of the `arguments`' names.
-    ///
-    /// A name has no spaces, braces or angle brackets.
-    pub fn parse<'n>(body: impl Into<String>, arguments: impl IntoIterator<Item = &'n str>) -> Template {
+impl MessageTemplate {
+    /// A message of the user. `body` begins in the line `first_line` of the file; `names` are those of the declared
+    /// arguments, which have no spaces, braces or angle brackets.
+    pub fn parse<'n>(
+        body: impl Into<String>,
+        first_line: usize,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> MessageTemplate {
         let body = body.into();
-        let names: BTreeSet<&str> = std::iter::once(INPUT).chain(arguments).collect();
+        let names: BTreeSet<&str> = std::iter::once(INPUT).chain(names).collect();
         let mut parts = Vec::new();
         let mut text_start = 0; // of the text that is not in `parts` yet
-        let mut from = 0; // where to look for the next opening
-        while let Some(open) = next_opening(&body, from) {
-            let Some((name, length)) = placeholder_at(&body[open..], &names) else {
-                from = open + 1;
-                continue;
-            };
-            let end = open + length;
-            let escaped = open > text_start && body.as_bytes()[open - 1] == b'\\';
-            let text_end = if escaped { open - 1 } else { open };
+        for opening in openings(&body) {
+            let Some((name, end)) = opening.placeholder(&body, &names) else { continue };
+            let open = opening.range.start;
+            let is_escaped = open > text_start && body.as_bytes()[open - 1] == b'\\';
+            let text_end = if is_escaped { open - 1 } else { open };
             if text_start < text_end {
                 parts.push(Part::Text(text_start..text_end));
             }
-            if escaped {
-                text_start = open; // the braces are text now
+            if is_escaped {
+                text_start = open;
             } else {
                 parts.push(Part::Placeholder(Placeholder { name: name.to_owned(), range: open..end }));
                 text_start = end;
             }
-            from = end;
         }
         if text_start < body.len() {
             parts.push(Part::Text(text_start..body.len()));
         }
-        Template { body, parts }
+        MessageTemplate { role: Role::User, body, first_line, parts }
     }
 
-    /// The body as it stands in the file, with `\n` line ends and without blank lines at its two ends.
+    /// The text as written in the file, but with `\n` line endings and without empty lines at its two ends.
     pub fn body(&self) -> &str {
         &self.body
+    }
+
+    /// The line of the file in which the body begins.
+    pub fn first_line(&self) -> usize {
+        self.first_line
     }
 
     /// The placeholders, in the order of the text.
@@ -98,89 +90,66 @@ impl Template {
         })
     }
 
-    /// The places of what a backslash makes text, in the order of the text; each from its first brace on.
+    /// Where a backslash has made a placeholder text: the byte of each first brace, in the order of the text.
     pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
-        // Behind a backslash that was dropped; nothing else ends there.
+        // Only after a dropped backslash does a text begin next to a backslash.
         self.parts.iter().filter_map(|part| match part {
             Part::Text(range) if range.start > 0 && self.body.as_bytes()[range.start - 1] == b'\\' => Some(range.start),
             _ => None,
         })
     }
 
-    /// Puts the values in place of the placeholders, in one pass: a value is never scanned.
-    ///
-    /// A placeholder whose name has no value gets the empty text.
-    ///
-    /// # Errors
-    /// [`ExpandError::TooLong`], before anything is allocated.
-    pub fn expand<'t>(&'t self, values: Values<'t>) -> Result<Expansion<'t>, ExpandError> {
-        let mut expansion = Expansion { template: self, values, length: 0 };
-        expansion.length = expansion.pieces().map(str::len).fold(0, usize::saturating_add);
-        let Expansion { length, .. } = expansion;
-        if length > MAX_EXPANSION { Err(ExpandError::TooLong { length }) } else { Ok(expansion) }
+    /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
+    /// placeholder's name.
+    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = &'t str> {
+        self.parts.iter().map(move |part| match part {
+            Part::Text(range) => &self.body[range.clone()],
+            Part::Placeholder(Placeholder { name, .. }) => value(name),
+        })
     }
 }
 
-/// A template with its values: the text that a model gets, in pieces. Who wants it in one makes a `String` of it.
-#[derive(Debug, Clone)]
-pub struct Expansion<'t> {
-    template: &'t Template,
-    values: Values<'t>,
-    /// How many bytes its pieces have.
-    length: usize,
+/// Two or more `{`, or two or more `<`, in a row.
+pub(super) struct Opening {
+    /// All of them.
+    pub(super) range: Range<usize>,
+    /// What closes them: as many of the other direction.
+    pub(super) close: &'static str,
 }
 
-impl Expansion<'_> {
-    /// The pieces, which follow each other without anything between them.
-    pub fn pieces(&self) -> impl Iterator<Item = &str> + Clone {
-        let Expansion { template, values, .. } = self;
-        let appended = if template.placeholders().next().is_none() && !values.input.is_empty() {
-            ["\n\n", values.input]
-        } else {
-            ["", ""]
-        };
-        template.parts.iter().map(|part| self.piece(part)).chain(appended)
-    }
-
-    fn piece<'e>(&'e self, part: &'e Part) -> &'e str {
-        match part {
-            Part::Text(range) => &self.template.body[range.clone()],
-            Part::Placeholder(Placeholder { name, .. }) => {
-                let argument = self.values.arguments.iter().find(|(argument, _)| argument == name);
-                match argument {
-                    Some((_, value)) => value,
-                    None if name == INPUT => self.values.input,
-                    None => "",
-                }
-            }
-        }
-    }
-}
-
-impl From<Expansion<'_>> for String {
-    fn from(expansion: Expansion<'_>) -> String {
-        let mut text = String::with_capacity(expansion.length);
-        expansion.pieces().for_each(|piece| text.push_str(piece));
-        text
-    }
-}
-
-/// The next byte from `from` on at which `{{` or `<<` stands.
-fn next_opening(body: &str, from: usize) -> Option<usize> {
+/// The openings of a body that a placeholder may begin with, in their order: `{{`, `{{{` and `<<`. More in a row are
+/// text, so nothing is ever replaced within them.
+pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     let bytes = body.as_bytes();
-    let opens = |&at: &usize| bytes.get(at + 1) == Some(&bytes[at]);
-    memchr::memchr2_iter(b'{', b'<', &bytes[from..]).map(|at| from + at).find(opens)
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = from + memchr::memchr2(b'{', b'<', &bytes[from..])?;
+            let length = bytes[start..].iter().take_while(|byte| **byte == bytes[start]).count();
+            from = start + length;
+            let close = match (bytes[start], length) {
+                (b'{', 2) => "}}",
+                (b'{', 3) => "}}}",
+                (b'<', 2) => ">>",
+                _ => continue,
+            };
+            return Some(Opening { range: start..from, close });
+        }
+    })
 }
 
-/// The name and the length of the placeholder that `text` begins with. No byte is looked at twice for two openings.
-fn placeholder_at<'t>(text: &'t str, names: &BTreeSet<&str>) -> Option<(&'t str, usize)> {
-    const BLANKS: [char; 2] = [' ', '\t'];
-    let close = if text.starts_with("{{") { "}}" } else { ">>" };
-    let inside = text[2..].trim_start_matches(BLANKS);
-    let length = inside.find(|letter: char| letter.is_whitespace() || "{}<>".contains(letter))?;
-    let (name, rest) = inside.split_at(length);
-    let rest = rest.trim_start_matches(BLANKS).strip_prefix(close)?;
-    names.contains(name).then(|| (name, text.len() - rest.len()))
+/// What may stand between the braces and the name.
+pub(super) const SPACES: [char; 2] = [' ', '\t'];
+
+impl Opening {
+    /// The name and the end of the placeholder that begins here.
+    fn placeholder<'b>(&self, body: &'b str, names: &BTreeSet<&str>) -> Option<(&'b str, usize)> {
+        let inside = body[self.range.end..].trim_start_matches(SPACES);
+        let length = inside.find(|letter: char| letter.is_whitespace() || "{}<>".contains(letter))?;
+        let (name, rest) = inside.split_at(length);
+        let rest = rest.trim_start_matches(SPACES).strip_prefix(self.close)?;
+        names.contains(name).then(|| (name, body.len() - rest.len()))
+    }
 }
 
 #[cfg(test)]
@@ -195,10 +164,13 @@ mod tests {
 
     #[track_caller]
     fn check_with(body: &str, arguments: &[(&str, &str)], input: &str, want: &str) {
-        let template = Template::parse(body, arguments.iter().map(|&(name, _)| name));
-        let arguments = arguments.iter().map(|&(name, value)| (name, value.into())).collect();
-        let values = Values { input, arguments };
-        assert_eq!(expanded(&template, values), want, "{body:?}");
+        assert_eq!(expanded(body, arguments, input), want, "{body:?}");
+    }
+
+    fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
+        let template = MessageTemplate::parse(body, 1, arguments.iter().map(|&(name, _)| name));
+        let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
+        template.pieces(value).collect()
     }
 
     #[test]
@@ -206,7 +178,17 @@ mod tests {
         check("{{input}} and <<input>>, {{ input }}, <<\tinput >>", "x", "x and x, x, x");
         check("{{input}}{{input}}", "x", "xx");
         check("{{input}}", "", "");
-        check("{{{input}}} <<<input>>> ${{input}}", "x", "{x} <x> $x");
+        check("${{input}} {\"a\":{{input}}} <<input>>>", "x", "$x {\"a\":x} x>");
+    }
+
+    #[test]
+    fn three_braces_are_one_placeholder_and_three_angle_brackets_are_text() {
+        check("{{{input}}} {{{ input }}} {{{a}}}}", "x", "x x {{{a}}}}");
+        check_with("{{{a}}} {{{ a }}}}", &[("a", "1")], "x", "1 1}");
+        check("\\{{{input}}} \\{{{ input }}}", "x", "{{{input}}} {{{ input }}}");
+        for text in ["<<<input>>>", "<<< input >>>", "<<<input>>", "{{{input}}", "{{{{input}}}}", "\\<<<input>>>"] {
+            check(text, "x", text);
+        }
     }
 
     #[test]
@@ -238,7 +220,7 @@ mod tests {
             "\\",
             "<<-EOF",
         ] {
-            check(foreign, "", foreign);
+            check(foreign, "x", foreign);
             check(&format!("{foreign} {{{{input}}}}"), "x", &format!("{foreign} x"));
         }
     }
@@ -248,27 +230,7 @@ mod tests {
         check("\\{{input}} {{input}}", "x", "{{input}} x");
         check("{{input}}\\<< input >>", "x", "x<< input >>");
         check("\\\\{{input}} {{input}}", "x", "\\{{input}} x");
-        check("\\{{input}}\\{{input}}", "x", "{{input}}{{input}}\n\nx");
-    }
-
-    #[test]
-    fn input_follows_a_body_without_placeholder_and_empty_input_adds_nothing() {
-        check("Review this.", "x = 1", "Review this.\n\nx = 1");
-        check("Review this.", "", "Review this.");
-        check("Review this.", " ", "Review this.\n\n ");
-        check("", "x", "\n\nx");
-    }
-
-    #[test]
-    fn an_expansion_beyond_the_limit_is_refused_before_it_is_made() {
-        let template = Template::parse("{{input}}".repeat(1000), []);
-        let input = "x".repeat(1024 * 1024);
-        let error = template.expand(Values { input: &input, arguments: vec![] }).unwrap_err();
-        assert_eq!(error, ExpandError::TooLong { length: 1000 * 1024 * 1024 });
-    }
-
-    fn expanded(template: &Template, values: Values<'_>) -> String {
-        template.expand(values).unwrap().into()
+        check("\\{{input}}\\{{input}}", "x", "{{input}}{{input}}");
     }
 
     /// Texts in which braces, backslashes and names are frequent.
@@ -294,59 +256,17 @@ mod tests {
         fn a_value_is_never_scanned_again(body in text(), input in text(), topic in text()) {
             // Private-use characters cannot form a placeholder. Marking where a value goes and putting the value
             // there afterwards must give the same as expanding with the value itself.
-            let template = Template::parse(body, ["topic"]);
-            let marked = Values { input: "\u{e000}", arguments: vec![("topic", "\u{e001}".into())] };
-            let marked = expanded(&template, marked);
-            prop_assume!(!template.body().contains(['\u{e000}', '\u{e001}']));
-            prop_assume!(!input.contains('\u{e001}') && !input.is_empty());
+            let marked = expanded(&body, &[("topic", "\u{e001}")], "\u{e000}");
+            prop_assume!(!body.contains(['\u{e000}', '\u{e001}']));
+            prop_assume!(!input.contains('\u{e001}'));
             let want = marked.replace('\u{e000}', &input).replace('\u{e001}', &topic);
-            let values = Values { input: &input, arguments: vec![("topic", topic.as_str().into())] };
-            let got = expanded(&template, values);
-            prop_assert_eq!(got, want);
+            prop_assert_eq!(expanded(&body, &[("topic", &topic)], &input), want);
         }
 
         #[test]
         fn a_template_without_placeholders_is_kept_byte_for_byte(body in ".*", input in ".*") {
             prop_assume!(!body.contains("input"));
-            let template = Template::parse(body.clone(), []);
-            let got = expanded(&template, Values { input: &input, arguments: vec![] });
-            let want = if input.is_empty() { body } else { format!("{body}\n\n{input}") };
-            prop_assert_eq!(got, want);
-        }
-
-        #[test]
-        fn nothing_but_a_placeholder_is_touched(body in text(), input in text()) {
-            // An independent reading of the rules, character by character.
-            let mut want = String::new();
-            let mut rest = body.as_str();
-            let mut placeholders = 0;
-            'text: while let Some(character) = rest.chars().next() {
-                for spelled in ["{{input}}", "<<input>>", "{{topic}}", "<< topic >>"] {
-                    let value = if spelled.contains("input") { input.as_str() } else { "T" };
-                    if let Some(after) = rest.strip_prefix(spelled) {
-                        want.push_str(value);
-                        (rest, placeholders) = (after, placeholders + 1);
-                        continue 'text;
-                    }
-                    if let Some(after) = rest.strip_prefix('\\').and_then(|rest| rest.strip_prefix(spelled)) {
-                        want.push_str(spelled);
-                        rest = after;
-                        continue 'text;
-                    }
-                }
-                want.push(character);
-                rest = &rest[character.len_utf8()..];
-            }
-            if placeholders == 0 && !input.is_empty() {
-                want = format!("{want}\n\n{input}");
-            }
-            // The independent reading knows four spellings only.
-            let others = ["{{ input", "<< input", "input }}", "input >>", "{{ topic", "topic }}", "<<topic", "topic>>",
-                "\t", "  "];
-            prop_assume!(!others.iter().any(|other| body.contains(other)));
-            let template = Template::parse(body, ["topic"]);
-            let got = expanded(&template, Values { input: &input, arguments: vec![("topic", "T".into())] });
-            prop_assert_eq!(got, want);
+            prop_assert_eq!(expanded(&body, &[], &input), body);
         }
     }
 }

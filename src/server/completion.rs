@@ -3,7 +3,7 @@
 
 use super::lifecycle::Failure;
 use super::{prompts, resources};
-use crate::library::Library;
+use crate::library::View;
 use crate::mcp::{CompleteParams, CompleteResult, Completion};
 use crate::wording::quoted;
 
@@ -14,20 +14,20 @@ const MAX_VALUES: usize = 100;
 ///
 /// # Errors
 /// The prompt or the template is unknown, or neither is named.
-pub(super) fn complete(library: &Library, params: CompleteParams) -> Result<CompleteResult, Failure> {
+pub(super) fn complete(view: &View, params: CompleteParams) -> Result<CompleteResult, Failure> {
     let CompleteParams { reference, argument } = params;
     let required = |member: Option<String>, name: &str| {
         member.ok_or_else(|| Failure::invalid_params(format!("`ref.{name}` is missing")))
     };
     let candidates = match reference.kind.as_str() {
         "ref/prompt" => {
-            let prompt = prompts::find(library, &required(reference.name, "name")?)?;
+            let prompt = prompts::find(view, &required(reference.name, "name")?)?;
             let declared = prompt.arguments.iter().find(|declared| declared.name == argument.name);
             declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
         "ref/resource" => match required(reference.uri, "uri")?.as_str() {
             resources::TEMPLATE if argument.name == resources::VARIABLE => {
-                library.index().entries.into_iter().map(|entry| entry.name().to_owned()).collect()
+                view.list().entries.into_iter().map(|entry| entry.name().to_string()).collect()
             }
             resources::TEMPLATE => Vec::new(),
             uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // a URI without variables

@@ -62,15 +62,11 @@ impl Change {
     pub(super) fn updates(&self, uri: &str) -> bool {
         let Some(difference) = &self.difference else { return true };
         let names = resources::names(uri);
-        let current = names.iter().find(|name| self.snapshot.has(name));
-        match current {
-            Some(name) => {
-                // The name that the URI stood for until now may have been another one, which was removed.
-                let is_before = |other: &&String| *other != name;
-                difference.contents.contains(name)
-                    || names.iter().take_while(is_before).any(|other| difference.contents.contains(other))
-            }
-            None => names.iter().any(|name| difference.contents.contains(name)),
+        let is_edited = |name: &String| difference.contents.contains(name.as_str());
+        match names.iter().position(|name| self.snapshot.has(name)) {
+            // Until now the URI may have stood for an earlier one of its names, which was removed.
+            Some(current) => names[..=current].iter().any(is_edited),
+            None => names.iter().any(is_edited),
         }
     }
 }
@@ -163,18 +159,18 @@ impl Drop for Notifier {
 
 /// Runs until the notifier is dropped.
 fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], listeners: &Listeners, is_unsure: &AtomicBool) {
-    let mut before = Arc::new(Snapshot::of(library));
+    let mut before = Arc::new(Snapshot::of(&library.view()));
     let baseline = Instant::now();
     while watch.wait_for_burst(library, QUIET, LONGEST_BURST) {
         let is_unsure = is_unsure.swap(false, Ordering::AcqRel) || watch.burst_started() < baseline + QUIET;
         watch.renew(library);
-        let now = Arc::new(Snapshot::of(library));
+        let now = Arc::new(Snapshot::of(&library.view()));
         let difference = before.difference(&now);
         before = Arc::clone(&now);
         if !is_unsure && difference.is_empty() {
             continue;
         }
-        let tool_descriptions = (is_unsure || difference.names).then(|| tools::descriptions(tools, library));
+        let tool_descriptions = (is_unsure || difference.names).then(|| tools::descriptions(tools, &library.view()));
         let difference = Some(difference).filter(|_| !is_unsure);
         let change = Change { difference, snapshot: now, tool_descriptions };
         let current: Vec<_> = lock(&listeners.0).iter().filter_map(Weak::upgrade).collect();

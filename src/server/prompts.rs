@@ -2,25 +2,25 @@
 
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
-use crate::library::{Entry, Layer, Library, Lookup};
+use crate::library::{Entry, Layer, Lookup, View};
 use crate::mcp;
-use crate::prompt::{INPUT, Prompt, Summary};
+use crate::prompt::{Call, INPUT, Messages, Prompt, Summary};
 use crate::wording::named;
 use std::sync::Arc;
 
 /// `prompts/list`. Broken files are left out; the tool `list_prompts` names them.
-pub(super) fn list(library: &Library, page: &Page) -> mcp::ListPromptsResult {
-    let index = library.index();
+pub(super) fn list(view: &View, page: &Page) -> mcp::ListPromptsResult {
+    let listing = view.list();
     let listed = |entry: &Entry<'_>| {
-        let prompt = &entry.listed().ok()?.summary;
+        let prompt = &entry.summary().ok()?;
         Some(mcp::Prompt {
-            name: entry.name().to_owned(),
+            name: entry.name().to_string(),
             title: prompt.title.clone(),
             description: of_layer(entry.layer(), description(entry.name(), prompt.description.clone())),
             arguments: arguments(prompt),
         })
     };
-    let (prompts, next_cursor) = page.fill(&index.entries, Entry::name, listed);
+    let (prompts, next_cursor) = page.fill(&listing.entries, |entry| entry.name(), listed);
     mcp::ListPromptsResult { prompts, next_cursor }
 }
 
@@ -61,7 +61,7 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 ///
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing.
-pub(super) fn get(library: &Library, params: mcp::GetPromptParams) -> Result<mcp::GetPromptResult, Failure> {
+pub(super) fn get(view: &View, params: mcp::GetPromptParams) -> Result<mcp::GetPromptResult, Failure> {
     let name = params.name.ok_or_else(|| {
         Failure::invalid_params(match params.prompt_id {
             Some(_) => "`promptId` is not a parameter of prompts/get; use `name`",
@@ -70,24 +70,25 @@ pub(super) fn get(library: &Library, params: mcp::GetPromptParams) -> Result<mcp
     })?;
     // Names that a prompt does not have are ignored: clients send leftovers.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let prompt = find(library, &name)?;
+    let prompt = find(view, &name)?;
     let text = prompt
-        .expand_values(&values.collect(), "")
+        .expand(Call::Named { values: &values.collect(), input: "", is_strict: false })
+        .map(Messages::into_text)
         .map_err(|error| Failure::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
     let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text: text.into() } };
-    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description()), messages: [message] })
+    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description.clone()), messages: [message] })
 }
 
 /// The prompt that a client names, found as tolerantly as by `expand_prompt`.
 ///
 /// # Errors
 /// The prompt is unknown, or its file is not a valid prompt.
-pub(super) fn find(library: &Library, name: &str) -> Result<Arc<Prompt>, Failure> {
-    match library.find(name) {
+pub(super) fn find(view: &View, name: &str) -> Result<Arc<Prompt>, Failure> {
+    match view.find(name) {
         Lookup::Found(prompt) => Ok(prompt),
         Lookup::Broken(problem) => Err(Failure::new(FailureKind::Unavailable, problem)),
-        Lookup::Unknown { why, unseen } => {
-            let unreadable: String = unseen.iter().map(|problem| format!("; cannot be read: {problem}")).collect();
+        Lookup::Unknown { why, skipped } => {
+            let unreadable: String = skipped.iter().map(|problem| format!("; cannot be read: {problem}")).collect();
             let why = why.to_string();
             let next = if why.ends_with('?') { "" } else { "; prompts/list names all" };
             Err(Failure::invalid_params(format!("{why}{next}{unreadable}")))

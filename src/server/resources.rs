@@ -6,8 +6,9 @@
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use super::prompts::{description, of_layer};
-use crate::library::{Entry, Library, Listed, MAX_NAME};
+use crate::library::{Details, Entry, View};
 use crate::mcp;
+use crate::prompt::{MAX_NAME, Name};
 use crate::wording::quoted;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -30,23 +31,23 @@ const MIME_TYPE: &str = "text/markdown";
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// `resources/list`.
-pub(super) fn list(library: &Library, page: &Page) -> mcp::ListResourcesResult {
-    let index = library.index();
+pub(super) fn list(view: &View, page: &Page) -> mcp::ListResourcesResult {
+    let listing = view.list();
     let (resources, next_cursor) =
-        page.fill(&index.entries, Entry::name, |entry| Some(resource(entry, &*entry.listed().ok()?)));
+        page.fill(&listing.entries, |entry| entry.name(), |entry| Some(resource(entry, &entry.details().ok()?)));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-fn resource(entry: &Entry<'_>, listed: &Listed) -> mcp::Resource {
+fn resource(entry: &Entry<'_>, details: &Details) -> mcp::Resource {
     let name = entry.name();
-    let modified = listed.modified.and_then(|time| Timestamp::try_from(time).ok());
+    let modified = details.modified.and_then(|time| Timestamp::try_from(time).ok());
     mcp::Resource {
         uri: uri(name),
-        name: name.to_owned(),
-        title: listed.summary.title.clone(),
-        description: of_layer(entry.layer(), description(name, listed.summary.description.clone())),
+        name: name.to_string(),
+        title: details.summary.title.clone(),
+        description: of_layer(entry.layer(), description(name, details.summary.description.clone())),
         mime_type: MIME_TYPE,
-        size: listed.size,
+        size: details.size as usize,
         annotations: modified
             .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
     }
@@ -69,10 +70,10 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 ///
 /// # Errors
 /// [`not_found`]; the file cannot be read as text.
-pub(super) fn read(library: &Library, params: mcp::ResourceParams<'_>) -> Result<mcp::ReadResourceResult, Failure> {
+pub(super) fn read(view: &View, params: mcp::ResourceParams<'_>) -> Result<mcp::ReadResourceResult, Failure> {
     let uri = params.uri.into_owned();
-    let file = name_of(library, &uri).and_then(|name| library.file(&name)).ok_or_else(|| not_found(&uri))?;
-    let text = file.map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?.text;
+    let file = name_of(view, &uri).and_then(|name| view.raw(&name)).ok_or_else(|| not_found(&uri))?;
+    let text = file.map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
     Ok(mcp::ReadResourceResult { contents: [mcp::TextResourceContents { uri, mime_type: MIME_TYPE, text }] })
 }
 
@@ -103,8 +104,8 @@ pub(super) fn names(uri: &str) -> Vec<String> {
 }
 
 /// The name that a URI stands for: the first possible one that has a file.
-pub(super) fn name_of(library: &Library, uri: &str) -> Option<String> {
-    names(uri).into_iter().find(|name| library.has(name))
+pub(super) fn name_of(view: &View, uri: &str) -> Option<Name> {
+    names(uri).into_iter().find_map(|name| Name::new(&name).ok().filter(|name| view.has(name)))
 }
 
 #[cfg(test)]

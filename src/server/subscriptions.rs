@@ -8,7 +8,7 @@ use super::lifecycle::{Failure, FailureKind};
 use super::notifier::Change;
 use super::resources;
 use crate::jsonrpc::{Id, Notification, Object};
-use crate::library::Library;
+use crate::library::View;
 use crate::mcp::{
     CancelledParams, ListChangedParams, ListenParams, ResourceParams, ResourceUpdatedParams, SubscriptionMeta,
     SubscriptionsAcknowledgedParams,
@@ -83,9 +83,9 @@ impl Subscriptions {
     ///
     /// # Errors
     /// The `uri` names nothing; too many subscriptions.
-    pub(super) fn subscribe(&mut self, library: &Library, params: ResourceParams<'_>) -> Result<(), Failure> {
+    pub(super) fn subscribe(&mut self, view: &View, params: ResourceParams<'_>) -> Result<(), Failure> {
         let uri = &*params.uri;
-        if resources::name_of(library, uri).is_none() {
+        if resources::name_of(view, uri).is_none() {
             return Err(resources::not_found(uri));
         }
         if !self.resources.contains(uri) {

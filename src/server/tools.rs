@@ -8,7 +8,7 @@ mod list_prompts;
 
 use super::lifecycle::{Era, Failure, FailureKind};
 use crate::jsonrpc::Object;
-use crate::library::Library;
+use crate::library::View;
 use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
 use serde::{Serialize, Serializer};
@@ -24,11 +24,11 @@ pub(super) struct ServerTool {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     /// For a model; made anew for each listing.
-    pub(super) description: fn(&Library) -> String,
+    pub(super) description: fn(&View) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
     /// Returns structured content by the output schema.
-    pub(super) call: fn(&Library, &Object<'_>) -> Result<Box<RawValue>, ToolError>,
+    pub(super) call: fn(&View, &Object<'_>) -> Result<Box<RawValue>, ToolError>,
 }
 
 /// Why a call failed.
@@ -49,11 +49,11 @@ impl From<serde_json::Error> for ToolError {
 }
 
 /// `tools/list`.
-pub(super) fn list(tools: &[ServerTool], library: &Library) -> ListToolsResult {
+pub(super) fn list(tools: &[ServerTool], view: &View) -> ListToolsResult {
     let tools = tools.iter().map(|tool| Tool {
         name: tool.name,
         title: tool.title,
-        description: (tool.description)(library),
+        description: (tool.description)(view),
         input_schema: (tool.input_schema)(),
         output_schema: (tool.output_schema)(),
         // Codex refuses or asks before it calls a tool that does not say that it only reads.
@@ -70,20 +70,15 @@ pub(super) fn list(tools: &[ServerTool], library: &Library) -> ListToolsResult {
 }
 
 /// The current descriptions of the tools, which name the commands.
-pub(super) fn descriptions(tools: &[ServerTool], library: &Library) -> Vec<String> {
-    tools.iter().map(|tool| (tool.description)(library)).collect()
+pub(super) fn descriptions(tools: &[ServerTool], view: &View) -> Vec<String> {
+    tools.iter().map(|tool| (tool.description)(view)).collect()
 }
 
 /// `tools/call`.
 ///
 /// # Errors
 /// The tool is unknown; invalid params; in the legacy era also arguments that do not match the input schema.
-pub(super) fn call(
-    tools: &[ServerTool],
-    library: &Library,
-    era: Era,
-    params: &Object<'_>,
-) -> Result<ToolResult, Failure> {
+pub(super) fn call(tools: &[ServerTool], view: &View, era: Era, params: &Object<'_>) -> Result<ToolResult, Failure> {
     let CallToolParams { name } = params.read()?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
@@ -91,7 +86,7 @@ pub(super) fn call(
         return Err(Failure::new(FailureKind::UnknownTool, text));
     };
     let arguments = params.object("arguments")?.unwrap_or_default();
-    match (tool.call)(library, &arguments) {
+    match (tool.call)(view, &arguments) {
         Ok(structured) => Ok(ToolResult::Structured(structured)),
         Err(ToolError::Internal(text)) => Err(Failure::new(FailureKind::Internal, text)),
         Err(ToolError::Arguments(text)) if !era.lets_model_correct_arguments() => Err(Failure::invalid_params(text)),

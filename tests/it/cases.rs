@@ -1,8 +1,8 @@
-//! One file for each expansion: `tests/cases/*.txt`, through every door.
+//! One file for each expansion: `tests/cases/*.txt`, through every interface.
 //!
 //! A case is a line `input: …`, then perhaps the same as lines `name: value`, a line `=== file`, a prompt file, a line
-//! `=== expansion`, and the text that must come of it. `\n` in these lines is a line end. The last newline of the file
-//! is the case's, not the text's.
+//! `=== expansion`, and the text that must come of it. `\n` in these lines is a line ending. The last newline of the file
+//! is not part of the text.
 //!
 //! Without lines of values, the one value is `input`.
 
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn every_case_expands_to_its_text_through_every_door() {
+fn every_case_expands_to_its_text_through_every_interface() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("cases");
     let mut cases: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();

@@ -530,7 +530,7 @@ impl Ran {
     }
 }
 
-/// Waits until a file, or everything below a folder, was left alone for so long that it may be kept (`src/library/stamp.rs`).
+/// Waits until a file, or everything below a folder, was left alone for so long that it may be kept (`src/library/cache.rs`).
 /// Nothing tells that time has passed.
 #[cfg(unix)]
 pub(crate) fn settle(path: &Path) {

@@ -136,16 +136,15 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     let compare = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
                    {{options}} by {{criteria}}";
     let client = Client::new().prompt("compare.md", compare);
-    client
-        .run(["expand", "compare", "Rust or Go", "speed", "and size"], "unread")
-        .printed("Rust or Go by speed and size\n");
+    client.run(["expand", "compare", "Rust", "or", "Go"], "unread").printed("Rust or Go by cost\n");
+    client.run(["expand", "compare", "Rust or Go criteria=speed"], "").printed("Rust or Go by speed\n");
     client
         .run(["expand", "compare", "criteria=speed and size", "Rust or Go"], "")
         .printed("Rust or Go by speed and size\n");
     client
         .run(["expand", "compare", "\"Rust or Go\" speed and size"], "")
         .printed("\"Rust or Go\" speed and size by cost\n");
-    client.run(["expand", "compare", "-"], "\"Rust or Go\" speed\n").printed("Rust or Go by speed\n");
+    client.run(["expand", "compare", "-"], "Rust or Go criteria=speed\n").printed("Rust or Go by speed\n");
     client
         .run(["expand", "compare", "--arg", "options=a=b c", "--arg", "criteria= x"], "unread")
         .printed("a=b c by  x\n");

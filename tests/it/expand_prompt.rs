@@ -268,8 +268,7 @@ fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
     let tell = " Tell the user that some prompts cannot be seen:\n";
     assert!(error.contains(tell), "{error}");
     assert!(
-        error
-            .ends_with("nowhere: the prompts directory does not exist; create it; it is served as soon as it is there")
+        error.ends_with("nowhere: the prompts directory does not exist; create it; it is served as soon as it exists")
     );
 }
 
@@ -358,7 +357,7 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
     expand("p", "", json!({"input": "two"})).text("[two]");
     expand("p", "two", json!({"input": "two"})).text("[two]");
     let lost = expand("p", "one", json!({"input": "two"})).error();
-    assert!(lost.contains("it has no place for `one` beside them"), "{lost}");
+    assert!(lost.contains("has no placeholder for the text `one`"), "{lost}");
     // The whole text, and by name the parts of it.
     expand("compare", "\"Rust or Go\" speed", json!({"options": "Rust or Go", "criteria": "speed"}))
         .text("Compare Rust or Go by speed.");
@@ -392,7 +391,7 @@ fn arguments_that_are_no_strings_or_unknown_are_tool_errors_in_both_eras() {
         (
             "compare",
             json!({"optoins": "a"}),
-            "`compare` cannot be expanded: it has no argument `optoins`, perhaps `options` is meant; it takes `options` \
+            "`compare` cannot be expanded: it has no argument `optoins` (did you mean `options`?); it takes `options` \
              and `criteria`. Call expand_prompt again with only these.",
         ),
         (
@@ -416,8 +415,8 @@ fn an_input_that_arguments_would_leave_out_is_a_tool_error() {
     let call = json!({"command": "compare", "input": "and by safety", "arguments": {"options": "Rust or Go"}});
     assert_eq!(
         client.call("expand_prompt", call).error(),
-        "`compare` cannot be expanded: values are given by name, and it has no place for `and by safety` beside them; give \
-         all of it by name, or nothing. Call expand_prompt again: with an empty `input`, or without `arguments`."
+        "`compare` cannot be expanded: it was given values by name, and has no placeholder for the text `and by safety`; \
+         give everything by name, or nothing. Call expand_prompt again: with an empty `input`, or without `arguments`."
     );
 }
 

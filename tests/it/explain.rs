@@ -36,7 +36,7 @@ fn it_shows_the_file_the_arguments_the_braces_and_the_length() {
   usage  :git/compare options=… [criteria=…] [notes=…]
 
 Arguments
-  options   Rust or Go (by position)
+  options   Rust or Go (the rest of the text)
   criteria  speed & size (by name)
   notes     (not given: empty)
 
@@ -98,6 +98,7 @@ fn what_is_left_in_braces_is_cut_where_it_is_long() {
 #[test]
 fn each_argument_says_where_its_value_is_from() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("single.md", "---\narguments: [x]\n---\n{{x}}");
+    let client = client.prompt("optional.md", "---\narguments: [x, y]\n---\n{{x}}{{y}}");
     let of = |arguments: &[&str], stdin: &str| {
         let explained = explained(&client, arguments, stdin);
         let arguments = explained["arguments"].as_array().unwrap().iter();
@@ -106,13 +107,15 @@ fn each_argument_says_where_its_value_is_from() {
         arguments.collect::<Vec<_>>().join(", ")
     };
     for (arguments, stdin, want) in [
-        (&["compare", "a", "b", "c", "d"][..], "", "position=a, position=b, rest=c d"),
-        (&["compare", "-"], "\"Rust or Go\" notes=x speed\n", "position=Rust or Go, rest=speed\n, pair=x"),
-        (&["compare"], "piped text", "position=piped, position=text, nothing="),
-        (&["compare", "criteria=b", "a"], "", "position=a, pair=b, nothing="),
+        (&["compare", "a", "b", "c", "d"][..], "", "rest=a b c d, default=cost, nothing="),
+        (&["compare", "-"], "\"Rust or Go\" notes=x speed\n", "rest=\"Rust or Go\" speed\n, default=cost, pair=x"),
+        (&["compare"], "piped text", "rest=piped text, default=cost, nothing="),
+        (&["compare", "criteria=b", "a"], "", "rest=a, pair=b, nothing="),
+        (&["compare", "a b criteria=c"], "", "rest=a b, pair=c, nothing="),
+        (&["optional", "a", "b", "c"], "", "position=a, rest=b c"),
         (&["compare", "--arg", "options=x", "--arg", "notes="], "", "named=x, default=cost, named="),
         (&["compare"], "", "missing=, default=cost, nothing="),
-        (&["compare", "criteria=", "a"], "", "position=a, default=cost, nothing="),
+        (&["compare", "criteria=", "a"], "", "rest=a, default=cost, nothing="),
         (&["single", "all", "of it"], "", "rest=all of it"),
         (&["single", "x=y", "z"], "", "pair=y z"),
     ] {
@@ -285,12 +288,15 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
         let too_long = |line: &&str| line.chars().count() > columns && !line.contains(&file);
         assert_eq!(shown.lines().find(too_long), None, "{columns} columns");
         let bare: String = shown.split_whitespace().collect();
-        for text in ["{{options}}(2times),{{criteria}}", "Rust(byposition)", "ifitismeanttobereplaced"] {
+        for text in ["{{options}}(2times),{{criteria}}", "Rust(therestofthetext)", "ifitismeanttobereplaced"] {
             assert!(bare.contains(text), "{shown}");
         }
     }
     let shown = terminal::ran(&client, 20, "explain compare Rust", &[("NO_COLOR", "1")], "").unwrap();
-    assert!(shown.contains("Arguments\n options\n  Rust (by position)\n criteria\n  cost (its default)\n"), "{shown}");
+    assert!(
+        shown.contains("Arguments\n options\n  Rust (the rest of\n  the text)\n criteria\n  cost (its default)\n"),
+        "{shown}"
+    );
     let colored = terminal::ran(&client, 80, "explain compare Rust", &[], "").unwrap();
     assert!(colored.contains("\u{1b}["), "{colored:?}");
 }

@@ -1,10 +1,10 @@
-//! What the system may do to the program: files that vanish under its hands, disks that fail, nothing left to open, pipes
-//! that are closed, full or slow, signals. It answers what can be answered, says what cannot, and ends as one expects.
+//! Faults of the system: files that vanish while they are read, failing disks, no free file descriptors, pipes that are
+//! closed, full or slow, signals. The program answers what can be answered, explains what cannot, and exits as expected.
 //!
-//! What may not be read is tested in `prompts_dir.rs` (as another user, since root may read everything), and a folder
-//! that may be read again in `changes.rs`. A disk that fails is `/proc/self/mem`, whose first page no process can read.
-//! No tests, because there is no way to bring these about without changing the machine for everybody: a disk that never
-//! answers (a dead network mount), memory that runs out (the system ends the process, or Rust does), a clock that jumps.
+//! Missing permissions are tested in `prompts_dir.rs` (as another user, since root may read everything), and permissions
+//! that return in `changes.rs`. The failing disk is `/proc/self/mem`, whose first page no process can read. Not tested,
+//! because they would affect the whole machine: a disk that never answers (a dead network mount), no free memory (the
+//! system or Rust ends the process), a clock that jumps.
 
 use crate::client::{Client, LEGACY, settle};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,7 +37,7 @@ fn start(client: &Client) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits for the end: the exit status if it was no signal, and what was said on standard output and standard error.
+/// Waits for the exit: the exit status unless it was a signal, standard output and standard error.
 #[track_caller]
 fn end(child: Child) -> (Option<i32>, String, String) {
     let output = child.wait_with_output().unwrap();
@@ -54,7 +54,7 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Does something again and again in another thread, until what is to be tested against it is done.
+/// Repeats something in another thread until the test is done.
 fn meanwhile(again: impl Fn() + Sync, test: impl FnOnce()) {
     struct Done<'d>(&'d AtomicBool);
     impl Drop for Done<'_> {
@@ -84,7 +84,7 @@ mod files {
     use super::*;
 
     #[test]
-    fn a_file_that_comes_and_goes_is_there_or_not_and_takes_no_list_down() {
+    fn a_file_that_appears_and_disappears_breaks_no_list() {
         let mut client = Client::new().prompt("keep.md", "Kept.");
         let (prompts, root) = (client.prompts(), client.root().to_owned());
         let again = || {
@@ -145,7 +145,7 @@ mod files {
     }
 
     #[test]
-    fn what_changes_its_kind_between_two_looks_makes_no_request_wait() {
+    fn a_file_that_becomes_a_folder_or_a_fifo_at_any_moment_blocks_no_request() {
         let mut client = Client::new().prompt("keep.md", "Kept.");
         let (prompts, root) = (client.prompts(), client.root().to_owned());
         fs::write(root.join("file"), "A file.").unwrap();
@@ -176,10 +176,10 @@ mod files {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_disk_that_cannot_be_read_is_explained_and_takes_nothing_else_down() {
+    fn a_read_error_is_explained_and_affects_nothing_else() {
         let mut client = Client::new().prompt("good.md", "Good.");
         symlink("/proc/self/mem", client.prompts().join("bad.md")).unwrap();
-        let reason = "the file cannot be read: Input/output error (os error 5); see that it is there and readable";
+        let reason = "the file cannot be read: Input/output error (os error 5); check that it exists and is readable";
         let path = client.prompts().join("bad.md").display().to_string();
         assert_eq!(
             client.expand("bad", "x").error(),
@@ -207,7 +207,7 @@ mod files {
     /// Its times and its size never change.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_file_that_the_kernel_makes_up_is_read_again_each_time() {
+    fn a_file_of_proc_is_read_again_each_time() {
         let file = "/proc/uptime";
         let mut client = Client::new();
         symlink(file, client.prompts().join("up.md")).unwrap();
@@ -224,14 +224,14 @@ mod files {
         }
     }
 
-    /// Its size is 0, as for all files that the kernel makes up while they are read.
+    /// Its size is 0, as for all files of `/proc`.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_file_that_is_longer_than_it_says_is_read_up_to_the_limit() {
+    fn a_file_longer_than_its_reported_size_is_read_up_to_the_limit() {
         use prompt_expander::prompt::MAX_FILE;
         let file = "/proc/kallsyms";
         if fs::read(file).map_or(0, |symbols| symbols.len()) <= MAX_FILE {
-            return; // a small kernel, or none that tells its symbols
+            return; // a small kernel, or one that hides its symbols
         }
         let mut client = Client::new().prompt("good.md", "Good.");
         symlink(file, client.prompts().join("long.md")).unwrap();
@@ -258,12 +258,12 @@ mod exhausted {
     use super::*;
     use rustix::process::{Resource, Rlimit, prlimit};
 
-    /// From now on the process can open this many files more than it has open.
+    /// Leaves this many free file descriptors.
     fn leave_descriptors(pid: Pid, more: usize) {
         let open = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())).unwrap();
         let open: Vec<u64> = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
         let free = (0..).filter(|number| !open.contains(number)).nth(more).unwrap();
-        set_descriptors(pid, free); // the lowest that is not free any more
+        set_descriptors(pid, free); // the lowest one that is no longer free
     }
 
     fn set_descriptors(pid: Pid, limit: u64) {
@@ -274,13 +274,13 @@ mod exhausted {
     const MANY: u64 = 100;
 
     #[test]
-    fn without_descriptors_every_request_is_answered_and_with_them_again_as_before() {
+    fn without_free_descriptors_every_request_is_answered_with_the_reason_and_recovers() {
         let mut client = Client::new().prompt("a.md", "A {{input}}").prompt("folder/b.md", "B");
         client.expand("a", "x").text("A x");
         let all = client.list();
         let pid = Pid::from_raw(client.pid() as i32).unwrap();
         for round in 0..3 {
-            // What has just changed is not kept from the last time.
+            // What has just changed is not cached.
             client.write("a.md", "A {{input}}");
             client.write(&format!("{round}.txt"), "");
             leave_descriptors(pid, 0);
@@ -303,12 +303,12 @@ mod exhausted {
             for method in ["tools/list", "prompts/list", "resources/list"] {
                 assert!(client.request(method, json!({}))["result"].is_object(), "{method}");
             }
-            // One is enough for a file, and for a folder without folders.
+            // One is enough for a file, and for a folder without subfolders.
             leave_descriptors(pid, 1);
             client.expand("a", "x").text("A x");
             let list = client.list();
             assert_eq!(list["prompts"], json!([{"name": "a", "description": "A {{input}}"}]), "{list}");
-            let message = format!("cannot be read: {reason}; ask again");
+            let message = format!("cannot be read: {reason}; try again");
             assert_eq!(list["problems"], json!([{"file": "folder", "message": message}]), "{list}");
             set_descriptors(pid, MANY);
             client.expand("a", "x").text("A x");
@@ -317,25 +317,24 @@ mod exhausted {
     }
 
     #[test]
-    fn what_was_not_seen_for_want_of_descriptors_is_seen_when_there_are_some() {
+    fn a_folder_skipped_for_lack_of_descriptors_is_listed_once_there_are_some() {
         let mut client = Client::new().prompt("a.md", "A").prompt("folder/b.md", "B");
         client.request("ping", json!({}));
         let pid = Pid::from_raw(client.pid() as i32).unwrap();
-        settle(&client.prompts()); // so that what was seen is kept
+        settle(&client.prompts()); // so that the scan is cached
         leave_descriptors(pid, 1);
         assert_eq!(client.names(), "a");
         set_descriptors(pid, MANY);
         assert_eq!(client.names(), "a folder/b");
     }
 
-    /// Two threads look at half of them each.
     #[test]
     fn one_descriptor_is_enough_for_a_list_of_thousands() {
         let mut client = Client::new();
         client.request("ping", json!({}));
         leave_descriptors(Pid::from_raw(client.pid() as i32).unwrap(), 1);
         for round in 0..5 {
-            // What has just changed is not kept from the last time.
+            // What has just changed is not cached.
             for number in 0..2_500 {
                 client.write(&format!("{number:04}.md"), "Text.");
             }
@@ -401,18 +400,6 @@ mod exhausted {
         client.save("b.md", "B {{input}}");
         assert_eq!(listed(&mut client, "prompts/list", "prompts", "name"), ["a", "b"]);
         client.expand("b", "x").text("B x");
-    }
-
-    #[test]
-    fn where_no_thread_can_be_started_a_list_of_thousands_is_complete() {
-        let Some(mut client) = with_threads(1) else { return };
-        for number in 0..2_500 {
-            client.write(&format!("{number:04}.md"), "Text.");
-        }
-        let names = client.names();
-        assert_eq!(names.split(' ').count(), 2_501);
-        assert!(names.starts_with("0000 0001") && names.ends_with("2499 a"));
-        assert_eq!(client.threads(), 1);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Never stale: whatever changes a prompt file, the very next answer shows it, also of what the server has kept.
+//! Never stale: whatever changes a prompt file, the next answer shows it, even if the file was cached.
 //!
-//! What is kept was left alone for two seconds, so these tests begin with files that are older; `opened.rs` shows that such
-//! files are kept indeed. Each change is followed at once by others of the same length, within one tick of the file clock.
+//! Only files that have not changed for two seconds are cached, so these tests begin with older files; `opened.rs` shows
+//! that such files are indeed cached. Each change is followed at once by others of the same length, within one tick of the
+//! file system's clock.
 
 use crate::client::{Client, settle};
 use serde_json::{Value, json};
@@ -16,9 +17,9 @@ struct Change {
     name: &'static str,
     /// What is asked for.
     ask: Ask,
-    /// Makes the files. The answer shows `AAAA` then.
+    /// Creates the files. The answer then shows `AAAA`.
     begin: fn(&Client),
-    /// Changes them. The answer shows the text that is given then, which is as long.
+    /// Changes them. The answer then shows this text, which has the same length.
     change: fn(&Client, &str),
 }
 
@@ -44,7 +45,7 @@ fn begin(client: &Client) {
     client.write("x.md", file("AAAA"));
 }
 
-/// Begins with a file `x.md` that is a link to one outside.
+/// Begins with a file `x.md` that is a symlink to one outside.
 fn begin_with_link(client: &Client) {
     fs::write(client.root().join("target.md"), file("AAAA")).unwrap();
     symlink("../target.md", client.prompts().join("x.md")).unwrap();
@@ -54,7 +55,7 @@ fn begin_in_a_folder(client: &Client) {
     client.write("folder/x.md", file("AAAA"));
 }
 
-/// Puts a new folder in the place of one.
+/// Replaces a folder by a new one.
 fn swap(folder: &Path, fill: impl FnOnce(&Path)) {
     let (new, old) = (folder.with_extension("new"), folder.with_extension("old"));
     let _ = fs::remove_dir_all(&old);
@@ -87,10 +88,10 @@ const CHANGES: &[Change] = &[
         File::options().write(true).open(client.root().join("draft")).unwrap().set_modified(modified).unwrap();
         fs::rename(client.root().join("draft"), path).unwrap();
     }),
-    change("the target of a link edited", Ask::Expand, begin_with_link, |client, text| {
+    change("the target of a symlink edited", Ask::Expand, begin_with_link, |client, text| {
         fs::write(client.root().join("target.md"), file(text)).unwrap();
     }),
-    change("a link that is pointed elsewhere", Ask::Expand, begin_with_link, |client, text| {
+    change("a symlink that is pointed elsewhere", Ask::Expand, begin_with_link, |client, text| {
         fs::write(client.root().join(format!("{text}.md")), file(text)).unwrap();
         symlink(format!("../{text}.md"), client.root().join("draft")).unwrap();
         fs::rename(client.root().join("draft"), client.prompts().join("x.md")).unwrap();
@@ -125,11 +126,11 @@ const CHANGES: &[Change] = &[
     change("list: a file in a folder edited", Ask::List, begin_in_a_folder, |client, text| {
         client.write("folder/x.md", file(text));
     }),
-    change("list: the target of a link edited", Ask::List, begin_with_link, |client, text| {
+    change("list: the target of a symlink edited", Ask::List, begin_with_link, |client, text| {
         fs::write(client.root().join("target.md"), file(text)).unwrap();
     }),
     change(
-        "list: a link to a file that becomes one to a folder",
+        "list: a symlink to a file that becomes one to a folder",
         Ask::List,
         |client| {
             fs::write(client.root().join("target"), "no prompt").unwrap();
@@ -144,7 +145,7 @@ const CHANGES: &[Change] = &[
         },
     ),
     change(
-        "a link to a folder, before the file in the order of names, that leads to a file now",
+        "a symlink to a folder, sorted before the file, that now points to a file",
         Ask::Expand,
         |client| {
             fs::create_dir(client.root().join("target")).unwrap();
@@ -158,7 +159,7 @@ const CHANGES: &[Change] = &[
         },
     ),
     change(
-        "list: a link that was broken and cannot be followed now, and leads to a folder",
+        "list: a broken link that now points to a folder",
         Ask::List,
         |client| {
             symlink("../nowhere/folder", client.prompts().join("linked")).unwrap();
@@ -171,7 +172,7 @@ const CHANGES: &[Change] = &[
         },
     ),
     change(
-        "list: a link that led back, over a link elsewhere, and leads on now",
+        "list: a cycle through a symlink elsewhere that is a cycle no more",
         Ask::List,
         |client| {
             symlink("prompts", client.root().join("way")).unwrap();
@@ -187,7 +188,7 @@ const CHANGES: &[Change] = &[
         },
     ),
     change(
-        "list: the folder that a link leads to changed",
+        "list: the folder that a symlink points to changed",
         Ask::List,
         |client| {
             fs::create_dir(client.root().join("target")).unwrap();
@@ -222,7 +223,7 @@ fn ask(client: &mut Client, ask: Ask) -> String {
 }
 
 #[test]
-fn every_change_shows_in_the_very_next_answer_also_of_what_was_kept() {
+fn every_change_shows_in_the_next_answer_even_if_the_file_was_cached() {
     let mut clients: Vec<(Client, &Change)> = CHANGES.iter().map(|change| (Client::new(), change)).collect();
     for (client, change) in &clients {
         (change.begin)(client);
@@ -243,7 +244,7 @@ fn every_change_shows_in_the_very_next_answer_also_of_what_was_kept() {
     }
 }
 
-/// Rust has no safe call for a memory map; where there is no Python, there is nothing to see.
+/// Rust has no safe call for a memory map; without Python, nothing is tested.
 #[test]
 fn an_edit_through_a_memory_map_shows_once_it_is_unmapped() {
     const PROGRAM: &str = "import mmap, sys\nwith open(sys.argv[1], 'r+b') as file, mmap.mmap(file.fileno(), 0) as map:\n    \
@@ -263,7 +264,7 @@ fn an_edit_through_a_memory_map_shows_once_it_is_unmapped() {
 }
 
 #[test]
-fn a_file_that_was_kept_and_is_deleted_is_gone_at_once_and_comes_back_at_once() {
+fn a_cached_file_that_is_deleted_is_gone_at_once_and_returns_at_once() {
     let mut client = Client::new();
     begin(&client);
     client.write("folder/x.md", file("AAAA"));
@@ -285,7 +286,7 @@ fn a_file_that_was_kept_and_is_deleted_is_gone_at_once_and_comes_back_at_once() 
 }
 
 #[test]
-fn a_prompt_whose_folder_has_become_a_loop_is_no_prompt_any_more() {
+fn a_prompt_whose_folder_becomes_a_cycle_is_gone() {
     let mut client = Client::new();
     let at = |path: &str| client.root().join(path);
     for folder in ["one", "two"] {
@@ -307,7 +308,7 @@ fn a_prompt_whose_folder_has_become_a_loop_is_no_prompt_any_more() {
 }
 
 #[test]
-fn a_file_in_an_earlier_directory_hides_one_that_was_kept() {
+fn a_new_file_in_an_earlier_folder_overrides_a_cached_one() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "first", "--prompts", "prompts"]);
     fs::create_dir(client.root().join("first")).unwrap();
     begin(&client);
@@ -324,7 +325,7 @@ fn a_file_in_an_earlier_directory_hides_one_that_was_kept() {
 }
 
 #[test]
-fn hundreds_of_changes_within_one_tick_of_the_file_clock_all_show() {
+fn hundreds_of_changes_within_one_tick_of_the_clock_all_show() {
     let mut client = Client::new().prompt("x.md", file("0000"));
     for round in 0..400 {
         let text = format!("{round:04}");
@@ -337,9 +338,8 @@ fn hundreds_of_changes_within_one_tick_of_the_file_clock_all_show() {
     }
 }
 
-/// Of so many, two threads look at half each.
 #[test]
-fn of_thousands_every_prompt_and_problem_is_listed_in_order_and_every_change_in_the_very_next_list() {
+fn thousands_of_prompts_and_problems_are_listed_in_order_and_every_change_shows_in_the_next_list() {
     let mut client = Client::new();
     let name = |number: usize| format!("{number:04}.md");
     for number in 0..2_500 {
@@ -380,7 +380,7 @@ fn of_thousands_every_prompt_and_problem_is_listed_in_order_and_every_change_in_
 }
 
 #[test]
-fn a_description_that_was_kept_is_given_again_when_a_file_is_repaired() {
+fn a_cached_problem_is_gone_at_once_when_the_file_is_fixed() {
     let mut client = Client::new().prompt("x.md", b"\xff");
     settle(client.root());
     for _ in 0..3 {

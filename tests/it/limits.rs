@@ -1,7 +1,7 @@
-//! Beyond each limit of the README's table there is an error that names it, and nothing else is disturbed: the next request
-//! is served, and what memory it took is given back.
+//! Beyond each limit of the README's table there is an error that names it, and nothing else is affected: the next request
+//! is served, and the memory is released.
 //!
-//! The limits of names and folders, and of links, are tested in `prompts_dir.rs`; that of a line in `wire.rs`; that of
+//! The limits of names, folders and symlinks are tested in `prompts_dir.rs`; that of a line in `wire.rs`; that of
 //! `subscriptions/listen` in `changes.rs`.
 
 use crate::client::{Client, modern};
@@ -29,7 +29,7 @@ fn client() -> Client {
 }
 
 #[test]
-fn each_limit_of_a_file_is_named_and_what_is_just_within_is_a_prompt() {
+fn a_file_at_each_limit_is_a_prompt_and_one_beyond_it_is_an_error_that_names_the_limit() {
     let frontmatter = |length: usize| {
         let text = format!("description: {}\n", "d".repeat(length - "description: \n".len()));
         assert_eq!(text.len(), length);
@@ -67,7 +67,7 @@ fn each_limit_of_a_file_is_named_and_what_is_just_within_is_a_prompt() {
 }
 
 #[test]
-fn a_directory_with_too_much_in_it_is_said_and_what_is_named_is_found_all_the_same() {
+fn too_many_files_are_a_problem_and_exact_names_are_found_all_the_same() {
     let mut client = client();
     for number in 1..MAX_ENTRIES {
         fs::File::create(client.prompts().join(number.to_string())).unwrap();
@@ -75,7 +75,7 @@ fn a_directory_with_too_much_in_it_is_said_and_what_is_named_is_found_all_the_sa
     assert_eq!(client.list(), json!({"prompts": [{"name": "good", "description": "Good: {{input}}"}]}));
     client.write("one-more", "");
     let list = client.list();
-    let message = "more than 200000 files and folders; what is beyond is not looked at; name a smaller folder";
+    let message = "more than 200000 files and folders; the rest is skipped; name a smaller folder";
     assert_eq!(list["problems"].as_array().unwrap().len(), 1);
     assert_eq!(list["problems"][0]["message"], message);
     is_served(&mut client);
@@ -84,7 +84,7 @@ fn a_directory_with_too_much_in_it_is_said_and_what_is_named_is_found_all_the_sa
 }
 
 #[test]
-fn a_batch_of_too_many_messages_is_one_error_that_says_how_many() {
+fn a_batch_of_too_many_messages_is_one_error_with_their_number() {
     let mut client = client();
     client.initialize("2025-03-26");
     let batch = |messages: usize| format!("[{}]", vec![PING; messages].join(","));
@@ -97,7 +97,7 @@ fn a_batch_of_too_many_messages_is_one_error_that_says_how_many() {
 }
 
 #[test]
-fn a_subscription_too_many_is_refused_and_the_others_hold() {
+fn one_subscription_too_many_is_refused_and_the_others_remain() {
     let mut client = client().prompt("first.md", "1").prompt("second.md", "2");
     let uris: Vec<String> = (1..MAX_SUBSCRIBED).map(|number| format!("prompt://p{number}")).collect();
     let params = modern(json!({"notifications": {"resourceSubscriptions": uris}}));
@@ -125,7 +125,7 @@ fn a_subscription_too_many_is_refused_and_the_others_hold() {
     client.hears_no_more();
 }
 
-/// A text nested this deep, somewhere in a line; and whether it is the line.
+/// A value nested this deep, somewhere in a line; and whether it is the whole line.
 fn nested(levels: usize) -> Vec<(String, bool)> {
     let lists = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let objects = |levels: usize| format!("{}0{}", "{\"a\":".repeat(levels), "}".repeat(levels));
@@ -152,7 +152,7 @@ fn nested(levels: usize) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn what_nests_however_deep_gets_one_answer_and_the_next_request_is_served() {
+fn any_depth_of_nesting_gets_one_answer_and_the_next_request_is_served() {
     for version in ["2025-03-26", "2025-11-25"] {
         let mut client = client();
         client.initialize(version);
@@ -166,8 +166,8 @@ fn what_nests_however_deep_gets_one_answer_and_the_next_request_is_served() {
                 let is_refused = [-32700, -32600, -32602].contains(&code) || answer["result"]["isError"] == true;
                 assert!(is_expanded || is_refused, "{levels}: {line:.200}: {answer}");
                 let is_its_own = answer["id"] == 7 && !is_the_line;
-                let is_nobodys = answer["id"].is_null() && code != 0;
-                assert!(is_its_own || is_nobodys, "{levels}: {line:.200}: {answer}");
+                let has_no_id = answer["id"].is_null() && code != 0;
+                assert!(is_its_own || has_no_id, "{levels}: {line:.200}: {answer}");
                 if levels == 1 && line.contains("unknown\":[]") && !line.contains("\"arguments\":{\"unknown\"") {
                     assert!(is_expanded, "{line}: {answer}");
                 }
@@ -201,19 +201,19 @@ fn very_many_values_in_one_line_get_one_answer_and_the_next_request_is_served() 
     }
 }
 
-/// Memory of the program itself, not that of its code; and the most that it has had.
+/// Memory of the process without its code, and its peak.
 #[cfg(target_os = "linux")]
 mod memory {
     use super::*;
     use crate::client::memory_kib;
 
-    /// The allocator keeps nothing for later, so that what is measured is what the program holds. Else glibc may keep as
-    /// much as twice the largest piece that was given back, up to 64 MiB.
+    /// Makes the allocator return memory at once, so that what is measured is what the program uses. By default, glibc may
+    /// retain twice the largest block that was freed, up to 64 MiB.
     fn measured(client: Client) -> Client {
         client.variable("MALLOC_TRIM_THRESHOLD_", "131072").variable("MALLOC_MMAP_THRESHOLD_", "131072")
     }
 
-    /// What may be kept by design: 8 MiB of prompts, 2 MiB of a line; and what the heap is uneven by.
+    /// What may remain: 8 MiB of cached prompts, 2 MiB of line buffer, and fragmentation of the heap.
     const ROOM_KIB: u64 = 16 * 1024;
 
     fn expand(command: &str, input: &str) -> Value {
@@ -222,7 +222,7 @@ mod memory {
     }
 
     #[test]
-    fn an_expansion_that_is_refused_is_not_made() {
+    fn an_expansion_beyond_the_limit_is_refused_before_it_is_built() {
         let mut client = measured(client().prompt("many.md", "{{input}}".repeat(10_000)));
         is_served(&mut client);
         let before = client.peak_memory_kib();
@@ -236,7 +236,7 @@ mod memory {
     }
 
     #[test]
-    fn what_a_large_request_took_is_given_back() {
+    fn the_memory_of_a_large_request_is_released() {
         let large = "x".repeat(31 * MIB);
         let whole = "x".repeat(MIB);
         let batch = json!(vec![expand("four", ""); 20]).to_string();
@@ -254,7 +254,7 @@ mod memory {
             let mut client = measured(client().prompt("echo.md", "{{input}}").prompt("four.md", "x".repeat(MAX_FILE)));
             client.write("many.md", "{{input}}".repeat(10_000));
             client.write("sixty-three.md", "{{input}}".repeat(63));
-            client.shake_hands("2025-03-26"); // and no watch, which reads files when it likes
+            client.shake_hands("2025-03-26"); // and no watch, which would read files at any time
             is_served(&mut client);
             let pid = client.pid();
             let before = memory_kib(pid, "RssAnon");

@@ -1,4 +1,4 @@
-//! `new` and `edit`: files that a person begins and opens. The editors are small scripts.
+//! `new` and `edit`: files that a person creates and opens. The editors are small scripts.
 
 use crate::client::{Client, Ran};
 use std::fs;
@@ -12,7 +12,7 @@ fn home() -> Client {
     Client::new().arguments([])
 }
 
-/// What a command leaves in the user's directory, and what is not there.
+/// A file in the user's own folder of prompts.
 fn own(client: &Client, file: &str) -> PathBuf {
     client.root().join(OWN).join(file)
 }
@@ -26,7 +26,7 @@ fn says(ran: &Ran, status: i32, parts: &[&str]) {
 }
 
 #[test]
-fn a_new_prompt_is_a_file_of_the_users_that_works_at_once() {
+fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
     let client = home();
     let ran = client.run(["new", ":git:commit-message"], "");
     assert_eq!(ran.stdout, format!("{}\n", own(&client, "git/commit-message.md").display()));
@@ -40,7 +40,7 @@ fn a_new_prompt_is_a_file_of_the_users_that_works_at_once() {
 }
 
 #[test]
-fn what_new_makes_is_without_a_warning_whatever_the_name() {
+fn a_new_file_has_no_warning_whatever_its_name() {
     let client = home();
     let names = [
         "standup",
@@ -102,7 +102,7 @@ fn a_prompt_may_be_named_as_a_subcommand() {
 }
 
 #[test]
-fn a_text_that_is_piped_in_becomes_the_prompt() {
+fn piped_text_becomes_the_prompt() {
     let client = home();
     let new = |arguments: &[&str], stdin: &str| {
         let ran = client.run([&["new"], arguments].concat(), stdin);
@@ -124,7 +124,7 @@ fn a_text_that_is_piped_in_becomes_the_prompt() {
 }
 
 #[test]
-fn a_text_that_is_no_prompt_is_refused_before_there_is_a_file() {
+fn piped_text_that_is_not_a_prompt_is_refused_before_a_file_is_created() {
     let client = home();
     let ran = client.run(["new", "a"], "---\ndescription: D\n");
     says(&ran, 1, &["error: standard input:1:1: the frontmatter that line 1 opens with `---` is never closed"]);
@@ -146,14 +146,14 @@ fn new_never_overwrites() {
         fs::write(&path, "mine").unwrap();
         let ran = client.run(["new", name], "other");
         assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
-        assert!(ran.stderr.contains("` is already there, and stays as it is"), "{ran:?}");
+        assert!(ran.stderr.contains("` already exists, and is not changed"), "{ran:?}");
         assert_eq!(fs::read_to_string(path).unwrap(), "mine");
     }
     says(&client.run(["new", "lower"], ""), 1, &["`prompt-expander edit lower` opens it"]);
 }
 
 #[test]
-fn of_many_that_make_one_name_at_once_one_does() {
+fn of_many_commands_that_create_one_name_at_once_one_succeeds() {
     let client = home();
     let run = |number: usize| {
         let mut command = client.command();
@@ -170,32 +170,36 @@ fn of_many_that_make_one_name_at_once_one_does() {
 
 #[cfg(unix)]
 #[test]
-fn new_leaves_a_broken_link_as_it_is() {
+fn new_does_not_change_a_broken_link() {
     let client = home();
     fs::create_dir_all(own(&client, "")).unwrap();
     std::os::unix::fs::symlink("nowhere", own(&client, "a.md")).unwrap();
-    says(&client.run(["new", "a"], ""), 1, &["a.md` is already there"]);
+    says(&client.run(["new", "a"], ""), 1, &["a.md` already exists"]);
     std::os::unix::fs::symlink("nowhere", own(&client, "dir")).unwrap();
-    says(&client.run(["new", "dir/a"], ""), 1, &["dir` is no folder, and the new file needs one there"]);
+    says(&client.run(["new", "dir/a"], ""), 1, &["dir` is not a folder, and the new file needs one there"]);
     assert!(!own(&client, "nowhere").exists());
 }
 
 #[test]
-fn new_says_where_a_file_stands_in_the_way_of_a_folder() {
+fn new_names_the_file_that_is_where_a_folder_is_needed() {
     let client = home();
     fs::create_dir_all(own(&client, "")).unwrap();
     fs::write(own(&client, "git"), "a file").unwrap();
-    says(&client.run(["new", "git/commit"], ""), 1, &["prompts/git` is no folder, and the new file needs one there"]);
+    says(
+        &client.run(["new", "git/commit"], ""),
+        1,
+        &["prompts/git` is not a folder, and the new file needs one there"],
+    );
 }
 
 #[cfg(unix)]
 #[test]
-fn new_says_what_it_may_not_write() {
+fn new_explains_a_missing_permission() {
     use std::os::unix::fs::PermissionsExt;
     let client = home().unprivileged();
     fs::create_dir_all(own(&client, "")).unwrap();
     fs::set_permissions(own(&client, ""), fs::Permissions::from_mode(0o555)).unwrap();
-    let said = ["cannot be written: Permission denied (os error 13); correct that, or choose another place"];
+    let said = ["cannot be written: Permission denied (os error 13); fix that, or choose another place"];
     says(&client.run(["new", "a"], ""), 1, &said);
     says(&client.run(["new", "git/a"], ""), 1, &said);
     let edited = client.variable("EDITOR", "true");
@@ -218,11 +222,11 @@ fn without_a_home_directory_new_and_edit_ask_for_a_folder() {
 fn a_name_that_cannot_be_typed_is_refused_with_the_reason() {
     let client = home();
     for (name, why) in [
-        ("my prompt", "a blank ends it where it is typed; write `my-prompt`"),
-        ("10:30", "behind a colon it looks like a time or a number"),
-        ("../x", "a file or folder that begins with a dot, `..`, is hidden and left out"),
-        ("x.md", "the ending is the file's alone; write `x`"),
-        ("git/nul", "Windows keeps `nul` for a device"),
+        ("my prompt", "a space ends a command in a chat; write `my-prompt`"),
+        ("10:30", "after a colon it looks like a time or a number"),
+        ("../x", "a file or folder whose name begins with a dot, `..`, is hidden and ignored"),
+        ("x.md", "the name has no suffix; write `x`"),
+        ("git/nul", "Windows reserves `nul` for a device"),
     ] {
         let error = format!("error: `{name}` cannot be the name of a prompt: {why}\n");
         client.run(["new", name], "").failed(1, &error);
@@ -231,7 +235,7 @@ fn a_name_that_cannot_be_typed_is_refused_with_the_reason() {
 }
 
 #[test]
-fn new_writes_into_the_first_folder_that_is_named() {
+fn new_writes_into_the_first_named_folder() {
     let client = Client::new().arguments(["--prompts", "first", "--prompts", "second dir"]);
     let ran = client.run(["new", "a"], "");
     assert_eq!(ran.stdout, format!("{}\n", client.root().join("first/a.md").display()));
@@ -243,7 +247,7 @@ fn new_writes_into_the_first_folder_that_is_named() {
 }
 
 #[test]
-fn new_says_what_the_file_hides_and_what_hides_it() {
+fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
     let path = |file: &str| client.root().join(file).display().to_string();
     says(
@@ -274,7 +278,7 @@ fn new_says_what_the_file_hides_and_what_hides_it() {
 /// Editors that are scripts.
 #[cfg(unix)]
 #[test]
-fn new_writes_through_no_link_that_leads_out_of_a_projects_prompts() {
+fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
     let client = home();
     for folder in [".prompts/inside", "elsewhere"] {
         fs::create_dir_all(client.root().join(folder)).unwrap();
@@ -285,16 +289,12 @@ fn new_writes_through_no_link_that_leads_out_of_a_projects_prompts() {
     }
     for option in [&[][..], &["--project"]] {
         let ran = client.run([&["new", "out/a", "--dir", ".prompts"], option].concat(), "");
-        says(
-            &ran,
-            1,
-            &["error: a link on the way to ", "out/a.md` leads out of the project; choose another name or place"],
-        );
+        says(&ran, 1, &["error: a symlink in ", "out/a.md` points outside the project; choose another name or place"]);
     }
     assert_eq!(fs::read_dir(client.root().join("elsewhere")).unwrap().count(), 0);
     client.run(["new", "in/a", "--dir", ".prompts"], "");
     assert!(client.root().join(".prompts/inside/a.md").is_file());
-    // A folder of the user's own is his word.
+    // In the user's own folder the same symlink is followed.
     client.run(["new", "out/a", "--dir", "prompts"], "");
     assert!(client.root().join("elsewhere/a.md").is_file());
 }
@@ -308,7 +308,7 @@ mod editors {
     fn editor(client: Client, name: &str, script: &str) -> Client {
         let path = client.root().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // By another process: a child that is started meanwhile would hold the script open, which cannot be run then.
+        // By another process: a child started meanwhile would hold the script open, and it could not be run.
         let mut write = std::process::Command::new("sh");
         write.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\""]).arg(&path).arg(script);
         assert!(write.status().unwrap().success());
@@ -321,7 +321,7 @@ mod editors {
     }
 
     #[test]
-    fn edit_opens_the_file_and_is_silent_when_all_is_well() {
+    fn edit_opens_the_file_and_prints_nothing_if_it_is_fine() {
         let client = editor(Client::new(), "ed", "echo more >> \"$1\"").variable("EDITOR", "./ed");
         let client = client.prompt("git/a.md", "Text.\n");
         client.run(["edit", ":git:a"], "").printed("");
@@ -338,14 +338,14 @@ mod editors {
         assert!(!ran.stderr.contains("other.md"), "{ran:?}");
         fs::write(client.root().join("draft"), "---\nbroken").unwrap();
         says(&client.run(["edit", "a"], ""), 1, &["a.md:1:1: error: the frontmatter"]);
-        // What is broken is what needs an editor most.
+        // A broken file needs an editor most.
         fs::write(client.root().join("draft"), "Mended.").unwrap();
         client.run(["edit", "a"], "").printed("");
         client.run(["expand", "a"], "").printed("Mended.\n");
     }
 
     #[test]
-    fn a_file_that_an_editor_has_taken_away_is_missed() {
+    fn a_file_that_the_editor_deleted_is_reported() {
         for (script, said) in [
             ("rm \"$1\"", "was deleted"),
             ("mv \"$1\" moved.md", "was deleted"),
@@ -359,7 +359,7 @@ mod editors {
     }
 
     #[test]
-    fn edit_copies_a_built_in_prompt_and_keeps_the_copy_only_if_it_is_changed() {
+    fn edit_copies_a_built_in_prompt_and_keeps_the_copy_only_if_it_was_changed() {
         let client = editor(home(), "ed", "cat \"$1\" > seen; eval \"$DO\"").variable("EDITOR", "./ed");
         let ran = client.run(["edit", "research"], "");
         says(
@@ -388,7 +388,7 @@ mod editors {
     }
 
     #[test]
-    fn an_editor_that_fails_is_said_and_what_it_wrote_stays() {
+    fn a_failing_editor_is_reported_and_what_it_wrote_stays() {
         let client = editor(home(), "ed", "eval \"$DO\"; exit 3").variable("EDITOR", "./ed");
         client.run(["edit", "research"], "").failed(1, "error: the editor `./ed` ended with exit status: 3\n");
         assert!(!own(&client, "research.md").exists());
@@ -412,7 +412,7 @@ mod editors {
     }
 
     #[test]
-    fn an_editor_may_have_arguments_and_blanks_and_quotes_in_its_path() {
+    fn an_editor_may_have_arguments_and_spaces_and_quotes_in_its_path() {
         let client = editor(home(), "my 'own' editor/ed", "printf '%s\\n' \"$@\" > \"$HOME/seen\"");
         let program = client.root().join("my 'own' editor/ed");
         let program = program.to_str().unwrap();
@@ -442,7 +442,7 @@ mod editors {
     }
 
     #[test]
-    fn an_editor_that_is_not_there_is_named_with_its_variable() {
+    fn a_missing_editor_is_named_with_its_variable() {
         let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
         let ran = client.run(["edit", "research"], "");
         says(
@@ -457,7 +457,7 @@ mod editors {
     }
 
     #[test]
-    fn without_an_editor_and_a_terminal_one_is_asked_for() {
+    fn without_an_editor_or_a_terminal_edit_says_what_to_set() {
         let client = Client::new().prompt("a.md", "A").variable("EDITOR", "").variable("VISUAL", "");
         let path = std::path::absolute(client.prompts()).unwrap().join("a.md");
         let error = format!(
@@ -521,7 +521,7 @@ mod editors {
 
         #[test]
         fn ctrl_c_in_an_editor_is_the_editors() {
-            // `kill 0` tells all that runs in front of the terminal, as the terminal itself does when Ctrl-C is pressed.
+            // `kill 0` signals the foreground process group, as the terminal does for Ctrl-C.
             let script = "trap 'echo interrupted >> \"$1\"' INT; kill -INT 0; read -r line; echo \"$line\" >> \"$1\"";
             let client = editor(Client::new(), "ed", script).prompt("a.md", "Text.\n").variable("EDITOR", "./ed");
             let line = "trap : INT; prompt-expander --prompts prompts edit a; echo status $?";
@@ -564,7 +564,7 @@ mod editors {
                 "{said}"
             );
             let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();
-            let why = "a blank ends it where it is typed; write `my-prompt`";
+            let why = "a space ends a command in a chat; write `my-prompt`";
             assert_eq!(said, format!("error: `my prompt` cannot be the name of a prompt: {why}\n"));
         }
     }

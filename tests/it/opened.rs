@@ -1,4 +1,4 @@
-//! What a request opens on disk, as the kernel tells it: the promises of cost that no answer shows.
+//! Which files a request opens, as reported by the kernel.
 
 use crate::client::{Client, LEGACY, modern, settle};
 use inotify::{EventMask, Inotify, WatchMask};
@@ -18,8 +18,8 @@ impl Watch {
         Watch(inotify)
     }
 
-    /// What was opened or read since the last time: the names of files, and `/` for one of the directories itself.
-    /// The kernel notes it before the system call returns, so an answer comes after it.
+    /// What was opened or read since the last call: the names of files, and `/` for one of the directories itself.
+    /// The kernel reports it before the system call returns, so an answer comes after it.
     fn seen(&mut self) -> Vec<String> {
         let mut buffer = [0; 64 * 1024];
         let mut seen = Vec::new();
@@ -66,7 +66,7 @@ fn an_exact_name_is_found_without_a_scan() {
 }
 
 #[test]
-fn what_was_left_alone_for_a_while_is_not_opened_again() {
+fn files_and_folders_that_have_not_changed_for_a_while_are_not_opened_again() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B").prompt("broken.md", b"\xff");
     settle(client.root());
     let folder = client.prompts().join("git");
@@ -89,7 +89,7 @@ fn what_was_left_alone_for_a_while_is_not_opened_again() {
 }
 
 #[test]
-fn a_client_that_shakes_hands_expands_and_goes_costs_one_file() {
+fn a_client_that_initializes_expands_one_prompt_and_exits_costs_one_file() {
     let client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
     let lines = client.root().join("lines");
     let text = concat!(
@@ -100,15 +100,15 @@ fn a_client_that_shakes_hands_expands_and_goes_costs_one_file() {
     );
     std::fs::write(&lines, text).unwrap();
     let mut watch = Watch::new(&[&client.prompts()]);
-    // A file is never quiet.
+    // A file always has the next line, or its end.
     let input = std::fs::File::open(&lines).unwrap();
     let output = client.command().args(client.library_arguments()).stdin(input).output().unwrap();
     assert_eq!((output.stdout.iter().filter(|byte| **byte == b'\n').count(), output.status.code()), (2, Some(0)));
-    assert_eq!(watch.seen(), ["/", "a.md"], "at the start, whether the directory is there; then one file");
+    assert_eq!(watch.seen(), ["/", "a.md"], "the start checks that the folder exists; then one file");
 }
 
 #[test]
-fn what_nobody_wants_to_hear_of_is_not_watched() {
+fn nothing_is_watched_before_a_client_wants_notifications() {
     let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
     client.shake_hands(LEGACY);
     client.request("prompts/list", json!({}));
@@ -116,7 +116,7 @@ fn what_nobody_wants_to_hear_of_is_not_watched() {
     let mut watch = Watch::new(&[&client.prompts()]);
     client.write("a.md", "Other.");
     client.request("ping", json!({}));
-    assert_eq!(watch.seen(), ["a.md"], "our own writing");
+    assert_eq!(watch.seen(), ["a.md"], "written by the test");
     assert_eq!(client.threads(), 1);
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
     client.request("prompts/list", json!({}));
@@ -124,7 +124,7 @@ fn what_nobody_wants_to_hear_of_is_not_watched() {
 }
 
 #[test]
-fn the_listing_of_tools_reads_directories_and_no_files() {
+fn tools_list_reads_folders_and_no_files() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
     client.request("ping", json!({}));
     let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
@@ -133,7 +133,7 @@ fn the_listing_of_tools_reads_directories_and_no_files() {
 }
 
 #[test]
-fn a_hook_opens_the_files_of_commands_and_nothing_else() {
+fn a_hook_opens_only_the_files_of_the_commands() {
     let client = Client::new().prompt("a.md", "A").prompt("other.md", "O").prompt("git/b.md", "B");
     let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("git")]);
     for (prompt, files) in [
@@ -148,7 +148,7 @@ fn a_hook_opens_the_files_of_commands_and_nothing_else() {
 }
 
 #[test]
-fn a_prompt_of_a_project_is_found_without_a_scan_and_kept_like_any_other() {
+fn a_project_s_prompt_is_found_without_a_scan_and_cached_like_any_other() {
     let client = Client::new().working_in("repo/src").arguments(["--no-builtin", "--project"]);
     let repo = client.root().join("repo");
     for folder in [".git", ".prompts/git"] {

@@ -1,4 +1,4 @@
-//! `--project`: the prompts of the repository that one works in, and what a repository must not do.
+//! `--project`: the prompts of the current repository, and what a repository must not do.
 
 use crate::client::{Client, LEGACY};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn project<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Client {
     client
 }
 
-/// Writes a file below the repository.
+/// Writes a file into the repository.
 fn put(client: &Client, file: &str, text: &str) {
     let path = client.root().join("repo").join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -31,14 +31,14 @@ fn repo(client: &Client) -> PathBuf {
     fs::canonicalize(client.root().join("repo")).unwrap()
 }
 
-/// What `expand` prints of a prompt, or says.
+/// What `expand` prints for a prompt, on standard output or standard error.
 fn expanded(client: &Client, name: &str) -> String {
     let ran = client.run(["expand", name, "x"], "");
     if ran.status.success() { ran.stdout } else { ran.stderr }
 }
 
 #[test]
-fn a_projects_prompts_go_before_the_users_and_are_never_there_unasked() {
+fn a_projects_prompts_override_the_users_and_are_served_only_on_request() {
     let mut client = project([(".prompts/research.md", "theirs"), (".prompts/git/deploy.md", "Deploy.")]);
     assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
     assert_eq!(expanded(&client, "git:deploy"), "Deploy.\n\nx\n");
@@ -56,7 +56,7 @@ fn a_projects_prompts_go_before_the_users_and_are_never_there_unasked() {
 }
 
 #[test]
-fn the_option_may_stand_anywhere_and_goes_before_the_own_folder_of_the_user() {
+fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     let client = project([(".prompts/research.md", "theirs")]);
     let own = client.root().join(".config/prompt-expander/prompts");
     fs::create_dir_all(&own).unwrap();
@@ -71,7 +71,7 @@ fn the_option_may_stand_anywhere_and_goes_before_the_own_folder_of_the_user() {
 }
 
 #[test]
-fn it_is_the_nearest_folder_up_to_the_root_of_the_repository() {
+fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
     let client = project([]);
     fs::create_dir(client.root().join(".prompts")).unwrap();
     fs::write(client.root().join(".prompts/research.md"), "above the repository").unwrap();
@@ -91,14 +91,14 @@ fn it_is_the_nearest_folder_up_to_the_root_of_the_repository() {
 }
 
 #[test]
-fn without_a_repository_only_the_working_directory_counts_and_nothing_above_home() {
+fn without_a_repository_only_the_working_directory_is_searched_and_nothing_above_home() {
     let client = project([("src/.prompts/research.md", "above")]);
     fs::remove_dir(client.root().join("repo/.git")).unwrap();
     assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
     put(&client, "src/deep/.prompts/research.md", "here");
     assert_eq!(expanded(&client, "research"), "here\n\nx\n");
 
-    // A repository around the home directory is not the one of a folder in it.
+    // A repository that contains the home directory does not count for folders in it.
     let client = project([(".prompts/research.md", "above home")]);
     let home = client.root().join("repo/src");
     let client = client.variable("HOME", home.to_str().unwrap());
@@ -110,7 +110,7 @@ fn without_a_repository_only_the_working_directory_counts_and_nothing_above_home
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_anybody_may_write_to_makes_no_project() {
+fn a_folder_that_everybody_may_write_to_is_not_a_project() {
     use std::os::unix::fs::PermissionsExt;
     let client = project([(".prompts/research.md", "theirs")]);
     let everybody = fs::Permissions::from_mode(0o1777);
@@ -122,22 +122,20 @@ fn a_folder_that_anybody_may_write_to_makes_no_project() {
     let ran = client.run(["expand", "research", "x"], "");
     assert_eq!(ran.stdout, "mine\n\nx\n");
     let deep = repo(&client).join("src/deep");
-    let said = format!(
-        "warning: no prompts of a project: anybody may write to {}; go to a folder of your own\n",
-        deep.display()
-    );
+    let said =
+        format!("warning: no project prompts: everybody may write to {}; go to a folder of your own\n", deep.display());
     assert_eq!(ran.stderr, said);
 }
 
 #[test]
-fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_looked_for() {
+fn without_a_project_the_command_line_says_where_it_was_looked_for() {
     let client = project([]);
     let (root, deep) = (repo(&client), repo(&client).join("src/deep"));
     let said = |client: &Client| client.run(["list"], "").stderr;
     assert_eq!(
         said(&client),
         format!(
-            "warning: no prompts of a project: there is no folder .prompts from {} up to {}, the root of its repository\n",
+            "warning: no project prompts: there is no folder .prompts from {} up to {}, the root of its repository\n",
             deep.display(),
             root.display()
         )
@@ -146,15 +144,15 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
     assert_eq!(
         said(&client),
         format!(
-            "warning: no prompts of a project: there is no folder .prompts in {}, which is in no repository, so that no \
-             folder above it is looked at\n",
+            "warning: no project prompts: there is no folder .prompts in {}; folders above it are not searched \
+             because it is not in a repository\n",
             deep.display()
         )
     );
     put(&client, "src/deep/.git", "");
     assert!(said(&client).contains(&format!("in {}, the root of its repository", deep.display())));
     for command in [["expand", "own", "x"].as_slice(), &["check"]] {
-        assert!(client.run(command.iter().copied(), "").stderr.starts_with("warning: no prompts of a project: "));
+        assert!(client.run(command.iter().copied(), "").stderr.starts_with("warning: no project prompts: "));
     }
     // A server is registered for all folders; most of them have no prompts.
     let mut client = client;
@@ -163,7 +161,7 @@ fn a_person_who_asks_for_a_project_where_there_is_none_is_told_where_it_was_look
 
 #[cfg(unix)]
 #[test]
-fn a_working_directory_that_is_gone_is_no_project() {
+fn a_deleted_working_directory_is_not_a_project() {
     let client = project([(".prompts/research.md", "theirs")]).after("mkdir gone && cd gone && rmdir ../gone");
     let ran = client.run(["expand", "research", "x"], "");
     let said = "warning: no project prompts: the working directory no longer exists; change to another one\n";
@@ -171,7 +169,7 @@ fn a_working_directory_that_is_gone_is_no_project() {
 }
 
 #[test]
-fn lists_say_that_a_prompt_is_of_the_project() {
+fn lists_mark_the_prompts_of_the_project() {
     let mut client = project([(".prompts/research.md", "---\ndescription: Ours.\ntags: [x]\n---\n{{input}}")]);
     let of = |list: &Value, key: &str, name: &str, field: &str| {
         let list = list[key].as_array().unwrap();
@@ -191,7 +189,7 @@ fn lists_say_that_a_prompt_is_of_the_project() {
 }
 
 #[test]
-fn what_is_on_disk_is_what_is_served_from_the_first_folder_to_the_last() {
+fn every_change_of_the_project_s_folder_shows_in_the_next_answer() {
     let mut client = project([]);
     client.expand("research", "").text("mine");
     put(&client, ".prompts/research.md", "root");
@@ -212,7 +210,7 @@ fn what_is_on_disk_is_what_is_served_from_the_first_folder_to_the_last() {
 }
 
 #[test]
-fn a_client_hears_of_a_project_that_comes_and_goes() {
+fn a_client_is_notified_when_a_project_appears_or_disappears() {
     let mut client = project([]);
     client.initialize(LEGACY);
     client.request("prompts/list", json!({}));
@@ -233,7 +231,7 @@ fn a_client_hears_of_a_project_that_comes_and_goes() {
 }
 
 #[test]
-fn the_hook_looks_from_the_folder_that_the_client_works_in() {
+fn the_hook_searches_from_the_client_s_working_directory() {
     let client = project([(".prompts/research.md", "theirs"), ("src/deep/.prompts/research.md", "deep")]);
     let event = |folder: Option<&Path>| {
         let mut event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":research x\n:own y"});
@@ -284,7 +282,7 @@ mod links {
         symlink(target, link).unwrap();
     }
 
-    /// A project with a file beside its prompts, and one out of the repository.
+    /// A project with a file next to its prompts, and one outside the repository.
     fn with_secrets() -> Client {
         let client = project([(".prompts/git/x.md", "X"), ("secret.md", "secret in the repository")]);
         fs::create_dir(client.root().join("home")).unwrap();
@@ -293,7 +291,7 @@ mod links {
     }
 
     #[test]
-    fn a_link_to_a_file_out_of_it_is_refused_at_every_door() {
+    fn a_symlink_to_a_file_outside_is_refused_by_every_method_and_command() {
         let mut client = with_secrets();
         let home = fs::canonicalize(client.root().join("home/secret.md")).unwrap();
         link(&client, &home, ".prompts/research.md");
@@ -304,8 +302,8 @@ mod links {
             let place = repo(&client).join(".prompts").join(file);
             let target = target.display();
             format!(
-                "{}: the link leads out of the project's prompts, to {target}, and is not followed; delete it, put a copy in its place, \
-                 or name the folder that it leads to with --prompts",
+                "{}: the symlink points outside the project's prompts, to {target}, and is not followed; delete it, replace it with a copy, \
+                 or name the folder that it points to with --prompts",
                 place.display()
             )
         };
@@ -343,12 +341,12 @@ mod links {
         }
         let checked = client.run(["check"], "");
         assert_eq!(checked.status.code(), Some(1));
-        assert_eq!(checked.stdout.matches("error: the link leads out of the project's prompts, to ").count(), 3);
+        assert_eq!(checked.stdout.matches("error: the symlink points outside the project's prompts, to ").count(), 3);
         assert!(!checked.stdout.contains("secret at home"));
     }
 
     #[test]
-    fn a_link_to_a_folder_out_of_it_is_not_looked_into() {
+    fn a_symlink_to_a_folder_outside_is_not_followed() {
         let mut client = with_secrets();
         let home = fs::canonicalize(client.root().join("home")).unwrap();
         link(&client, &home, ".prompts/linked");
@@ -358,7 +356,7 @@ mod links {
         for name in ["linked/secret", "up/secret", "linked/nothing", "all/etc/x"] {
             let why = client.expand(name, "").error();
             assert!(why.starts_with("No prompt named") || why.starts_with("The command is"), "{why}");
-            assert!(why.contains("/.prompts/linked: the link leads out of the project's prompts, to "), "{why}");
+            assert!(why.contains("/.prompts/linked: the symlink points outside the project's prompts, to "), "{why}");
         }
         client.expand("within/x", "").text("X");
         assert_eq!(client.names(), "git/x own research within/x");
@@ -368,16 +366,16 @@ mod links {
         let checked = client.run(["check"], "");
         assert_eq!((checked.status.code(), checked.stdout.contains("2 errors")), (Some(1), false));
         assert!(checked.stdout.contains("4 files checked: 3 errors, 0 warnings"), "{}", checked.stdout);
-        // The same folder of the user's is his own word.
+        // In the user's own folder the same symlink is followed.
         fs::write(client.prompts().join("deep.md"), "").unwrap();
         symlink(&home, client.prompts().join("linked")).unwrap();
         client.expand("linked/secret", "").text("secret at home");
     }
 
-    /// A process changes links as fast as it can while a server is asked. What is refused, and what is read, is chance.
+    /// A process swaps symlinks as fast as it can while a server is asked; what is refused and what is read is up to chance.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_link_that_is_swapped_in_the_moment_of_reading_is_not_followed_out() {
+    fn a_symlink_that_is_swapped_while_it_is_read_is_not_followed_outside() {
         let mut client =
             project([("elsewhere/x.md", "SECRET"), (".prompts/in.md", "inside"), (".prompts/sub/x.md", "inside")]);
         let folder = client.root().join("repo/.prompts");
@@ -401,7 +399,7 @@ mod links {
     }
 
     #[test]
-    fn no_editor_opens_what_a_link_leads_to_out_of_the_project() {
+    fn edit_opens_nothing_outside_the_project() {
         let client = project([("elsewhere/own.md", "mine"), (".prompts/in.md", "{{input}}")]).variable("EDITOR", "rm");
         link(&client, "../elsewhere/own.md", ".prompts/out.md");
         link(&client, "out.md", ".prompts/chain.md");
@@ -409,7 +407,10 @@ mod links {
         for name in ["out", "chain"] {
             let ran = client.run(["edit", name], "");
             assert_eq!(ran.status.code(), Some(1), "{name}");
-            assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("leads out of the project's"), "{ran:?}");
+            assert!(
+                ran.stderr.starts_with("error: ") && ran.stderr.contains("points outside the project's"),
+                "{ran:?}"
+            );
             assert!(fs::symlink_metadata(client.root().join("repo/.prompts").join(format!("{name}.md"))).is_ok());
         }
         client.run(["edit", "inside"], "");
@@ -417,20 +418,23 @@ mod links {
     }
 
     #[test]
-    fn the_folder_itself_may_be_a_link_within_the_repository_only() {
+    fn the_folder_itself_may_be_a_symlink_within_the_repository_only() {
         let client = project([("docs/prompts/research.md", "theirs")]);
         link(&client, "docs/prompts", ".prompts");
         assert_eq!(expanded(&client, "research"), "theirs\n\nx\n");
         link(&client, "../../x.md", "docs/prompts/out.md");
         put(&client, "x.md", "X");
-        assert!(expanded(&client, "out").contains("leads out of the project's prompts"));
+        assert!(expanded(&client, "out").contains("points outside the project's prompts"));
 
         let place = client.root().join("repo/.prompts");
         let home = fs::canonicalize(client.prompts()).unwrap();
         for (target, why) in [
-            (home.as_path(), format!("the link leads out of the project, to {}, and is not followed", home.display())),
-            (Path::new("/"), "the link leads out of the project, to /, and is not followed".to_owned()),
-            (Path::new(".."), "the link leads out of the project, to ".to_owned()),
+            (
+                home.as_path(),
+                format!("the symlink points outside the project, to {}, and is not followed", home.display()),
+            ),
+            (Path::new("/"), "the symlink points outside the project, to /, and is not followed".to_owned()),
+            (Path::new(".."), "the symlink points outside the project, to ".to_owned()),
             (Path::new("nowhere"), "the link is broken".to_owned()),
             (Path::new(".prompts"), "the link is broken".to_owned()),
         ] {
@@ -444,15 +448,15 @@ mod links {
             let list = client.run(["list"], "");
             assert!(list.stderr.contains(&why) && list.stdout.starts_with("own\t"), "{list:?}");
         }
-        // Without a repository, the working directory is what it must not lead out of.
+        // Without a repository, it must not point outside the working directory.
         fs::remove_dir(client.root().join("repo/.git")).unwrap();
         link(&client, "../../docs/prompts", "src/deep/.prompts");
         let ran = client.run(["expand", "research", "x"], "");
-        assert!(ran.stdout == "mine\n\nx\n" && ran.stderr.contains("leads out of the project"), "{ran:?}");
+        assert!(ran.stdout == "mine\n\nx\n" && ran.stderr.contains("points outside the project"), "{ran:?}");
     }
 
     #[test]
-    fn what_becomes_a_link_later_is_refused_although_it_was_kept() {
+    fn a_cached_file_that_becomes_a_symlink_to_outside_is_refused() {
         let mut client = project([(".prompts/a/b/x.md", "X"), (".prompts/y.md", "Y")]);
         settle(&client.root().join("repo"));
         let root = client.root().join("repo");
@@ -470,7 +474,7 @@ mod links {
     }
 
     #[test]
-    fn a_file_in_its_place_is_a_problem() {
+    fn a_file_instead_of_the_folder_is_a_problem() {
         let client = project([(".prompts", "a file")]);
         let ran = client.run(["list"], "");
         assert!(ran.stderr.contains("/.prompts: the prompts directory is a file; name the folder"), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Where prompts come from: layers, folders, hidden files, links, loops, special files, limits.
+//! Where prompts come from: sources, folders, hidden files, symlinks, cycles, special files, limits.
 
 use crate::client::Client;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn the_first_of_several_directories_that_has_a_name_wins() {
 }
 
 #[test]
-fn a_broken_file_hides_what_later_layers_have() {
+fn a_broken_file_overrides_the_prompts_of_later_sources() {
     let mut client = Client::new().prompt("review.md", b"\xff").arguments(["--prompts", "prompts"]);
     assert!(client.expand("review", "").error().contains("not UTF-8"));
     assert!(!client.names().contains("review"));
@@ -40,14 +40,14 @@ fn a_broken_file_hides_what_later_layers_have() {
 }
 
 #[test]
-fn no_builtin_leaves_the_shipped_prompts_out() {
+fn no_builtin_omits_the_built_in_prompts() {
     let mut client = bare();
     assert_eq!(client.list(), json!({"prompts": []}));
     client.expand("research", "").error();
 }
 
 #[test]
-fn the_environment_names_a_path_list_and_the_option_goes_before_it() {
+fn the_environment_variable_is_a_path_list_and_the_option_overrides_it() {
     let join = |paths: &[&str]| std::env::join_paths(paths).unwrap().into_string().unwrap();
     let mut client = bare().variable("PROMPT_EXPANDER_PROMPTS", &join(&["one", "", "two"]));
     write(&client.root().join("one/a.md"), "one a");
@@ -70,7 +70,7 @@ fn the_environment_names_a_path_list_and_the_option_goes_before_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn without_either_the_user_s_own_directory_is_served_and_need_not_be_there() {
+fn without_either_the_user_s_own_folder_is_served_and_may_be_missing() {
     let mut client = bare();
     assert_eq!(client.list(), json!({"prompts": []}));
     write(&client.root().join(".config/prompt-expander/prompts/own.md"), "Own.");
@@ -102,10 +102,10 @@ fn without_home_in_the_environment_the_home_directory_is_that_of_the_user_id() {
 }
 
 #[test]
-fn a_named_directory_that_is_not_there_is_said_once_and_served_when_it_appears() {
+fn a_named_folder_that_is_missing_is_a_problem_and_is_served_when_it_appears() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "later"]);
     let path = fs::canonicalize(client.root()).unwrap().join("later").display().to_string();
-    let message = "the prompts directory does not exist; create it; it is served as soon as it is there";
+    let message = "the prompts directory does not exist; create it; it is served as soon as it exists";
     client = client.stderr(Some(&format!("warning: {path}: {message}\n")));
     let missing = json!({"prompts": [], "problems": [{"file": path, "message": message}]});
     assert_eq!(client.list(), missing);
@@ -117,7 +117,7 @@ fn a_named_directory_that_is_not_there_is_said_once_and_served_when_it_appears()
 }
 
 #[test]
-fn a_named_directory_that_is_a_file_is_a_problem() {
+fn a_named_folder_that_is_a_file_is_a_problem() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "file"]).stderr(None);
     write(&client.root().join("file"), "x");
     let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
@@ -125,13 +125,13 @@ fn a_named_directory_that_is_a_file_is_a_problem() {
 }
 
 #[test]
-fn a_tilde_in_a_client_s_settings_is_the_home_directory() {
+fn a_tilde_is_the_home_directory_without_a_shell_too() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "~/prompts"]).prompt("a.md", "A");
     assert_eq!(client.names(), "a");
 }
 
 #[test]
-fn folders_are_namespaces_and_any_case_of_the_ending_counts() {
+fn folders_are_namespaces_and_the_suffix_may_have_any_letter_case() {
     let mut client = Client::new()
         .prompt("a/b/c/d.md", "D")
         .prompt("x.Md", "X")
@@ -151,7 +151,7 @@ fn folders_are_namespaces_and_any_case_of_the_ending_counts() {
 }
 
 #[test]
-fn hidden_files_and_folders_are_no_prompts() {
+fn hidden_files_and_folders_are_ignored() {
     let mut client =
         Client::new().prompt(".a.md", "A").prompt(".git/b.md", "B").prompt("x/.c.md", "C").prompt(".md", "D");
     assert_eq!(client.list(), json!({"prompts": []}));
@@ -161,7 +161,7 @@ fn hidden_files_and_folders_are_no_prompts() {
 }
 
 #[test]
-fn the_prompts_directory_itself_may_be_hidden() {
+fn the_prompts_folder_itself_may_be_hidden() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", ".prompts"]);
     write(&client.root().join(".prompts/a.md"), "A");
     assert_eq!(client.names(), "a");
@@ -189,7 +189,7 @@ mod links {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn links_to_files_and_folders_are_followed() {
+    fn symlinks_to_files_and_folders_are_followed() {
         let mut client = Client::new();
         write(&client.root().join("elsewhere/target.txt"), "T {{input}}");
         write(&client.root().join("elsewhere/folder/inner.md"), "I");
@@ -203,7 +203,7 @@ mod links {
     }
 
     #[test]
-    fn the_prompts_directory_may_be_a_link() {
+    fn the_prompts_folder_may_be_a_symlink() {
         let mut client = Client::new().arguments(["--no-builtin", "--prompts", "link"]).prompt("a/b.md", "B");
         symlink("prompts", client.root().join("link")).unwrap();
         assert_eq!(client.names(), "a/b");
@@ -211,7 +211,7 @@ mod links {
     }
 
     #[test]
-    fn loops_end_and_no_name_leads_through_them() {
+    fn cycles_end_and_no_name_goes_through_them() {
         let mut client = Client::new().prompt("a/x.md", "X");
         symlink(".", client.prompts().join("self")).unwrap();
         symlink("..", client.prompts().join("a/up")).unwrap();
@@ -225,13 +225,13 @@ mod links {
         }
         let problems = client.list()["problems"].as_array().unwrap().clone();
         assert_eq!(problems.len(), 1, "{problems:?}");
-        let nowhere = "the link is broken; point it at a file that exists, or delete it";
-        assert_eq!(problems[0], json!({"file": "me.md", "message": nowhere}));
-        assert!(client.expand("me", "").error().contains(nowhere));
+        let broken = "the link is broken; point it at a file that exists, or delete it";
+        assert_eq!(problems[0], json!({"file": "me.md", "message": broken}));
+        assert!(client.expand("me", "").error().contains(broken));
     }
 
     #[test]
-    fn two_folders_that_link_to_each_other_end_too() {
+    fn two_folders_with_symlinks_to_each_other_end_too() {
         let mut client = Client::new().prompt("a/x.md", "X").prompt("b/y.md", "Y");
         symlink("../b", client.prompts().join("a/b")).unwrap();
         symlink("../a", client.prompts().join("b/a")).unwrap();
@@ -244,8 +244,8 @@ mod links {
     }
 
     #[test]
-    fn links_that_make_very_many_paths_are_followed_a_thousand_times_and_then_said() {
-        // Each of these folders links to every other one: more paths than could ever be walked.
+    fn a_thousand_symlinks_to_folders_are_followed_and_the_rest_is_a_problem() {
+        // Each of these folders has a symlink to every other one: more paths than could ever be walked.
         let mut client = Client::new().prompt("good.md", "G");
         for folder in 0..12 {
             for other in (0..12).filter(|other| *other != folder) {
@@ -254,11 +254,11 @@ mod links {
             }
         }
         let list = client.list();
-        assert!(client.names().contains("good"), "what is no link is seen all the same");
+        assert!(client.names().contains("good"), "what is not behind a symlink is listed all the same");
         let message = list["problems"][0]["message"].as_str().unwrap();
         assert!(
             message.ends_with(
-                "more than 1000 links to folders; what is beyond is not looked at; delete links between the folders"
+                "more than 1000 symlinks to folders; the rest is skipped; delete symlinks between the folders"
             ),
             "{message}"
         );
@@ -266,7 +266,7 @@ mod links {
     }
 
     #[test]
-    fn a_link_to_nowhere_is_a_problem_unless_it_is_hidden() {
+    fn a_broken_link_is_a_problem_unless_it_is_hidden() {
         let mut client = Client::new();
         symlink("nowhere", client.prompts().join("lost.md")).unwrap();
         symlink("user@host.123", client.prompts().join(".#lost.md")).unwrap(); // a lock of Emacs
@@ -310,7 +310,7 @@ mod links {
     }
 
     #[test]
-    fn what_may_not_be_read_is_a_problem() {
+    fn a_file_or_folder_without_read_permission_is_a_problem() {
         let mut client =
             Client::new().unprivileged().prompt("secret.md", "S").prompt("locked/x.md", "X").prompt("good.md", "G");
         let prompts = client.prompts();
@@ -318,7 +318,7 @@ mod links {
             fs::set_permissions(prompts.join(file), fs::Permissions::from_mode(mode)).unwrap();
         };
         symlink("locked/x.md", prompts.join("through.MD")).unwrap();
-        client.write("through.md", "hidden by the file before it");
+        client.write("through.md", "overridden by the file sorted before it");
         set("secret.md", 0o000);
         set("locked", 0o000);
         let list = client.list();
@@ -334,7 +334,7 @@ mod links {
         assert!(error.contains("secret.md: the file cannot be read: permission denied; correct its"), "{error}");
         let error = client.expand("locked/x", "").error();
         assert!(error.contains("cannot be seen:\n") && error.contains("locked: cannot be read: "), "{error}");
-        set("", 0o311); // what one knows the name of can be read, what there is cannot be seen
+        set("", 0o311); // files with a known name can be read, but not listed
         client.expand("good", "").text("G");
         let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
         set("", 0o755);
@@ -344,7 +344,7 @@ mod links {
 }
 
 #[test]
-fn folders_nest_up_to_32_levels_and_deeper_ones_are_said() {
+fn folders_nest_up_to_32_levels_and_deeper_ones_are_problems() {
     let deepest = vec!["d"; 32].join("/");
     let mut client = Client::new().prompt(&format!("{deepest}/x.md"), "X").prompt(&format!("{deepest}/d/y.md"), "Y");
     assert_eq!(client.names(), format!("{deepest}/x"));
@@ -352,7 +352,7 @@ fn folders_nest_up_to_32_levels_and_deeper_ones_are_said() {
     client.expand(&format!("{deepest}/d/y"), "").error();
     let problem = client.list()["problems"][0].clone();
     assert_eq!(problem["file"], format!("{deepest}/d"));
-    let message = "more than 32 folders inside each other; what is beyond is not looked at; move its prompts up";
+    let message = "more than 32 folders inside each other; the rest is skipped; move its prompts up";
     assert!(problem["message"].as_str().unwrap().ends_with(message), "{problem}");
 }
 
@@ -372,7 +372,7 @@ fn a_name_longer_than_1024_bytes_is_a_problem() {
 fn a_file_of_4_mib_is_a_prompt_and_a_larger_one_is_a_problem_without_being_read() {
     let mut client = Client::new().prompt("most.md", vec![b'x'; 4 * 1024 * 1024]);
     let huge = fs::File::create(client.prompts().join("huge.md")).unwrap();
-    huge.set_len(64 * 1024 * 1024 * 1024).unwrap(); // a hole: to read it would take long, and all memory
+    huge.set_len(64 * 1024 * 1024 * 1024).unwrap(); // sparse: reading it would take long, and all memory
     assert_eq!(client.names(), "most");
     let error = client.expand("huge", "").error();
     assert!(

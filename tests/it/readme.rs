@@ -248,8 +248,9 @@ fn the_page_size_and_the_period_are_those_of_the_program() {
 #[test]
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::{MAX_BATCH, MAX_NESTING, MAX_VALUES};
-    use prompt_expander::library::{MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, MAX_NAME};
+    use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
+    use prompt_expander::prompt::{MAX_DEPTH, MAX_NAME};
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
@@ -265,7 +266,11 @@ fn the_limits_are_those_of_the_program() {
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (
             "a prompts directory",
-            format!("{} files and folders, {} links to folders", thousands(MAX_ENTRIES), thousands(MAX_LINKED_FOLDERS)),
+            format!(
+                "{} files and folders, {} symlinks to folders",
+                thousands(MAX_ENTRIES),
+                thousands(MAX_LINKED_FOLDERS)
+            ),
         ),
         ("an expansion", mib(MAX_EXPANSION)),
         (

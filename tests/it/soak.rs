@@ -41,7 +41,7 @@ const ROOM_KIB: u64 = 8 * 1024;
 const THREADS: usize = 3;
 
 /// How long the editor leaves the calm files alone: longer than it takes until what was read of a file may be kept
-/// (`src/library/stamp.rs`).
+/// (`src/library/cache.rs`).
 const CALM: Duration = Duration::from_secs(3);
 
 const LARGE: usize = 1024 * 1024;

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 13] = [
-    ("suggestion", &[]),
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("wording", &[]),
     ("prompt", &[]),
     ("agents", &[]),
@@ -21,17 +20,16 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 ];
 
 /// The wording of messages.
-const COMMON: [&str; 2] = ["suggestion", "wording"];
+const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 19] = [
+const USED_IN: [(&str, &[&str]); 18] = [
     ("anstream", &["cli"]),
     ("base64", &["server"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("diffy", &["cli"]),
     ("dirs", &["cli"]),
-    ("gray_matter", &["prompt"]),
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents", "client"]),
     ("notify", &["library"]),

@@ -2,8 +2,8 @@
 
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, JsonProblem};
-use crate::library::{Layer, Source};
-use crate::prompt::{Given, Left, Origin, Reason};
+use crate::library::{Layer, Location};
+use crate::prompt::{Bound, Origin, Reason, Unexpanded};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -86,16 +86,16 @@ impl From<Explanation<'_>> for JsonExplanation {
             Err(error) => (None, Some(error.to_string())),
         };
         JsonExplanation {
-            name: prompt.name.clone(),
-            title: prompt.title(),
-            description: prompt.description().unwrap_or_default(),
+            name: prompt.name.to_string(),
+            title: prompt.title.clone(),
+            description: prompt.description.clone().unwrap_or_default(),
             layer: output::layer(explanation.layer),
             source: output::source(explanation.source),
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),
             usage: prompt.usage(),
             arguments: explanation.given.into_iter().map(Into::into).collect(),
-            input: explanation.input.map(str::to_owned),
+            input: explanation.input.map(Into::into),
             placeholders: explanation.placeholders.into_iter().map(Into::into).collect(),
             left: explanation.left.into_iter().map(Into::into).collect(),
             error,
@@ -105,21 +105,21 @@ impl From<Explanation<'_>> for JsonExplanation {
     }
 }
 
-impl From<(Layer, Source)> for JsonSource {
-    fn from((layer, source): (Layer, Source)) -> JsonSource {
+impl From<(Layer, Location)> for JsonSource {
+    fn from((layer, source): (Layer, Location)) -> JsonSource {
         JsonSource { layer: output::layer(layer), source: output::source(source) }
     }
 }
 
-impl From<Given<'_>> for JsonGiven {
-    fn from(given: Given<'_>) -> JsonGiven {
+impl From<Bound<'_>> for JsonGiven {
+    fn from(given: Bound<'_>) -> JsonGiven {
         let from = match given.origin {
             Origin::Named => "named",
             Origin::Pair => "pair",
             Origin::Word => "position",
             Origin::Rest => "rest",
             Origin::Default => "default",
-            Origin::Nothing => "nothing",
+            Origin::Omitted => "nothing",
             Origin::Missing => "missing",
         };
         JsonGiven { name: given.name.to_owned(), value: given.value.into_owned(), from }
@@ -132,8 +132,8 @@ impl From<Filled<'_>> for JsonPlaceholder {
     }
 }
 
-impl From<Left> for JsonLeft {
-    fn from(left: Left) -> JsonLeft {
+impl From<Unexpanded> for JsonLeft {
+    fn from(left: Unexpanded) -> JsonLeft {
         let reason = match left.reason {
             Reason::Escaped => "escaped",
             Reason::Foreign => "foreign",

@@ -2,8 +2,8 @@
 
 use super::{BYTES_OF_TOKEN, Explanation, Filled, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
-use crate::library::Source;
-use crate::prompt::{Given, INPUT, Left, Origin, Reason};
+use crate::library::Location;
+use crate::prompt::{Bound, INPUT, Origin, Reason, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -51,18 +51,18 @@ pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Resul
 /// What the prompt is and where it comes from.
 fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let prompt = explanation.prompt;
-    let one_line = |text: Option<String>| output::one_line(&text.unwrap_or_default());
+    let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
     let mut fields = vec![
-        Field::new("about", one_line(prompt.description())),
-        Field::new("title", one_line(prompt.title())),
+        Field::new("about", one_line(&prompt.description)),
+        Field::new("title", one_line(&prompt.title)),
         Field::new("layer", output::layer(explanation.layer)),
     ];
-    if let Source::File(path) = &explanation.source {
+    if let Location::File(path) = &explanation.source {
         fields.push(Field::path("file", path));
     }
     fields.extend(explanation.shadows.iter().map(|(_, source)| match source {
-        Source::File(path) => Field::path("overrides", path),
-        Source::Builtin => Field::new("overrides", "the built-in prompt"),
+        Location::File(path) => Field::path("overrides", path),
+        Location::Builtin => Field::new("overrides", "the built-in prompt"),
     }));
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
@@ -77,13 +77,15 @@ fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     // An argument may be called `input`, while the input follows the body.
     let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the input" } else { INPUT };
-    fields.extend(explanation.input.map(|input| Field::new(label, with_origin(input, "as given"))));
+    let is_rest = !explanation.given.is_empty() && explanation.prompt.placeholders().next().is_some();
+    let origin = if is_rest { "the rest of the text" } else { "as given" };
+    fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
 }
 
-fn argument(given: &Given<'_>) -> Field {
+fn argument(given: &Bound<'_>) -> Field {
     let origin = match given.origin {
-        Origin::Nothing => return Field::new(given.name, "(not given: empty)"),
+        Origin::Omitted => return Field::new(given.name, "(not given: empty)"),
         Origin::Missing => return Field::new(given.name, "(missing)").styled(ERROR),
         Origin::Named => "by --arg",
         Origin::Pair => "by name",
@@ -105,7 +107,7 @@ fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
         fields.push(Field::new("filled", shown_filled(&filled)));
         fields.push(Field::new("empty", shown_filled(&empty)));
     }
-    let (unknown, left): (Vec<&Left>, Vec<&Left>) =
+    let (unknown, left): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
         explanation.left.iter().partition(|left| left.reason == Reason::Unknown);
     fields.push(Field::new("unexpanded", shown_left(&left)));
     fields.push(Field::new("unknown", shown_left(&unknown)).styled(WARNING));
@@ -122,7 +124,7 @@ fn shown_filled(placeholders: &[&Filled<'_>]) -> String {
 }
 
 /// The first of them with their positions, and the number of the others.
-fn shown_left(left: &[&Left]) -> String {
+fn shown_left(left: &[&Unexpanded]) -> String {
     let shown = left.iter().take(SHOWN_LEFT);
     let mut texts: Vec<String> =
         shown.map(|left| format!("{} ({}:{})", cut(&left.written), left.position.line, left.position.column)).collect();

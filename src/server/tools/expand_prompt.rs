@@ -2,8 +2,8 @@
 
 use super::{ServerTool, ToolError};
 use crate::jsonrpc::Object;
-use crate::library::{Library, Lookup, Names, Problem, Unknown};
-use crate::prompt::ExpandError;
+use crate::library::{Lookup, Names, Problem, Unknown, View};
+use crate::prompt::{Call, ExpandError};
 use crate::wording::quoted;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,7 +23,7 @@ const UNSEEN_IN_ERROR: usize = 3;
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "expand_prompt",
     title: "Expand a prompt",
-    description: |library| format!("{}{}", include_str!("expand_prompt.md"), commands(&library.names(), NAMES_BUDGET)),
+    description: |view| format!("{}{}", include_str!("expand_prompt.md"), commands(&view.names(), NAMES_BUDGET)),
     input_schema,
     output_schema,
     call,
@@ -75,7 +75,7 @@ struct Output<'o> {
     prompt: &'o str,
 }
 
-fn call(library: &Library, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
+fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
     let Arguments { command, input } = arguments.read().map_err(|mismatch| {
         ToolError::Arguments(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
@@ -83,7 +83,7 @@ fn call(library: &Library, arguments: &Object<'_>) -> Result<Box<RawValue>, Tool
         ))
     })?;
     let values = values(arguments)?;
-    let prompt = match library.find(&command) {
+    let prompt = match view.find(&command) {
         Lookup::Found(prompt) => prompt,
         Lookup::Broken(problem) => {
             return Err(ToolError::Execution(format!(
@@ -91,26 +91,24 @@ fn call(library: &Library, arguments: &Object<'_>) -> Result<Box<RawValue>, Tool
                 quoted(&command)
             )));
         }
-        Lookup::Unknown { why, unseen } => {
-            let sentences = [sentence(&why.to_string()), what_next(&why, library), cannot_be_seen(&unseen)];
+        Lookup::Unknown { why, skipped } => {
+            let sentences = [sentence(&why.to_string()), what_next(&why, view), cannot_be_seen(&skipped)];
             let said = sentences.iter().filter(|sentence| !sentence.is_empty());
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expansion = prompt
-        .refuse_unknown(&values)
-        .and_then(|()| prompt.expansion(&values, &input))
-        .and_then(|expansion| prompt.refuse_lost(&values, &input).map(|()| expansion));
+    let expansion = prompt.expand(Call::Named { values: &values, input: &input, is_strict: true });
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
-            ExpandError::Lost { .. } => "Call expand_prompt again: with an empty `input`, or without `arguments`.",
+            ExpandError::UnusedInput { .. } => {
+                "Call expand_prompt again: with an empty `input`, or without `arguments`."
+            }
             _ => "Tell the user this.",
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    let prompt: String = expansion.into();
-    Ok(to_raw_value(&Output { prompt: &prompt })?)
+    Ok(to_raw_value(&Output { prompt: &expansion.into_text() })?)
 }
 
 /// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.
@@ -134,12 +132,12 @@ fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError>
 }
 
 /// What a model should do about a command that is none, in sentences.
-fn what_next(unknown: &Unknown, library: &Library) -> String {
+fn what_next(unknown: &Unknown, view: &View) -> String {
     match unknown {
         Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
             "If it was meant as a command, tell the user which commands there are; if not, answer the message as it \
              stands. {}",
-            commands(&library.names(), NAMES_IN_ERROR)
+            commands(&view.names(), NAMES_IN_ERROR)
         ),
         Unknown::NoSuchPrompt { .. } => "If one of these is clearly meant, call expand_prompt again with that name and \
                                          the same input; else ask the user. list_prompts lists all names. If it was not \
@@ -151,14 +149,14 @@ fn what_next(unknown: &Unknown, library: &Library) -> String {
         Unknown::WithText { .. } => {
             "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
         }
-        Unknown::Empty => commands(&library.names(), NAMES_IN_ERROR),
+        Unknown::Empty => commands(&view.names(), NAMES_IN_ERROR),
         Unknown::NotACommand { .. } => "There is nothing to expand: answer the message as it stands.".to_owned(),
     }
 }
 
 /// What the user should know of the places where the prompt may be after all.
-fn cannot_be_seen(unseen: &[Problem]) -> String {
-    let places: String = unseen.iter().take(UNSEEN_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
+fn cannot_be_seen(skipped: &[Problem]) -> String {
+    let places: String = skipped.iter().take(UNSEEN_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
     if places.is_empty() { places } else { format!("Tell the user that some prompts cannot be seen:{places}") }
 }
 
@@ -196,12 +194,14 @@ fn commands(names: &Names, budget: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::Name;
 
     #[test]
     fn the_description_names_own_commands_before_shipped_ones_within_2_kib() {
+        let name = |text: &str| Name::new(text).unwrap();
         let names = |own: usize| Names {
-            own: (0..own).map(|n| format!("own-{n:04}")).collect(),
-            builtin: vec!["research".into(), "test".into()],
+            own: (0..own).map(|n| name(&format!("own-{n:04}"))).collect(),
+            builtin: vec![name("research"), name("test")],
             ..Names::default()
         };
         assert_eq!(commands(&names(1), NAMES_BUDGET), "Available commands: :own-0000, :research, :test.");
@@ -210,7 +210,7 @@ mod tests {
         assert!(many.len() > NAMES_BUDGET - 20 && many.len() <= NAMES_BUDGET, "{}", many.len());
         let shown = many.matches(" :").count();
         assert!(many.ends_with(&format!(" and {} more, which list_prompts names.", 5002 - shown)), "{many}");
-        let long = Names { own: vec!["x".repeat(1000); 3], ..Names::default() };
+        let long = Names { own: vec![name(&"x".repeat(1000)); 3], ..Names::default() };
         assert!(commands(&long, NAMES_BUDGET).len() <= NAMES_BUDGET);
         assert_eq!(commands(&Names::default(), NAMES_BUDGET), "There are no commands yet.");
     }

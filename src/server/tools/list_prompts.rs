@@ -4,7 +4,7 @@
 use super::super::prompts::OF_PROJECT;
 use super::{ServerTool, ToolError};
 use crate::jsonrpc::Object;
-use crate::library::{Layer, Library, Selection};
+use crate::library::{Layer, Selection, View};
 use crate::prompt::Summary;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -119,23 +119,24 @@ fn output_schema() -> serde_json::Value {
     })
 }
 
-fn call(library: &Library, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
+fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
     let Arguments { query, tag, limit } = arguments.read().map_err(|mismatch| {
         ToolError::Execution(format!("{mismatch}. Call list_prompts again with one, or without it."))
     })?;
     let (query, tag) = (present(&query), present(&tag));
     let limit = limit.unwrap_or(usize::MAX);
-    let Selection { found, problems } = library.index().select(query, tag);
+    let Selection { found, problems } = view.select(query, tag);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
-    let found: Vec<_> = found.into_iter().take(limit).map(|(entry, listed)| (entry.layer(), listed)).collect();
-    let prompts = found.iter().map(|(layer, listed)| {
-        let Summary { description, usage, .. } = &listed.summary;
+    let found: Vec<_> =
+        found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().clone(), summary)).collect();
+    let prompts = found.iter().map(|(layer, name, summary)| {
+        let Summary { description, usage, .. } = &**summary;
         let description = description.as_deref().unwrap_or_default();
         let description = match layer {
             Layer::Project => format!("{OF_PROJECT}{description}").into(),
             _ => description.into(),
         };
-        ListedPrompt { name: &listed.name, description, usage: usage.as_deref() }
+        ListedPrompt { name, description, usage: usage.as_deref() }
     });
     let problems = problems.into_iter().take(limit).map(|problem| {
         let position = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));

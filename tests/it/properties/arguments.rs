@@ -1,6 +1,6 @@
 //! Any input of a prompt with declared arguments is divided among them, and nothing that was typed is lost.
 
-use prompt_expander::prompt::{Argument, ExpandError, Prompt, Template};
+use prompt_expander::prompt::{Argument, Call, ExpandError, Format, MessageTemplate, Messages, Name, Prompt};
 use std::collections::{BTreeMap, HashSet};
 
 /// Stands between two values in a body, and so in no input.
@@ -24,16 +24,16 @@ pub(super) fn check(declared: &str, input: &str) {
         return;
     }
     let prompt = prompt(declared);
-    let expanded = prompt.expand(input);
-    assert_eq!(expanded, prompt.expand(input), "expanded twice");
+    let expanded = expand(&prompt, Call::Text(input));
+    assert_eq!(expanded, expand(&prompt, Call::Text(input)), "expanded twice");
     let mut without_choices = prompt.clone();
     without_choices.arguments.iter_mut().for_each(|argument| argument.choices.clear());
-    assert_eq!(expanded, without_choices.expand(input), "choices are only proposed");
+    assert_eq!(expanded, expand(&without_choices, Call::Text(input)), "choices are only proposed");
 
     match expanded {
         Ok(expanded) => {
             nothing_is_lost_and_nothing_is_new(&prompt, input, &expanded);
-            if let [argument] = prompt.arguments.as_slice() {
+            if let ([argument], false) = (prompt.arguments.as_slice(), prompt.takes_input()) {
                 a_single_argument_takes_all(argument, input, expanded.split(SEPARATOR).next().unwrap_or_default());
             }
         }
@@ -43,7 +43,7 @@ pub(super) fn check(declared: &str, input: &str) {
             assert!(!names.is_empty() && names.iter().all(is_needed), "{names:?}");
             assert_eq!(Some(usage), prompt.usage());
         }
-        Err(ExpandError::Leftover { text, usage }) => {
+        Err(ExpandError::ExtraText { text, usage }) => {
             assert!(!text.trim().is_empty() && input.contains(&text) && !prompt.takes_input(), "{text:?}");
             assert_eq!(Some(usage), prompt.usage());
         }
@@ -51,8 +51,12 @@ pub(super) fn check(declared: &str, input: &str) {
     }
 }
 
+fn expand(prompt: &Prompt, call: Call<'_>) -> Result<String, ExpandError> {
+    prompt.expand(call).map(Messages::into_text)
+}
+
 fn prompt(declared: &str) -> Prompt {
-    let mut prompt = Prompt::parse("p", b"").unwrap();
+    let mut prompt = Format::Markdown.parse(Name::new("p").unwrap(), b"").unwrap();
     let mut body = String::new();
     for word in declared.split_whitespace() {
         let (name, default) = word.split_once('=').map_or((word, None), |(name, text)| (name, Some(text.to_owned())));
@@ -76,7 +80,8 @@ fn prompt(declared: &str) -> Prompt {
     if declared.split_whitespace().any(|word| word == "{{input}}") {
         body += "{{input}}";
     }
-    prompt.template = Template::parse(body, prompt.arguments.iter().map(|argument| argument.name.as_str()));
+    let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
+    prompt.messages = vec![MessageTemplate::parse(body, 1, names)];
     prompt
 }
 
@@ -100,7 +105,7 @@ fn nothing_is_lost_and_nothing_is_new(prompt: &Prompt, input: &str, expanded: &s
     }
 }
 
-/// Verbatim, unless it begins with `name=`; a blank one is none.
+/// Verbatim, unless it begins with `name=`; only spaces are the same as no text.
 fn a_single_argument_takes_all(argument: &Argument, input: &str, value: &str) {
     let pair = input.trim_start().strip_prefix(&argument.name).and_then(|rest| rest.strip_prefix('='));
     if input.trim().is_empty() {
@@ -122,15 +127,16 @@ pub(super) fn values_in_quotes_are_the_values(a: &str, b: &str) {
     let want = |c: &str| Ok([a, b, c, ""].join(&SEPARATOR.to_string()));
     for input in [format!("a={in_a} b={in_b} c=z"), format!(" c=z\nb={in_b}\ta={in_a}"), format!("a={in_a} b={in_b} z")]
     {
-        assert_eq!(prompt.expand(&input), want("z"), "{input:?}");
+        assert_eq!(expand(&prompt, Call::Text(&input)), want("z"), "{input:?}");
     }
     // A text before a pair goes by position; quotes make one word of it.
-    assert_eq!(prompt.expand(&format!("{in_a} b={in_b} z")), want("z"));
+    assert_eq!(expand(&prompt, Call::Text(&format!("{in_a} b={in_b} z"))), want("z"));
     if !a.contains('\'') {
-        assert_eq!(prompt.expand(&format!("a='{a}' b={in_b} z")), want("z"));
+        assert_eq!(expand(&prompt, Call::Text(&format!("a='{a}' b={in_b} z"))), want("z"));
     }
     let words = [format!("b={b}"), format!("a={a}"), "z".to_owned()];
-    assert_eq!(prompt.expand_words(&words), want("z"), "{words:?}");
+    assert_eq!(expand(&prompt, Call::Words(&words)), want("z"), "{words:?}");
     let values = BTreeMap::from([("a".to_owned(), a.to_owned()), ("b".to_owned(), b.to_owned())]);
-    assert_eq!(prompt.expand_values(&values, "not divided"), want(""));
+    let call = Call::Named { values: &values, input: "not divided", is_strict: false };
+    assert_eq!(expand(&prompt, call), want(""));
 }

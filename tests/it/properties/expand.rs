@@ -2,11 +2,13 @@
 //!
 //! The rules of expansion are read here a second time, letter by letter.
 
-use prompt_expander::prompt::{ExpandError, INPUT, MAX_EXPANSION, Template, Values};
-use std::collections::BTreeSet;
+use prompt_expander::prompt::{
+    Argument, Call, ExpandError, Format, INPUT, MAX_EXPANSION, MessageTemplate, Messages, Name,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// From here on, characters that are no part of any body or value of ours.
+/// From here on, characters that no body and no value in these tests has.
 const MARK: u32 = 0xf0000;
 
 /// Reads sections between lines `===`: declared names, the input, a value for each name, and the body, which may have
@@ -31,17 +33,25 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     let cannot = |name: &str| name.is_empty() || name.contains(|l: char| l.is_whitespace() || "{}<>".contains(l));
     let arguments: Vec<_> =
         arguments.iter().copied().filter(|(name, _)| !cannot(name) && known.insert(*name)).collect();
-    let template = Template::parse(body, arguments.iter().map(|(name, _)| *name));
+    let template = MessageTemplate::parse(body, 1, arguments.iter().map(|(name, _)| *name));
     assert_eq!(template.body(), body);
+    let mut prompt = Format::Markdown.parse(Name::new("p").unwrap(), b"").unwrap();
+    let declared = |(name, _): &(&str, &str)| Argument { name: (*name).to_owned(), ..Argument::default() };
+    prompt.arguments = arguments.iter().map(declared).collect();
+    prompt.messages = vec![template.clone()];
     let expand = |input: &str, value_of: &dyn Fn(usize) -> String| {
-        let values = arguments.iter().enumerate().map(|(index, (name, _))| (*name, value_of(index).into())).collect();
-        template.expand(Values { input, arguments: values }).map(String::from)
+        let values = arguments.iter().enumerate().map(|(index, (name, _))| ((*name).to_owned(), value_of(index)));
+        let mut values: BTreeMap<String, String> = values.collect();
+        // Without any value, the text would be divided; and an `input` among them would be the input.
+        values.insert("not a name".to_owned(), String::new());
+        prompt.expand(Call::Named { values: &values, input, is_strict: false }).map(Messages::into_text)
     };
     let expanded = expand(input, &|index| arguments[index].1.to_owned()).unwrap();
 
     // As the rules have it.
     let pieces = pieces(body, &known);
     let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
+    let input = arguments.iter().find(|(name, _)| *name == INPUT).map_or(input, |(_, value)| value);
     let has_placeholders = pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(..)));
     let mut want: String = pieces
         .iter()
@@ -51,7 +61,7 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
         })
         .collect();
     if !has_placeholders && !input.is_empty() {
-        want = format!("{want}\n\n{input}");
+        want = if body.is_empty() { input.to_owned() } else { format!("{want}\n\n{input}") };
     }
     assert_eq!(expanded, want);
 
@@ -67,8 +77,8 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     let is_mark = |letter: char| u32::from(letter) >= MARK;
     if !body.contains(is_mark) {
         let mark = |index: u32| char::from_u32(MARK + index).unwrap().to_string();
-        let of_input = if input.is_empty() { String::new() } else { mark(0) };
-        let marked = expand(&of_input, &|index| mark(1 + index as u32)).unwrap();
+        let mark_of = |index: u32, value: &str| if value.is_empty() { String::new() } else { mark(index) };
+        let marked = expand(&mark_of(0, input), &|index| mark_of(1 + index as u32, arguments[index].1)).unwrap();
         let replaced = marked.chars().map(|letter| match u32::from(letter).checked_sub(MARK) {
             None => letter.to_string(),
             Some(0) => input.to_owned(),
@@ -80,11 +90,10 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     // The limit holds, and is said without the text being made.
     static LARGE: LazyLock<String> = LazyLock::new(|| "{{input}}".repeat(1024 * 1024));
     let inputs = template.placeholders().filter(|placeholder| placeholder.name == INPUT).count();
-    if inputs > MAX_EXPANSION / LARGE.len() {
+    if inputs > MAX_EXPANSION / LARGE.len() && !known.contains(INPUT) {
         let text = expand("", &|_| String::new()).unwrap().len();
         let length = text + inputs * LARGE.len();
-        let refused = template.expand(Values { input: &LARGE, arguments: Vec::new() });
-        assert_eq!(refused.map(String::from), Err(ExpandError::TooLong { length }));
+        assert_eq!(expand(&LARGE, &|_| String::new()), Err(ExpandError::TooLong { length }));
     }
 }
 
@@ -98,13 +107,17 @@ fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>) -> Vec<Piece<'b>> {
     let mut pieces = Vec::new();
     let mut rest = body;
     while let Some(letter) = rest.chars().next() {
-        let escaped = rest.strip_prefix('\\').and_then(|behind| placeholder(behind, names));
+        let escaped = rest.strip_prefix('\\').and_then(|after| placeholder(after, names));
         let (piece, length) = if let Some((name, text)) = placeholder(rest, names) {
             (Piece::Placeholder(name, text), text.len())
         } else if let Some((_, text)) = escaped {
             (Piece::Text(text), 1 + text.len())
         } else {
-            (Piece::Text(&rest[..letter.len_utf8()]), letter.len_utf8())
+            // All braces in a row, so that no placeholder begins among them.
+            let is_brace = letter == '{' || letter == '<';
+            let end =
+                if is_brace { rest.find(|other| other != letter).unwrap_or(rest.len()) } else { letter.len_utf8() };
+            (Piece::Text(&rest[..end]), end)
         };
         pieces.push(piece);
         rest = &rest[length..];
@@ -114,10 +127,12 @@ fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>) -> Vec<Piece<'b>> {
 
 /// The placeholder that the text begins with: its name, and all of it.
 fn placeholder<'b>(text: &'b str, names: &BTreeSet<&'b str>) -> Option<(&'b str, &'b str)> {
-    let (close, inside) = match text.strip_prefix("{{") {
-        Some(inside) => ("}}", inside),
-        None => (">>", text.strip_prefix("<<")?),
-    };
+    let forms = [("{{{", "}}}", '{'), ("{{", "}}", '{'), ("<<", ">>", '<')];
+    let (open, close, brace) = forms.into_iter().find(|(open, ..)| text.starts_with(open))?;
+    let inside = &text[open.len()..];
+    if inside.starts_with(brace) {
+        return None;
+    }
     let inside = inside.trim_start_matches([' ', '\t']);
     names.iter().chain([&INPUT]).find_map(|name| {
         let rest = inside.strip_prefix(name)?.trim_start_matches([' ', '\t']).strip_prefix(close)?;

@@ -1,15 +1,16 @@
 //! Any bytes are a prompt or a diagnostic, with places that are in the file and a body that is the file's.
 
-use prompt_expander::prompt::{Diagnostic, MAX_ARGUMENTS, MAX_FILE, Prompt, Severity};
+use prompt_expander::prompt::{Call, Diagnostic, Format, MAX_ARGUMENTS, MAX_FILE, Name, Prompt, Severity};
 use std::collections::HashSet;
 
 /// The longest description that is made from a body, in characters.
 const DESCRIPTION: usize = 160;
 
-/// Reads the file, and asks the prompt for all that it tells of itself.
+/// Reads the file, and checks everything that the prompt says about itself.
 pub(super) fn check(file: &[u8]) {
-    let parsed = Prompt::parse("p", file);
-    assert_eq!(parsed, Prompt::parse("p", file), "read twice");
+    let parse = || Format::Markdown.parse(Name::new("p").unwrap(), file);
+    let parsed = parse();
+    assert_eq!(parsed, parse(), "read twice");
     match &parsed {
         Ok(prompt) => is_of(prompt, file),
         Err(diagnostic) => {
@@ -24,13 +25,13 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     let file = str::from_utf8(file).unwrap();
     let text = file.strip_prefix('\u{feff}').unwrap_or(file);
 
-    // The body is the end of the file, but for blank lines. What goes before it is blank too, or a frontmatter.
-    let body = prompt.template.body();
+    // The body is the end of the file, except for empty lines. Before it are empty lines, or a frontmatter.
+    let body = prompt.messages[0].body();
     let lines = text.replace("\r\n", "\n");
     let before = lines.trim_end().strip_suffix(body.trim_end()).expect("the body is the end of the file");
     assert!(before.trim().is_empty() || before.starts_with("---"), "{before:?}");
     assert!(body.is_empty() || (before.is_empty() || before.ends_with('\n')), "{before:?}");
-    assert!(body.lines().next().is_none_or(|first| !first.trim().is_empty()), "the first line is blank");
+    assert!(body.lines().next().is_none_or(|first| !first.trim().is_empty()), "the first line is empty");
     assert!(!body.ends_with('\n'));
 
     assert!(prompt.arguments.len() <= MAX_ARGUMENTS);
@@ -44,10 +45,10 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     are_different_texts(&prompt.tags);
     assert_eq!(prompt.usage().is_some(), !prompt.arguments.is_empty());
 
-    // No frontmatter: what the prompt says of itself is made from its body.
-    let (title, description) = (prompt.title(), prompt.description());
-    assert!(title.is_none_or(|title| !title.is_empty()));
-    if let Some(description) = description.filter(|_| !text.starts_with("---")) {
+    // No frontmatter: what the prompt says about itself is made from its body.
+    let (title, description) = (&prompt.title, &prompt.description);
+    assert!(title.as_ref().is_none_or(|title| !title.is_empty()));
+    if let Some(description) = description.as_ref().filter(|_| !text.starts_with("---")) {
         assert!((1..=DESCRIPTION).contains(&description.chars().count()), "{description:?}");
     }
 
@@ -59,10 +60,9 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     }
 
     // Whatever the file declares, an input is put in or refused, and values by name are never refused.
-    _ = prompt.expand("some text");
+    _ = prompt.expand(Call::Text("some text"));
     let all = prompt.value_names().into_iter().map(|name| (name.to_owned(), "a text".to_owned())).collect();
-    prompt.refuse_unknown(&all).unwrap();
-    prompt.expand_values(&all, "").unwrap();
+    prompt.expand(Call::Named { values: &all, input: "", is_strict: true }).unwrap();
 }
 
 fn are_different_texts(texts: &[String]) {
@@ -72,15 +72,15 @@ fn are_different_texts(texts: &[String]) {
 
 /// The diagnostic says what and how in one line each, and where in the file.
 fn is_about(diagnostic: &Diagnostic, file: &[u8]) {
-    for text in [&diagnostic.message, &diagnostic.repair] {
-        // A repair is to be copied, with the tabs that are there.
+    for text in [&diagnostic.message, &diagnostic.fix] {
+        // A fix is to be copied, tabs included.
         let control = |letter: char| letter.is_control() && letter != '\t';
         assert!(!text.is_empty() && !text.contains(control), "{text:?}");
     }
     let Some(position) = diagnostic.position else { return };
     let text = String::from_utf8_lossy(file);
     if text.replace("\r\n", "").contains('\r') {
-        // YAML ends a line at a lone CR, which is a letter to all else that counts lines.
+        // YAML ends a line at a lone CR, and nothing else does.
         return;
     }
     let mut lines = text.split('\n');

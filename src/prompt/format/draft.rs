@@ -1,9 +1,10 @@
-//! The text of a new prompt file: one to be filled in, or one around a body that there is already.
+//! The text of a new Markdown file: one to be filled in, or one around an existing body.
 
+use super::Format;
 use super::frontmatter::{self, Split};
-use super::{Diagnostic, Prompt};
+use crate::prompt::{Diagnostic, Name};
 
-/// What stands in a file that nobody has begun otherwise. A test holds that `check` finds nothing in it.
+/// The body of a file that is to be filled in. A test holds that `check` finds nothing in it.
 const BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 
@@ -20,36 +21,36 @@ arguments:
     required: true
 ";
 
-/// Why no file is made around a body.
+/// Why there is no draft around a body.
 #[derive(Debug)]
 pub enum DraftError {
-    /// It can be no prompt.
-    NoPrompt(Diagnostic),
-    /// It has a frontmatter, which a description would have to go into.
+    /// It would not be a prompt.
+    Invalid(Diagnostic),
+    /// It has a frontmatter, where a description would belong.
     HasFrontmatter,
 }
 
 /// The text of a file that is to be filled in.
-pub fn draft(name: &str, description: Option<&str>) -> String {
+pub fn draft(name: &Name, description: Option<&str>) -> String {
     let title = scalar(&title(name));
     let description = scalar(description.unwrap_or(DESCRIPTION));
     format!("---\ntitle: {title}\ndescription: {description}\n{ARGUMENTS}---\n{BODY}")
 }
 
-/// The text of a file with this body: what has no frontmatter yet gets one. A title is left out where the body has a heading,
-/// a description where none is given, since the first paragraph is one.
+/// The text of a file with this body, which gets a frontmatter if it has none. A title is left out if the body has a heading,
+/// and a description if none is given, since the first paragraph is one.
 ///
 /// # Errors
-/// There can be no such prompt, or not with this description.
-pub fn draft_around(name: &str, body: &str, description: Option<&str>) -> Result<String, DraftError> {
+/// See [`DraftError`].
+pub fn draft_around(name: &Name, body: &str, description: Option<&str>) -> Result<String, DraftError> {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
-    let prompt = Prompt::parse(name, body.as_bytes()).map_err(DraftError::NoPrompt)?;
+    let prompt = Format::Markdown.parse(name.clone(), body.as_bytes()).map_err(DraftError::Invalid)?;
     let end = if body.ends_with('\n') { "" } else { "\n" };
-    if has_frontmatter(body).map_err(DraftError::NoPrompt)? {
+    if has_frontmatter(body).map_err(DraftError::Invalid)? {
         return if description.is_some() { Err(DraftError::HasFrontmatter) } else { Ok(format!("{body}{end}")) };
     }
     let mut keys = String::new();
-    if prompt.title().is_none() {
+    if prompt.title.is_none() {
         keys += &format!("title: {}\n", scalar(&title(name)));
     }
     if let Some(description) = description {
@@ -77,7 +78,7 @@ fn title(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A text as a value in YAML: in quotes, unless it can only be read as a text.
+/// A text as a YAML value: in quotes, unless YAML can only read it as a text.
 fn scalar(text: &str) -> String {
     let is_word = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-,;.'".contains(letter));
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -111,28 +112,31 @@ mod tests {
     #[test]
     fn a_body_gets_a_frontmatter_unless_it_has_one() {
         let check = |body: &str, description: Option<&str>, want: &str| {
-            assert_eq!(draft_around("git/a-b", body, description).unwrap(), want, "{body:?}");
+            let name = Name::new("git/a-b").unwrap();
+            assert_eq!(draft_around(&name, body, description).unwrap(), want, "{body:?}");
         };
         check("Do it.", None, "---\ntitle: A b\n---\nDo it.\n");
         check("# Do it\n", None, "# Do it\n");
         check("# Do it\n", Some("D"), "---\ndescription: D\n---\n# Do it\n");
         check("---\ntitle: T\n---\nDo it.\n", None, "---\ntitle: T\n---\nDo it.\n");
-        // Rules are none.
+        // Rules are not a frontmatter.
         check("------\r\nSome text\r\n", Some("D"), "---\ntitle: A b\ndescription: D\n---\n------\r\nSome text\r\n");
         check("---\nA heading\n---\n", Some("D"), "---\ndescription: D\n---\n---\nA heading\n---\n");
-        let refused = draft_around("a", "---\ntitle: T\n---\nDo it.\n", Some("D"));
+        let name = Name::new("a").unwrap();
+        let refused = draft_around(&name, "---\ntitle: T\n---\nDo it.\n", Some("D"));
         assert!(matches!(refused, Err(DraftError::HasFrontmatter)));
-        assert!(matches!(draft_around("a", "---\ntitle: T\n", None), Err(DraftError::NoPrompt(_))));
+        assert!(matches!(draft_around(&name, "---\ntitle: T\n", None), Err(DraftError::Invalid(_))));
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_what_is_read(name in "[a-z][a-z0-9_.-]{0,9}", description in "\\PC{1,40}") {
-            let prompt = Prompt::parse(name.as_str(), draft(&name, Some(&description)).as_bytes()).unwrap();
+            let name = Name::new(&name).unwrap();
+            let prompt = Format::Markdown.parse(name.clone(), draft(&name, Some(&description)).as_bytes()).unwrap();
             prop_assert_eq!(prompt.title, Some(title(&name)));
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             prop_assert_eq!(words(&prompt.description.unwrap_or_default()), words(&description));
-            prop_assert!(prompt.slips.is_empty(), "{:?}", prompt.slips);
+            prop_assert!(prompt.lenient.is_empty(), "{:?}", prompt.lenient);
         }
     }
 }

@@ -1,32 +1,45 @@
-//! What a file says: the rules for prompt files, and the edges of gray_matter 0.3.2.
+//! What a file says: the rules for prompt files.
 
 use super::*;
+use crate::prompt::{Argument, Call, MAX_ARGUMENTS, MAX_FRONTMATTER, Messages};
 
 #[track_caller]
 fn parse(file: &str) -> Prompt {
-    Prompt::parse("p", file.as_bytes()).unwrap()
+    parse_bytes(file.as_bytes()).unwrap()
+}
+
+fn parse_bytes(file: &[u8]) -> Result<Prompt, Diagnostic> {
+    Format::Markdown.parse(Name::new("p").unwrap(), file)
+}
+
+fn body_of(prompt: &Prompt) -> &str {
+    prompt.messages[0].body()
+}
+
+fn expand(prompt: &Prompt, text: &str) -> Result<String, String> {
+    prompt.expand(Call::Text(text)).map(Messages::into_text).map_err(|error| error.to_string())
 }
 
 #[track_caller]
 fn check(file: &str, description: &str, body: &str) {
     let prompt = parse(file);
-    assert_eq!(prompt.description().unwrap_or_default(), description, "{file:?}");
-    assert_eq!(prompt.template.body(), body, "{file:?}");
+    assert_eq!(prompt.description.clone().unwrap_or_default(), description, "{file:?}");
+    assert_eq!(body_of(&prompt), body, "{file:?}");
 }
 
 /// The file is read without an error, with this description, body `B` and exactly these warnings.
 #[track_caller]
-fn slip(frontmatter: &str, description: &str, warnings: &[&str]) {
+fn lenient(frontmatter: &str, description: &str, warnings: &[&str]) {
     let prompt = parse(&format!("---\n{frontmatter}\n---\nB {{{{input}}}}\n"));
-    assert_eq!(prompt.description().unwrap_or_default(), description, "{frontmatter:?}");
-    assert_eq!(prompt.template.body(), "B {{input}}", "{frontmatter:?}");
+    assert_eq!(prompt.description.clone().unwrap_or_default(), description, "{frontmatter:?}");
+    assert_eq!(body_of(&prompt), "B {{input}}", "{frontmatter:?}");
     let shown: Vec<String> = prompt.warnings().iter().map(shown).collect();
     assert_eq!(shown, warnings, "{frontmatter:?}");
 }
 
 #[track_caller]
 fn problem(file: &[u8], want: &str) {
-    assert_eq!(shown(&Prompt::parse("p", file).unwrap_err()), want);
+    assert_eq!(shown(&parse_bytes(file).unwrap_err()), want);
 }
 
 fn shown(diagnostic: &Diagnostic) -> String {
@@ -44,9 +57,9 @@ fn frontmatter_and_each_of_its_keys_are_optional() {
     check("---\n# nothing but a comment\n\n---\nBody\n", "Body", "Body");
     check("Body\n", "Body", "Body");
     check("---\ntags: [a, b]\nmodel: {x: 1}\ndescription: D\n---\nBody", "D", "Body");
-    assert_eq!(parse("---\ntitle: T\n---\n# H\n").title().as_deref(), Some("T"));
-    assert_eq!(parse("# H\n").title().as_deref(), Some("H"));
-    assert_eq!(parse("text\n").title(), None);
+    assert_eq!(parse("---\ntitle: T\n---\n# H\n").title.as_deref(), Some("T"));
+    assert_eq!(parse("# H\n").title.as_deref(), Some("H"));
+    assert_eq!(parse("text\n").title, None);
 }
 
 #[test]
@@ -60,7 +73,7 @@ fn without_a_description_the_first_paragraph_serves() {
 }
 
 #[test]
-fn the_body_keeps_everything_but_blank_lines_at_its_two_ends() {
+fn the_body_keeps_everything_but_empty_lines_at_its_two_ends() {
     check("---\ndescription: D\n---\n\n \t\n    indented  \n\n\n  end  \n\n\n", "D", "    indented  \n\n\n  end  ");
     check("---\ndescription: D\n---\nx\n---\ny\n", "D", "x\n---\ny");
     check("\n\n", "", "");
@@ -82,40 +95,40 @@ fn crlf_and_bom_and_tiny_files_are_ordinary() {
 }
 
 #[test]
-fn gray_matter_edge_a_file_of_three_bytes_or_fewer_keeps_its_body() {
+fn a_file_of_three_bytes_or_fewer_keeps_its_body() {
     check("abc", "abc", "abc");
     check("--", "--", "--");
 }
 
 #[test]
-fn gray_matter_edge_the_last_newline_and_every_cr_are_ours_to_decide() {
+fn trailing_newlines_go_and_a_lone_cr_stays() {
     let trailing = parse("---\ndescription: D\n---\n\n\nlast line \n\n");
-    assert_eq!(trailing.template.body(), "last line ");
-    assert_eq!(parse("a\r\nb\rc\r\n").template.body(), "a\nb\rc");
+    assert_eq!(body_of(&trailing), "last line ");
+    assert_eq!(body_of(&parse("a\r\nb\rc\r\n")), "a\nb\rc");
 }
 
 #[test]
-fn gray_matter_edge_a_bom_does_not_hide_the_frontmatter() {
+fn a_bom_does_not_hide_the_frontmatter() {
     let prompt = parse("\u{feff}---\r\ntitle: T\r\n---\r\nBody");
-    assert_eq!((prompt.title().as_deref(), prompt.template.body()), (Some("T"), "Body"));
+    assert_eq!((prompt.title.as_deref(), body_of(&prompt)), (Some("T"), "Body"));
 }
 
 #[test]
-fn gray_matter_edge_an_unclosed_frontmatter_is_a_problem_not_a_body() {
-    let repair = "or write the rule in line 1 as `***` if no frontmatter is meant";
+fn an_unclosed_frontmatter_is_a_problem_not_a_body() {
+    let fix = "or write the rule in line 1 as `***` if no frontmatter is meant";
     let message = "the frontmatter that line 1 opens with `---` is never closed";
-    let unclosed = |last| format!("1:1: {message}; add a line `---` after line {last}, {repair}");
+    let unclosed = |last| format!("1:1: {message}; add a line `---` after line {last}, {fix}");
     problem(b"---\ndescription: D\ntags:\n  - a\n\nBody: text\n", &unclosed(4));
     problem(b"---\nBody\n", &unclosed(1));
     problem(b"---", &unclosed(1));
     for almost in ["----", "...", " ---", "--", "—", "–––"] {
         let file = format!("---\r\ndescription: D\r\n{almost}\r\nB\r\n");
-        problem(file.as_bytes(), &format!("1:1: {message}; write line 3 as `---`, {repair}"));
+        problem(file.as_bytes(), &format!("1:1: {message}; write line 3 as `---`, {fix}"));
     }
 }
 
 #[test]
-fn gray_matter_edge_nested_aliases_do_not_exhaust_memory() {
+fn nested_aliases_do_not_exhaust_memory() {
     let mut bomb = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..=8 {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
@@ -128,48 +141,48 @@ fn gray_matter_edge_nested_aliases_do_not_exhaust_memory() {
          write the values out instead of repeating them with aliases",
     );
     let long = format!("---\na: &a {}\nb: [{}]\n---\n", "x".repeat(30_000), "*a, ".repeat(100));
-    assert!(Prompt::parse("p", long.as_bytes()).is_err(), "the length of what is repeated counts");
-    // Entry by entry, after a slip, the aliases of all entries count together.
+    assert!(parse_bytes(long.as_bytes()).is_err(), "the length of what is repeated counts");
+    // Entry by entry, after a mistake, the aliases of all entries count together.
     let half = format!("&a {}", "x".repeat(20_000));
     let entries: String = (0..3).map(|entry| format!("e{entry}: [{half}, *a, *a]\n")).collect();
-    let together = format!("---\nslip: a: b\n{entries}---\n");
-    assert!(Prompt::parse("p", together.as_bytes()).unwrap_err().message.contains("YAML aliases"));
-    slip("title: &t T\ndescription: *t", "T", &[]);
+    let together = format!("---\nmistake: a: b\n{entries}---\n");
+    assert!(parse_bytes(together.as_bytes()).unwrap_err().message.contains("YAML aliases"));
+    lenient("title: &t T\ndescription: *t", "T", &[]);
 }
 
 #[test]
-fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
-    slip(
+fn the_usual_mistakes_are_read_line_by_line_and_check_says_the_fix() {
+    lenient(
         "description: Review: the code\ntitle: T",
         "Review: the code",
         &["2:20: `: ` inside a value that is not in quotes; `description` is read line by line; \
            write `description: \"Review: the code\"`"],
     );
-    slip(
+    lenient(
         "argument-hint: [file] [options]\ndescription: D",
         "D",
         &["2:16: a value that begins with `[` needs quotes; `argument-hint` is read line by line; \
            write `argument-hint: \"[file] [options]\"`"],
     );
-    slip(
+    lenient(
         "description: [args]",
         "[args]",
         &["2:14: `description` is a list or a map to YAML; it is read as text; \
            write `description: \"[args]\"`"],
     );
-    slip(
+    lenient(
         "description: \"Quoted\" and more",
         "\"Quoted\" and more",
         &["2:23: text after the closing quote; `description` is read line by line; \
            write `description: '\"Quoted\" and more'`"],
     );
-    slip(
+    lenient(
         "description: \"Yes\" or \"no\"",
         "\"Yes\" or \"no\"",
         &["2:20: text after the closing quote; `description` is read line by line; \
            write `description: '\"Yes\" or \"no\"'`"],
     );
-    slip(
+    lenient(
         "description: *bold* claim",
         "*bold* claim",
         &["2:14: a value that begins with `*` needs quotes; `description` is read line by line; \
@@ -178,40 +191,40 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
     for mark in ["@team", "`code` first", "%d of them", "- dash", "> 5 things", "|pipe", "? what", ", what", "*"] {
         let frontmatter = format!("title: T\ndescription: {mark}");
         let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
-        assert_eq!(prompt.description().as_deref(), Some(mark));
-        assert_eq!(prompt.title().as_deref(), Some("T"));
+        assert_eq!(prompt.description.as_deref(), Some(mark));
+        assert_eq!(prompt.title.as_deref(), Some("T"));
         assert_eq!(prompt.warnings()[0].position, Some(Position { line: 3, column: 14 }), "{mark}");
         let first = if mark.starts_with('`') { "a backquote".to_owned() } else { format!("`{}`", &mark[..1]) };
         let begins = format!("a value that begins with {first} needs quotes");
         assert!(prompt.warnings()[0].message.starts_with(&begins), "{:?}", prompt.warnings());
     }
-    slip(
+    lenient(
         "description:\tTabbed",
         "Tabbed",
         &["2:14: a tab after the colon; `description` is read line by line; write `description: \"Tabbed\"`"],
     );
-    slip(
+    lenient(
         "description:Glued",
         "Glued",
         &["2:13: no space after the colon; `description` is read line by line; write `description: \"Glued\"`"],
     );
-    slip(
+    lenient(
         "description: 'don't'",
         "don't",
         &["2:19: text after the closing quote; `description` is read line by line; write `description: \"don't\"`"],
     );
-    slip(
+    lenient(
         "description: \"never closed\ntitle: T",
         "never closed",
         &["2:14: a quote that is never closed; `description` is read line by line; \
            write `description: \"never closed\"`"],
     );
-    slip(
+    lenient(
         "description: one\ndescription: two",
         "two",
         &["3:1: `description` appears twice, first in line 2; the last is used; keep one of the two"],
     );
-    slip(
+    lenient(
         "description: D\nno key here\ntitle: A: B",
         "D no key here",
         &[
@@ -223,33 +236,33 @@ fn the_usual_slips_are_read_line_by_line_and_check_says_the_repair() {
 }
 
 #[test]
-fn a_line_without_a_key_goes_on_with_the_entry_before_it() {
+fn a_line_without_a_key_continues_the_entry_before_it() {
     let prompt = parse("---\ndescription: D\nno key here\n  nor here\ntitle: T\n---\nB {{input}}");
-    let read = (prompt.description(), prompt.title());
+    let read = (prompt.description.clone(), prompt.title.clone());
     assert_eq!(read, (Some("D no key here nor here".to_owned()), Some("T".to_owned())));
     assert_eq!(prompt.warnings().len(), 1);
-    slip(
+    lenient(
         "a stray line\ndescription: D",
         "D",
-        &["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or drop it"],
+        &["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it"],
     );
 }
 
 #[test]
 fn a_key_without_a_space_after_its_colon_is_a_key_all_the_same() {
-    slip(
+    lenient(
         "description: D\nmodel:opus",
         "D",
         &["3:7: no space after the colon; `model` is read line by line; write `model: \"opus\"`"],
     );
     for no_key in ["https://example.com", "std::vec", "C:\\temp", "10:30"] {
         let prompt = parse(&format!("---\ntitle: T\ndescription: see\n{no_key}\n---\nB"));
-        assert_eq!(prompt.description(), Some(format!("see {no_key}")));
+        assert_eq!(prompt.description.clone(), Some(format!("see {no_key}")));
     }
 }
 
 #[test]
-fn a_slip_in_one_key_costs_no_other() {
+fn a_mistake_in_one_key_costs_no_other() {
     let prompt = parse(
         "---\ndescription: Compare: options\narguments:\n  - name: options\n    description: What: to compare\n    \
          required: true\n  - name: criteria\n    default: cost, risk: both\ntitle: Compare\n---\n{{options}} {{criteria}}\n",
@@ -268,17 +281,17 @@ fn a_slip_in_one_key_costs_no_other() {
             argument("criteria", None, false, Some("cost, risk: both"))
         ]
     );
-    assert_eq!(prompt.title().as_deref(), Some("Compare"));
-    assert_eq!(prompt.template.placeholders().count(), 2);
+    assert_eq!(prompt.title.as_deref(), Some("Compare"));
+    assert_eq!(prompt.placeholders().count(), 2);
     let positions: Vec<_> = prompt.warnings().iter().map(|w| w.position.map(|p| (p.line, p.column))).collect();
     assert_eq!(positions, [Some((2, 21)), Some((5, 22)), Some((8, 24))]);
 }
 
 #[test]
-fn a_value_of_several_lines_is_kept_beside_a_slip() {
+fn a_value_of_several_lines_stays_next_to_a_mistake() {
     let argument = |value: &str| {
         let prompt = parse(&format!("---\ntitle: A: B\narguments:\n  - name: x\n    {value}\n---\n[{{{{x}}}}]"));
-        prompt.expand("").unwrap()
+        expand(&prompt, "").unwrap()
     };
     for description in ["d", "a: b"] {
         let with = |value: &str| argument(&format!("description: {description}\n    {value}"));
@@ -291,14 +304,14 @@ fn a_value_of_several_lines_is_kept_beside_a_slip() {
             assert_eq!(with(nothing), "[]", "{nothing}");
         }
     }
-    slip("description: \"one\n  two\"", "one two", &[]);
-    slip(
+    lenient("description: \"one\n  two\"", "one two", &[]);
+    lenient(
         "description: D\n   title: T",
         "D title: T",
         &["3:9: `: ` inside a value that is not in quotes; `description` is read line by line; \
            write `title` in the column of `description` if it is a key; if not, put the value in quotes"],
     );
-    slip(
+    lenient(
         "description: D\n\tT",
         "D T",
         &["2:14: a tab that indents a line; `description` is read line by line; \
@@ -307,67 +320,65 @@ fn a_value_of_several_lines_is_kept_beside_a_slip() {
 }
 
 #[test]
-fn a_number_in_a_flow_list_that_cannot_be_kept_as_written_is_said() {
-    let prompt = parse("---\narguments: [{name: x, default: 1.10}]\n---\n{{x}}");
-    let warnings: Vec<_> = prompt.warnings().iter().map(shown).collect();
-    assert_eq!(
-        warnings,
-        ["2:12: `default` is a number or a truth value to YAML, read as `1.1`; put the value in quotes"]
-    );
+fn numbers_in_flow_lists_are_the_text_as_written() {
+    let prompt = parse("---\narguments: [{name: x, default: 1.10, choices: [1.10, 007, null]}]\n---\n{{x}}");
+    assert_eq!(prompt.arguments[0].default.as_deref(), Some("1.10"));
+    assert_eq!(prompt.arguments[0].choices, ["1.10", "007", "null"]);
+    assert_eq!(prompt.warnings(), []);
     let unclosed = parse("---\narguments: [topic\n---\n{{topic}}");
-    assert_eq!(unclosed.expand("x").unwrap(), "x");
-    assert_eq!(unclosed.warnings()[1].message, "a `[` or `{` that is never closed");
+    assert_eq!(expand(&unclosed, "x").unwrap(), "x");
+    assert!(unclosed.warnings()[0].message.starts_with("a value that begins with `[`"), "{:?}", unclosed.warnings());
 }
 
 #[test]
-fn what_yaml_drops_without_a_word_is_said() {
-    slip(
+fn what_yaml_drops_silently_gets_a_warning() {
+    lenient(
         "description: Fix issue #12 now",
         "Fix issue",
-        &["2:24: `#12 now` is a comment to YAML, and no part of `description`; \
+        &["2:24: `#12 now` is a comment to YAML, and not part of `description`; \
            write `description: \"Fix issue #12 now\"`"],
     );
-    slip(
+    lenient(
         "description: &co is nice",
         "is nice",
-        &["2:14: `&co` is an anchor to YAML, and no part of `description`; write `description: \"&co is nice\"`"],
+        &["2:14: `&co` is an anchor to YAML, and not part of `description`; write `description: \"&co is nice\"`"],
     );
-    slip(
+    lenient(
         "description: !important",
         "B {{input}}",
-        &["2:14: `!important` is a tag to YAML, and no part of `description`; write `description: \"!important\"`"],
+        &["2:14: `!important` is a tag to YAML, and not part of `description`; write `description: \"!important\"`"],
     );
-    slip(
+    lenient(
         "description: !z 'a",
         "!z 'a",
         &["2:14: a value that begins with `!` needs quotes; `description` is read line by line; \
            write `description: \"!z 'a\"`"],
     );
-    slip("description: \"Fix\" # a comment on purpose", "Fix", &[]);
-    slip("description: >\n  folded # text\n  goes on", "folded # text goes on", &[]);
+    lenient("description: \"Fix\" # a comment on purpose", "Fix", &[]);
+    lenient("description: >\n  folded # text\n  goes on", "folded # text goes on", &[]);
     let nul = parse("---\ndescription: a\0b\ntitle: T\n---\nB");
-    assert_eq!((nul.description().as_deref(), nul.title().as_deref()), (Some("a\0b"), Some("T")));
+    assert_eq!((nul.description.as_deref(), nul.title.as_deref()), (Some("a\0b"), Some("T")));
 }
 
 #[test]
 fn scalars_are_the_text_as_written() {
     for written in ["007", "1.10", "true", "2024-01-01", "1e3", "0x10", "yes", "~5"] {
-        slip(&format!("description: {written}"), written, &[]);
-        slip(&format!("description:\n  {written} # a number"), written, &[]);
+        lenient(&format!("description: {written}"), written, &[]);
+        lenient(&format!("description:\n  {written} # a number"), written, &[]);
     }
     let alias = parse("---\ntitle: &n 5\ndescription: *n\n---\nB");
-    assert_eq!((alias.title().as_deref(), alias.description().as_deref()), (Some("5"), Some("5")));
+    assert_eq!((alias.title.as_deref(), alias.description.as_deref()), (Some("5"), Some("5")));
     let names = parse("---\narguments:\n  - 007\n---\n{{007}}");
-    assert_eq!(names.expand("x").unwrap(), "x");
+    assert_eq!(expand(&names, "x").unwrap(), "x");
     let list = parse("---\narguments:\n  - name: x\n    required: [true] # must\n---\n{{x}}");
     assert!(list.warnings()[0].message.starts_with("`required` is neither `true` nor `false`"));
     assert_eq!(parse("---\narguments:\n  - name: x # the topic\n    required: true # must\n---\n{{x}}").warnings(), []);
     let aliased = "---\narguments:\n- name: x\n  default: &d all\n- name: y\n  default: *d\n---\n{{x}}{{y}}";
     assert_eq!(parse(aliased).warnings(), []);
     let anchored = parse("---\ndescription: &version 1.10\n---\nB");
-    assert_eq!(anchored.description().as_deref(), Some("1.10"));
+    assert_eq!(anchored.description.as_deref(), Some("1.10"));
     let flow = parse("---\ndescription: [a,\n  b]\n---\nB");
-    assert_eq!(flow.description().as_deref(), Some("[a, b]"));
+    assert_eq!(flow.description.as_deref(), Some("[a, b]"));
     let prompt =
         parse("---\narguments:\n  - name: 5\n    default: 1.10\n  - name: x\n    required: yes\n---\n{{5}} {{x}}");
     assert_eq!(prompt.arguments[0].name, "5");
@@ -377,7 +388,7 @@ fn scalars_are_the_text_as_written() {
 }
 
 #[test]
-fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
+fn arguments_may_be_written_in_several_ways_and_what_is_not_one_gets_a_warning() {
     let names = |frontmatter: &str| {
         let prompt = parse(&format!("---\n{frontmatter}\n---\n{{{{a}}}} {{{{b}}}}\n"));
         let names: Vec<String> = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
@@ -388,45 +399,61 @@ fn arguments_may_be_written_in_several_ways_and_what_is_no_argument_is_said() {
     assert_eq!(names("arguments:\n- a\n- name: b"), ok());
     assert_eq!(names("arguments:\n  - {name: a, required: true}\n  - name: b"), ok());
     assert_eq!(names("{arguments: [{name: a}, {name: b}]}"), ok());
-    let (found, warnings) = names("arguments: a b");
-    assert_eq!(found, "a b");
-    assert!(warnings[0].starts_with("2:12: `arguments` is not a list; only names are read from it; "), "{warnings:?}");
     let (found, warnings) =
         names("arguments:\n  - description: nameless\n  - name: a\n  - name: a\n  - name: b c\n  - b");
     assert_eq!(found, "a b");
     assert_eq!(
         warnings,
         [
-            "3:3: argument 1 has no usable name, and is left out; write `- name: …`, with a name without \
+            "3:3: argument 1 has no usable name, and is ignored; write `- name: …`, with a name without \
              spaces or braces",
-            "5:3: the argument `a` is declared twice; the first is used; give one of the two another name, or drop it",
-            "6:3: argument 4 has no usable name, and is left out; write `- name: …`, with a name without \
+            "5:3: the argument `a` is declared twice; the first is used; give one of the two another name, or delete it",
+            "6:3: argument 4 has no usable name, and is ignored; write `- name: …`, with a name without \
              spaces or braces",
         ]
     );
     let (found, warnings) = names("arguments:\n  a: one\n  b: two");
     assert_eq!(found, "");
-    assert!(warnings[0].starts_with("2:11: `arguments` is not a list, and is left out; "), "{warnings:?}");
+    assert!(warnings[0].starts_with("3:3: `arguments` is not a list, and declares nothing; "), "{warnings:?}");
+}
+
+#[test]
+fn arguments_given_as_a_text_declare_nothing_and_check_says_what_to_write() {
+    for text in ["$QUERY", "topic scope", "=", "\"topic\"", "7", "name: topic", "$A | $B", "|"] {
+        let prompt = parse(&format!("---\ndescription: D\narguments: {text}\n---\nOn {{{{input}}}}, {{{{topic}}}}."));
+        assert_eq!(prompt.arguments, [], "{text}");
+        assert_eq!(expand(&prompt, "x").unwrap(), "On x, {{topic}}.", "{text}");
+        let fix = "write one line `  - name: …` for each argument below `arguments:`, or delete the key";
+        let warnings: Vec<String> = prompt.warnings().iter().map(shown).collect();
+        let want = format!("3:12: `arguments` is not a list, and declares nothing; {fix}");
+        assert!(text == "|" || warnings.contains(&want), "{text}: {warnings:?}");
+    }
+}
+
+#[test]
+fn the_key_agents_is_not_a_misspelled_arguments() {
+    assert_eq!(parse("---\nagents: [a]\nagent: b\n---\nB {{input}}").warnings(), []);
+    assert!(shown(&parse("---\nargments: [a]\n---\nB").warnings()[0]).contains("write `arguments:`"));
 }
 
 #[test]
 fn lines_between_two_rules_without_any_key_are_text_of_the_prompt() {
     let prompt = parse("---\nYou are careful.\n---\nReview {{input}}\n");
-    assert_eq!(prompt.template.body(), "---\nYou are careful.\n---\nReview {{input}}");
-    assert_eq!(prompt.description().as_deref(), Some("Review {{input}}"));
-    assert!(prompt.warnings()[0].message.contains("hold no key such as `description:`"));
+    assert_eq!(body_of(&prompt), "---\nYou are careful.\n---\nReview {{input}}");
+    assert_eq!(prompt.description.as_deref(), Some("Review {{input}}"));
+    assert!(prompt.warnings()[0].message.contains("have no key such as `description:`"));
 }
 
 #[test]
-fn a_repair_holds_no_control_characters() {
+fn a_fix_has_no_control_characters() {
     for key in ["a\r- name", "\u{1b}[31mx"] {
         let prompt = parse(&format!("---\ntitle: T\n{key}: - x\n---\nB {{{{input}}}}"));
-        let repairs: Vec<_> = prompt.warnings().into_iter().map(|warning| warning.repair).collect();
-        assert_eq!(repairs, ["delete the control characters, and put the value in quotes"], "{key:?}");
+        let fixs: Vec<_> = prompt.warnings().into_iter().map(|warning| warning.fix).collect();
+        assert_eq!(fixs, ["delete the control characters, and put the value in quotes"], "{key:?}");
     }
     let prompt = parse("---\narguments:\n  - name: x\n    choices: |\n      a,\n      b\n---\n{{x}}");
     assert_eq!(prompt.arguments[0].choices, ["a", "b"]);
-    assert_eq!(prompt.warnings()[0].repair, "write `choices: [a, b]`");
+    assert_eq!(prompt.warnings()[0].fix, "write `choices: [a, b]`");
 }
 
 #[test]
@@ -441,41 +468,45 @@ fn text_between_two_rules_is_kept_also_where_yaml_would_accept_it() {
         "...",
     ] {
         let prompt = parse(&format!("---\n{text}\n---\nBe brief."));
-        assert_eq!(prompt.template.body(), format!("---\n{text}\n---\nBe brief."));
-        assert!(prompt.warnings()[0].message.contains("hold no key such as `description:`"), "{:?}", prompt.warnings());
+        assert_eq!(body_of(&prompt), format!("---\n{text}\n---\nBe brief."));
+        assert!(prompt.warnings()[0].message.contains("have no key such as `description:`"), "{:?}", prompt.warnings());
     }
     let comments = parse("---\n# Rules\n## Be brief\n---\nB {{input}}");
-    assert_eq!(comments.template.body(), "B {{input}}");
-    assert!(comments.warnings()[0].message.ends_with("are comments to YAML, and no part of the prompt"));
+    assert_eq!(body_of(&comments), "B {{input}}");
+    assert!(comments.warnings()[0].message.ends_with("are comments to YAML, and not part of the prompt"));
 }
 
 #[test]
-fn a_slip_costs_nothing_of_entries_with_other_keys_than_words() {
+fn a_mistake_costs_nothing_of_entries_whose_keys_are_not_words() {
     for key in ["allowed tools", "$schema", "author/x", "\"q r\"", "<<", "(x)", "a,b"] {
         let prompt = parse(&format!("---\ndescription: D\n{key}: https://x/y\ntitle: Review: now\n---\nB"));
-        assert_eq!((prompt.description(), prompt.title()), (Some("D".into()), Some("Review: now".into())), "{key}");
+        assert_eq!(
+            (prompt.description.clone(), prompt.title.clone()),
+            (Some("D".into()), Some("Review: now".into())),
+            "{key}"
+        );
         assert_eq!(prompt.warnings().len(), 1, "{key}");
     }
     let prompt =
         parse("---\narguments: # the inputs\n  - name: topic\n    default: a: b\n$schema: x\n---\nOn {{topic}}");
-    assert_eq!(prompt.expand("").unwrap(), "On a: b");
+    assert_eq!(expand(&prompt, "").unwrap(), "On a: b");
 }
 
 #[test]
-fn a_slip_inside_a_flow_map_leaves_the_argument_its_name() {
+fn a_mistake_inside_a_flow_map_leaves_the_argument_its_name() {
     for arguments in [
         "arguments: [{name: topic, description: What: the topic}]",
         "arguments:\n  - {name: topic, description: What: the topic}",
     ] {
         let prompt = parse(&format!("---\n{arguments}\n---\nOn {{{{topic}}}}."));
-        assert_eq!(prompt.expand("x").unwrap(), "On x.", "{arguments}");
+        assert_eq!(expand(&prompt, "x").unwrap(), "On x.", "{arguments}");
         assert!(!prompt.warnings().is_empty());
     }
 }
 
 #[test]
 fn a_known_key_glued_to_a_value_with_a_colon_is_not_lost() {
-    slip(
+    lenient(
         "description:Review: the code",
         "Review: the code",
         &["2:13: no space after the colon; `description` is read line by line; \
@@ -487,31 +518,29 @@ fn a_known_key_glued_to_a_value_with_a_colon_is_not_lost() {
 fn twenty_thousand_brackets_are_read_leniently() {
     for nested in ["[".repeat(20_000), "{".repeat(20_000), "- ".repeat(20_000), "? ".repeat(20_000)] {
         let nested = nested.trim_end();
-        slip_starts(&format!("description: {nested}\ntitle: T"), nested);
+        starts_leniently(&format!("description: {nested}\ntitle: T"), nested);
         let below = parse(&format!("---\ntitle: T\nx:\n  {nested}\n---\nB\n"));
-        assert_eq!((below.title().as_deref(), below.template.body()), (Some("T"), "B"));
+        assert_eq!((below.title.as_deref(), body_of(&below)), (Some("T"), "B"));
         assert_eq!(below.warnings().len(), 1);
     }
 }
 
 #[track_caller]
-fn slip_starts(frontmatter: &str, description: &str) {
+fn starts_leniently(frontmatter: &str, description: &str) {
     let prompt = parse(&format!("---\n{frontmatter}\n---\nB\n"));
-    assert_eq!(prompt.description().as_deref(), Some(description));
-    assert_eq!(prompt.title().as_deref(), Some("T"));
+    assert_eq!(prompt.description.as_deref(), Some(description));
+    assert_eq!(prompt.title.as_deref(), Some("T"));
     assert_eq!(prompt.warnings().len(), 1);
-    assert_eq!(prompt.warnings()[0].repair, "put the value in quotes");
+    assert_eq!(prompt.warnings()[0].fix, "put the value in quotes");
 }
 
 #[test]
-fn a_file_that_is_no_text_or_too_large_is_a_problem() {
+fn a_file_that_is_not_text_or_too_large_is_a_problem() {
     problem(b"---\ntitle: T\n---\nab\xff", "4:3: the file is not UTF-8 from here on; save it with the encoding UTF-8");
     problem(b"\xff\xfea\0b\0", "1:1: the file is UTF-16, not UTF-8; save it with the encoding UTF-8");
     let most = vec![b'x'; MAX_FILE];
-    assert!(Prompt::parse("p", &most).is_ok());
-    assert!(
-        shown(&Prompt::parse("p", &vec![b'x'; MAX_FILE + 1]).unwrap_err()).contains("4194305 bytes long, the limit")
-    );
+    assert!(parse_bytes(&most).is_ok());
+    assert!(shown(&parse_bytes(&vec![b'x'; MAX_FILE + 1]).unwrap_err()).contains("4194305 bytes long, the limit"));
     let frontmatter = format!("---\nx: {}\n---\nB", "y".repeat(MAX_FRONTMATTER));
     problem(
         frontmatter.as_bytes(),
@@ -521,7 +550,7 @@ fn a_file_that_is_no_text_or_too_large_is_a_problem() {
 }
 
 #[test]
-fn a_placeholder_that_looks_misspelled_is_warned_of() {
+fn a_placeholder_that_looks_misspelled_gets_a_warning() {
     let warned = |body: &str| {
         let prompt = parse(&format!("---\narguments:\n  - name: topic\n---\n{body}{{{{topic}}}}"));
         prompt.warnings().iter().map(shown).collect::<Vec<_>>()
@@ -555,7 +584,7 @@ fn a_placeholder_that_looks_misspelled_is_warned_of() {
 }
 
 #[test]
-fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
+fn a_body_with_very_many_mistakes_says_the_first_hundred_and_how_many_more() {
     let warnings = parse(&"{{inptu}}\n".repeat(2_000)).warnings();
     let places: Vec<_> =
         warnings.iter().filter(|w| w.message.starts_with("`{{inptu}}` is not a placeholder")).collect();
@@ -568,9 +597,16 @@ fn a_body_with_very_many_slips_says_the_first_hundred_and_how_many_more() {
 }
 
 #[test]
-fn other_slips_of_the_pen_are_warned_of() {
+fn other_probable_mistakes_get_a_warning() {
     let warned = |name: &str, file: &str| {
-        Prompt::parse(name, file.as_bytes()).unwrap().warnings().iter().map(shown).collect::<Vec<_>>().join("\n")
+        Format::Markdown
+            .parse(Name::new(name).unwrap(), file.as_bytes())
+            .unwrap()
+            .warnings()
+            .iter()
+            .map(shown)
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     assert!(
         warned("p", "---\ndesciption: D\n---\nB").starts_with("2:1: unknown key `desciption`; write `description:`")
@@ -579,7 +615,7 @@ fn other_slips_of_the_pen_are_warned_of() {
         warned("p", "---\narguments: [a]\n---\nB").contains("declared but not used in the body: `a`; write `{{a}}`")
     );
     assert!(warned("p", "---\ntitle: T\n---\n").contains("no body"));
-    assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as a file has that was saved as UTF-16; "));
+    assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as in a file that was saved as UTF-16; "));
     assert!(warned("my prompt", "B").contains("rename it to `my-prompt`"));
     assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: a frontmatter that does not begin with the file"));
     for unclosed in ["\n---\ntitle: T\n----\nB", "\n---\ntitle: T\nB"] {
@@ -587,7 +623,8 @@ fn other_slips_of_the_pen_are_warned_of() {
     }
     for opening in ["----", "---yaml", "+++", "—", "–––"] {
         let warned = warned("p", &format!("{opening}\ntitle: T\n{opening}\nB {{{{input}}}}"));
-        let opens = format!("1:1: the line `{opening}` opens no frontmatter, and is part of the prompt's text; ");
+        let opens =
+            format!("1:1: the line `{opening}` does not open a frontmatter, and is part of the prompt's text; ");
         assert!(warned.starts_with(&opens), "{warned}");
     }
     assert!(warned("p", &"x".repeat(18_001)).contains("18001 characters long"));
@@ -601,7 +638,7 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
     for piece in ["{{inptu}}", "{{", "{{ ", "<<", "{{a", "\\{{input}}", "{input}}", "{{input} ", "é\n{{Input}}"] {
         let prompt = parse(&many(piece));
         prompt.warnings();
-        prompt.expand("x").unwrap();
+        expand(&prompt, "x").unwrap();
     }
     let distinct: String = (0..100_000).map(|word| format!("{{{{w{word:05}}}}}")).collect();
     let names: String = (0..MAX_ARGUMENTS).map(|name| format!("- v{name:0>60}\n")).collect();
@@ -621,35 +658,35 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
 #[test]
 fn one_declared_argument_takes_the_whole_input_or_its_default() {
     let prompt = parse("---\narguments:\n  - name: topic\n    default: all\n---\nOn {{topic}}.");
-    assert_eq!(prompt.expand("a b=c \"d\"").unwrap(), "On a b=c \"d\".");
-    assert_eq!(prompt.expand("").unwrap(), "On all.");
+    assert_eq!(expand(&prompt, "a b=c \"d\"").unwrap(), "On a b=c \"d\".");
+    assert_eq!(expand(&prompt, "").unwrap(), "On all.");
     let unused = parse("---\narguments: [topic]\n---\nOn.");
-    assert_eq!(unused.expand("x").unwrap(), "On.\n\nx");
+    assert_eq!(expand(&unused, "x").unwrap(), "On.\n\nx");
 }
 
 #[test]
 fn a_required_argument_without_a_default_needs_a_text() {
     let prompt = parse("---\narguments:\n  - name: topic\n    required: true\n---\nOn {{topic}}.");
-    assert_eq!(prompt.expand("x").unwrap(), "On x.");
-    let error = prompt.expand("").unwrap_err().to_string();
+    assert_eq!(expand(&prompt, "x").unwrap(), "On x.");
+    let error = expand(&prompt, "").unwrap_err();
     assert_eq!(error, "it needs a text for `topic`; write `:p topic=…`");
     let with_default =
         parse("---\narguments:\n  - name: topic\n    required: true\n    default: all\n---\nOn {{topic}}.");
-    assert_eq!(with_default.expand("").unwrap(), "On all.");
+    assert_eq!(expand(&with_default, "").unwrap(), "On all.");
     let two = parse("---\narguments: [{name: a, required: true}, b, {name: c, required: true}]\n---\n{{a}}{{b}}{{c}}");
-    assert!(two.expand("").unwrap_err().to_string().starts_with("it needs a text for `a` and `c`; "));
+    assert!(expand(&two, "").unwrap_err().starts_with("it needs a text for `a` and `c`; "));
 }
 
 #[test]
-fn several_declared_arguments_share_the_input_and_input_stands_for_all_of_it() {
+fn several_declared_arguments_share_the_text_and_input_is_what_remains() {
     let prompt = parse("---\narguments:\n  - name: a\n    default: A\n  - name: b\n---\n{{a}}|{{b}}");
-    assert_eq!(prompt.expand("").unwrap(), "A|");
-    assert_eq!(prompt.expand("x y z").unwrap(), "x|y z");
+    assert_eq!(expand(&prompt, "").unwrap(), "A|");
+    assert_eq!(expand(&prompt, "x y z").unwrap(), "x|y z");
     let both = parse("---\narguments: [a, b]\n---\n{{input}}|{{a}}");
-    assert_eq!(both.expand("x y").unwrap(), "x y|x");
+    assert_eq!(expand(&both, "x a=1 y").unwrap(), "x y|1");
     assert!(both.takes_input() && !prompt.takes_input());
     let declared = parse("---\narguments: [lang, input]\n---\n{{lang}}: {{input}}");
-    assert_eq!(declared.expand("rust some text").unwrap(), "rust: some text");
+    assert_eq!(expand(&declared, "rust some text").unwrap(), "rust: some text");
     assert!(!declared.takes_input());
     assert!(parse("---\narguments: [a]\n---\nNo placeholder.").takes_input());
 }
@@ -673,26 +710,17 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(lists("choices: [a, b, a, \" c \"]"), ok(&["a", "b", " c "]));
     assert_eq!(lists("choices:\n      - null\n      - a"), ok(&["null", "a"]));
     assert_eq!(lists("choices: \"a\", \"b\"").0, ["a", "b"]);
-    let (choices, warnings) = lists("choices: [a, null]");
-    assert_eq!(choices, ["a"]);
-    assert!(warnings[0].contains("part 2 of `choices` is nothing to YAML, and is left out"), "{warnings:?}");
     let default = parse("---\narguments:\n  - name: x\n    default: \" x \"\n---\n[{{x}}]");
-    assert_eq!(default.expand("").unwrap(), "[ x ]");
+    assert_eq!(expand(&default, "").unwrap(), "[ x ]");
     let (choices, warnings) = lists("choices: fast, slow");
     assert_eq!(choices, ["fast", "slow"]);
     assert_eq!(
         warnings,
         ["4:14: `choices` is not a list, and is read as one at its commas; write `choices: [fast, slow]`"]
     );
-    let (choices, warnings) = lists("choices: [1.10, x]");
-    assert_eq!(choices, ["1.1", "x"]);
-    assert_eq!(
-        warnings,
-        ["4:14: a part of `choices` is a number or a truth value to YAML, read as `1.1`; put it in quotes"]
-    );
     let (choices, warnings) = lists("choices:\n      - {a: b}\n      - c");
     assert_eq!(choices, ["c"]);
-    assert!(warnings[0].contains("part 1 of `choices` is not a text, and is left out"), "{warnings:?}");
+    assert!(warnings[0].contains("part 1 of `choices` is not a text, and is ignored"), "{warnings:?}");
     let (choices, warnings) = lists("choices: [fast, slow");
     assert_eq!((choices, warnings.len()), (vec!["fast".to_owned(), "slow".to_owned()], 1), "{warnings:?}");
     let (_, warnings) = lists("choises: [fast, slow]");
@@ -705,26 +733,26 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(tags("description: x: y\ntags: [git]"), ["git"]);
     assert_eq!(tags("title: x"), [""; 0]);
     let warnings = parse("---\ntags: #git\n---\nB").warnings();
-    assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and no part of `tags`"), "{warnings:?}");
+    assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and not part of `tags`"), "{warnings:?}");
 }
 
 #[test]
-fn a_name_in_braces_that_looks_undeclared_is_said_once_unless_it_is_code() {
+fn a_name_in_braces_that_looks_undeclared_gets_one_warning_unless_it_is_code() {
     let warnings = |body: &str| {
         let prompt = parse(&format!("---\narguments: [options]\n---\n{{{{options}}}}\n{body}"));
         prompt.warnings().iter().map(shown).collect::<Vec<_>>()
     };
-    let repair = "if it is meant to be replaced";
+    let fix = "if it is meant to be replaced";
     assert_eq!(
         warnings("{{criteria}} <<style>> {{criteria}}"),
         [
             format!(
                 "5:1: `{{{{criteria}}}}` is not a placeholder, and is left as it is; declare `criteria` in the \
-                 `arguments` of the frontmatter {repair}"
+                 `arguments` of the frontmatter {fix}"
             ),
             format!(
                 "5:14: `<<style>>` is not a placeholder, and is left as it is; declare `style` in the `arguments` of \
-                 the frontmatter {repair}"
+                 the frontmatter {fix}"
             ),
         ]
     );
@@ -736,13 +764,28 @@ fn a_name_in_braces_that_looks_undeclared_is_said_once_unless_it_is_code() {
 }
 
 #[test]
-fn without_a_placeholder_all_of_the_text_follows_the_body_also_where_a_shell_has_split_it() {
+fn without_a_placeholder_the_whole_text_follows_the_body_even_if_a_shell_has_divided_it() {
     for arguments in ["[input]", "[b, input]", "[input, b]", "[b, {name: input, default: d}]", "[]"] {
-        let prompt = Prompt::parse("p", format!("---\narguments: {arguments}\n---\nBody").as_bytes()).unwrap();
+        let prompt = parse(&format!("---\narguments: {arguments}\n---\nBody"));
         for text in ["one", "one two three", "input=one two", "two b=one", "input=one b=two three"] {
             let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-            assert_eq!(prompt.expand(text).unwrap(), format!("Body\n\n{text}"), "{arguments}");
-            assert_eq!(prompt.expand_words(&words), prompt.expand(text), "{arguments}");
+            assert_eq!(expand(&prompt, text).unwrap(), format!("Body\n\n{text}"), "{arguments}");
+            assert_eq!(prompt.expand(Call::Words(&words)), prompt.expand(Call::Text(text)), "{arguments}");
         }
     }
+}
+
+#[test]
+fn an_empty_body_is_the_input_alone() {
+    for file in ["", "---\ntitle: T\n---\n", "---\ntitle: T\narguments: [x]\n---\n\n"] {
+        assert_eq!(expand(&parse(file), "x = 1\n").unwrap(), "x = 1\n");
+        assert_eq!(expand(&parse(file), "").unwrap(), "");
+    }
+}
+
+#[test]
+fn an_expansion_beyond_the_limit_is_refused_before_it_is_allocated() {
+    let prompt = parse(&"{{input}}".repeat(1000));
+    let error = prompt.expand(Call::Text(&"x".repeat(1024 * 1024))).unwrap_err();
+    assert_eq!(error, crate::prompt::ExpandError::TooLong { length: 1000 * 1024 * 1024 });
 }

@@ -1,24 +1,24 @@
-//! What the structure of a body says: its first heading and its first paragraph, as plain text.
+//! The Markdown of a body: its first heading and its first paragraph as plain text, and where its code is.
 //!
-//! The only file that names pulldown-cmark. Nothing is ever rendered back from here into a prompt.
+//! Nothing of it is ever rendered back into a prompt.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
-/// How much of a body is looked at, in bytes. It bounds what a huge or hostile body can cost; a description that
-/// begins later than that is no description.
-const LOOKED_AT: usize = 16 * 1024;
+/// How much of a body is parsed for its outline, in bytes. It bounds the cost of a huge or hostile body; a paragraph that
+/// begins later is not a description.
+const MAX_PARSED: usize = 16 * 1024;
 
 /// The longest description that is made from a paragraph, in characters.
 const DESCRIPTION: usize = 160;
 
-/// What a body says of itself.
+/// What a body says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     /// The first heading.
     pub(super) heading: Option<String>,
-    /// The first paragraph; without one, the first text that is no heading either (of a list, say). Cut after a word
-    /// at 160 characters.
+    /// The first paragraph; without one, the first other text that is not a heading (of a list, say). Cut after a word at
+    /// 160 characters.
     pub(super) paragraph: Option<String>,
 }
 
@@ -72,16 +72,16 @@ pub(super) fn code(body: &str) -> Vec<Range<usize>> {
     events.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect()
 }
 
-/// Moves the text into the place, if there is a text and the place is still empty; the text is empty afterwards.
-fn keep_first(place: &mut Option<String>, text: &mut String) {
+/// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty afterwards.
+fn keep_first(slot: &mut Option<String>, text: &mut String) {
     let words = std::mem::take(text);
-    if place.is_none() {
+    if slot.is_none() {
         let words: Vec<&str> = words.split_whitespace().collect();
-        *place = (!words.is_empty()).then(|| words.join(" "));
+        *slot = (!words.is_empty()).then(|| words.join(" "));
     }
 }
 
-/// `<<input>>` is inline HTML between two angle brackets to Markdown, and a placeholder to us.
+/// To Markdown, `<<input>>` is inline HTML between two angle brackets; it is a placeholder.
 fn is_placeholder(body: &str, range: &Range<usize>) -> bool {
     body[..range.start].ends_with('<') && body[range.end..].starts_with('>')
 }
@@ -95,16 +95,15 @@ fn push_without_tags(text: &mut String, html: &str) {
     text.push_str(rest);
 }
 
-/// A text of 160 characters at most.
+/// At most 160 characters of a text.
 fn cut_after_a_word(text: String) -> String {
     let Some((end, _)) = text.char_indices().nth(DESCRIPTION) else { return text };
     let cut = if text[end..].starts_with(' ') { end } else { text[..end].rfind(' ').unwrap_or(end) };
     text[..cut].to_owned()
 }
 
-/// The part that is looked at.
 fn beginning(body: &str) -> &str {
-    let mut end = body.len().min(LOOKED_AT);
+    let mut end = body.len().min(MAX_PARSED);
     while !body.is_char_boundary(end) {
         end -= 1;
     }
@@ -162,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_body_is_looked_at_only_at_its_beginning() {
+    fn only_the_beginning_of_a_huge_body_is_parsed() {
         let body = format!("First.\n\n{}", "é[".repeat(500_000));
         check(&body, None, Some("First."));
         let late = |newlines: usize| outline(&format!("{}Late", "\n".repeat(newlines))).paragraph;
-        assert_eq!(late(LOOKED_AT), None);
-        assert_eq!(late(LOOKED_AT - 4).as_deref(), Some("Late"));
+        assert_eq!(late(MAX_PARSED), None);
+        assert_eq!(late(MAX_PARSED - 4).as_deref(), Some("Late"));
     }
 }

@@ -1,0 +1,369 @@
+//! What is remembered of prompt files, and when it is still valid.
+//!
+//! A [`Stamp`] (device, inode, mode, size, both times) tells one state of a file from another without opening it. The time
+//! of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with the
+//! modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
+//! file system may show outdated ones. So a stamp is reliable only if the last change is a while ago and the file is on a
+//! file system known to be local. Everything else is read again at each request.
+//!
+//! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it as long
+//! as the file has that stamp. One change goes unnoticed: a program that keeps a file mapped into memory and writes to the
+//! same page again.
+//!
+//! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
+//! cached with the stamps of all folders it came from (`walk.rs`).
+
+use crate::prompt::{Diagnostic, Prompt, Summary};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs::{self, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// How many bytes of prompt files are kept parsed, in all.
+const MAX_PROMPT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems
+/// tick every few milliseconds; the coarsest known, FAT's, every two seconds.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Locks data that is never left half changed, so that a panic of another holder does not matter.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a library remembers of its files, shared by all threads. Nothing is read while it is locked.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<Entries>);
+
+#[derive(Default)]
+struct Entries {
+    /// Boxed, because a table of large entries takes twice the memory.
+    by_path: HashMap<Arc<Path>, Box<Entry>>,
+    /// The total size of the files whose prompts are kept.
+    prompt_bytes: u64,
+}
+
+struct Entry {
+    stamp: Stamp,
+    facts: Facts,
+    prompt: Option<Arc<Prompt>>,
+}
+
+/// What lists and change detection need of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) summary: Result<Arc<Summary>, Arc<Diagnostic>>,
+    pub(super) fingerprint: Fingerprint,
+}
+
+/// Tells one content of a prompt from another. Only comparable within one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    /// A hash of what lists show: title, description, arguments. `None` for a broken file.
+    pub(crate) summary: Option<u64>,
+    /// A hash of the whole file, or of the reason why it cannot be read.
+    pub(crate) content: u64,
+}
+
+impl Cache {
+    /// The facts about the file at a path, if they were cached under this stamp.
+    pub(super) fn facts(&self, path: &Path, stamp: &Stamp) -> Option<Facts> {
+        self.entry(path, stamp, |entry| Some(entry.facts.clone()))
+    }
+
+    /// The prompt in the file at a path, if it was cached under this stamp.
+    pub(super) fn prompt(&self, path: &Path, stamp: &Stamp) -> Option<Arc<Prompt>> {
+        self.entry(path, stamp, |entry| entry.prompt.clone())
+    }
+
+    fn entry<T>(&self, path: &Path, stamp: &Stamp, get: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
+        lock(&self.0).by_path.get(path).filter(|entry| entry.stamp == *stamp).and_then(|entry| get(entry))
+    }
+
+    /// Remembers a file under the reliable stamp that it had before it was read. When the kept prompts become too large,
+    /// all others are dropped.
+    pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, facts: Facts, prompt: Option<Arc<Prompt>>) {
+        let mut entries = lock(&self.0);
+        entries.remove(path);
+        if prompt.is_some() {
+            if entries.prompt_bytes + stamp.size > MAX_PROMPT_BYTES {
+                entries.by_path.values_mut().for_each(|entry| entry.prompt = None);
+                entries.prompt_bytes = 0;
+            }
+            entries.prompt_bytes += stamp.size;
+        }
+        entries.by_path.insert(Arc::clone(path), Box::new(Entry { stamp, facts, prompt }));
+    }
+
+    /// Forgets the files below a folder that are not among these.
+    pub(super) fn retain(&self, folder: &Path, files: &HashSet<&Path>) {
+        let mut entries = lock(&self.0);
+        let gone = |path: &&Arc<Path>| path.starts_with(folder) && !files.contains(&***path);
+        let gone: Vec<Arc<Path>> = entries.by_path.keys().filter(gone).cloned().collect();
+        gone.iter().for_each(|path| entries.remove(path));
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}
+
+impl Entries {
+    fn remove(&mut self, path: &Path) {
+        if let Some(entry) = self.by_path.remove(path)
+            && entry.prompt.is_some()
+        {
+            self.prompt_bytes -= entry.stamp.size;
+        }
+    }
+}
+
+impl Facts {
+    /// The facts about a file that holds these bytes.
+    pub(super) fn of(bytes: &[u8], prompt: Result<&Prompt, Diagnostic>) -> Facts {
+        let summary = prompt.map(|prompt| Arc::new(prompt.summary())).map_err(Arc::new);
+        let fingerprint = Fingerprint::of(bytes, summary.as_deref().ok());
+        Facts { summary, fingerprint }
+    }
+}
+
+impl Fingerprint {
+    /// That of a file that holds these bytes, with the summary of its prompt unless it is broken.
+    pub(super) fn of(bytes: &[u8], summary: Option<&Summary>) -> Fingerprint {
+        Fingerprint { summary: summary.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
+    }
+
+    /// That of a file that cannot be read for this reason.
+    pub(super) fn unreadable(reason: &str) -> Fingerprint {
+        Fingerprint { summary: None, content: hash(&reason) }
+    }
+}
+
+/// What a list of prompts shows.
+fn shown(summary: &Summary) -> impl Hash {
+    let arguments = summary.arguments.iter();
+    let arguments = arguments.map(|argument| (&argument.name, &argument.description, argument.is_needed()));
+    (&summary.title, &summary.description, arguments.collect::<Vec<_>>(), summary.takes_input)
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The state of a file or a folder, symlinks followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Stamp {
+    /// In bytes.
+    pub(super) size: u64,
+    /// `None` where the file system does not say.
+    pub(super) modified: Option<SystemTime>,
+    /// Device, inode and mode, which std does not offer on Windows.
+    #[cfg(unix)]
+    identity: (u64, u64, u32),
+    /// The time of the last change of content or metadata: seconds and nanoseconds.
+    #[cfg(unix)]
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of what is at a path; `None` if nothing is, or it cannot be seen.
+    pub(super) fn at(path: &Path) -> Option<Stamp> {
+        fs::metadata(path).ok().as_ref().map(Stamp::of)
+    }
+
+    pub(super) fn of(metadata: &Metadata) -> Stamp {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Stamp {
+            size: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            identity: (metadata.dev(), metadata.ino(), metadata.mode()),
+            #[cfg(unix)]
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Whether the next change of the file at this path is sure to show another stamp.
+    pub(super) fn is_reliable(&self, path: &Path) -> bool {
+        self.is_settled() && is_local(path)
+    }
+
+    /// Whether the last change is so long ago that the next one shows another time.
+    pub(super) fn is_settled(&self) -> bool {
+        #[cfg(unix)]
+        let changed = u64::try_from(self.changed.0).ok().map(|seconds| {
+            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(self.changed.1.unsigned_abs())
+        });
+        #[cfg(not(unix))]
+        let changed = self.modified;
+        // A time in the future is not reliable.
+        changed.is_some_and(|time| time.elapsed().is_ok_and(|age| age > SETTLED))
+    }
+}
+
+/// The type of the file system at a path, as in statfs(2) and the kernel's linux/magic.h.
+#[cfg(target_os = "linux")]
+fn file_system(path: &Path) -> Option<u32> {
+    // Wider on some platforms; the numbers have 32 bits.
+    rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
+}
+
+/// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones do not count;
+/// FAT keeps no times of its root, and has no time that programs cannot set.
+#[cfg(target_os = "linux")]
+fn is_local(path: &Path) -> bool {
+    file_system(path).is_some_and(is_local_type)
+}
+
+/// Other systems are not asked: there, every file is read at each request.
+#[cfg(not(target_os = "linux"))]
+fn is_local(_: &Path) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_local_type(number: u32) -> bool {
+    matches!(
+        number,
+        0xef53 // ext2 to ext4
+            | 0x9123_683e // Btrfs
+            | 0x5846_5342 // XFS
+            | 0x2fc1_2fc1 // ZFS
+            | 0xf2f5_2010 // F2FS
+            | 0xca45_1a4e // Bcachefs
+            | 0x0102_1994 // tmpfs
+            | 0x8584_58f6 // ramfs
+            | 0x794c_7630 // overlay, as in a container; changing its lower layers is undefined (kernel, overlayfs)
+    )
+}
+
+/// Whether other machines may change the files of this folder without an event on this one.
+#[cfg(target_os = "linux")]
+pub(super) fn is_remote(path: &Path) -> bool {
+    file_system(path).is_some_and(is_remote_type)
+}
+
+#[cfg(target_os = "linux")]
+fn is_remote_type(number: u32) -> bool {
+    matches!(
+        number,
+        0x6969 // NFS
+            | 0x517b // SMB
+            | 0xff53_4d42 // CIFS
+            | 0xfe53_4d42 // SMB 2
+            | 0x0102_1997 // 9P, as in a virtual machine
+            | 0x6573_5546 // FUSE
+            | 0x5346_414f // AFS
+            | 0x7375_7245 // Coda
+            | 0x00c3_6400 // Ceph
+            | 0x786f_4256 // VirtualBox
+            | 0x7c7c_6673 // Parallels
+    )
+}
+
+/// Other systems are not asked.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_remote(_: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::{Format, Name};
+
+    fn prompt(size: usize) -> (Stamp, Facts, Option<Arc<Prompt>>) {
+        let bytes = vec![b'x'; size];
+        let prompt = Format::Markdown.parse(Name::new("x").unwrap(), &bytes).unwrap();
+        let stamp = Stamp { size: size as u64, ..Stamp::at(Path::new("/")).unwrap() };
+        (stamp, Facts::of(&bytes, Ok(&prompt)), Some(Arc::new(prompt)))
+    }
+
+    #[test]
+    fn prompts_are_kept_up_to_8_mib_and_facts_of_all_files() {
+        let cache = Cache::default();
+        let paths: Vec<Arc<Path>> = (0..9).map(|number| Path::new(&format!("/p/{number}")).into()).collect();
+        let (stamp, facts, prompt) = prompt(1024 * 1024);
+        let kept = || paths.iter().filter(|path| cache.prompt(path, &stamp).is_some()).count();
+        for (path, want) in paths.iter().zip([1, 2, 3, 4, 5, 6, 7, 8, 1]) {
+            cache.insert(path, stamp, facts.clone(), prompt.clone());
+            assert_eq!(kept(), want);
+        }
+        assert!(paths.iter().all(|path| cache.facts(path, &stamp).is_some()));
+        for _ in 0..20 {
+            cache.insert(&paths[8], stamp, facts.clone(), prompt.clone()); // counts once
+        }
+        cache.insert(&paths[0], stamp, facts, prompt);
+        assert_eq!(kept(), 2);
+    }
+
+    #[test]
+    fn an_entry_is_valid_for_its_stamp_only_and_goes_with_its_file() {
+        let cache = Cache::default();
+        let [a, b]: [Arc<Path>; 2] = ["/p/a.md", "/q/b.md"].map(|path| Path::new(path).into());
+        let (stamp, facts, prompt) = prompt(1);
+        for path in [&a, &b] {
+            cache.insert(path, stamp, facts.clone(), prompt.clone());
+        }
+        assert!(cache.facts(&a, &Stamp { size: 2, ..stamp }).is_none());
+        cache.retain(Path::new("/p"), &HashSet::new());
+        assert!(cache.facts(&a, &stamp).is_none() && cache.facts(&b, &stamp).is_some());
+        assert_eq!(lock(&cache.0).prompt_bytes, 1);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod stamp_tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_network_file_system_is_remote_and_a_local_one_is_not() {
+        assert!(is_remote_type(0x6969) && is_remote_type(0xfe53_4d42));
+        // ext, btrfs, xfs, tmpfs, overlayfs, zfs
+        for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1] {
+            assert!(is_local_type(local) && !is_remote_type(local), "{local:x}");
+        }
+        assert!(!is_local_type(0x6969));
+        assert!(!is_remote(Path::new("/proc")) && !is_local(Path::new("/proc")), "neither");
+        assert!(!is_local(Path::new("/nowhere")));
+    }
+
+    #[test]
+    fn the_stamp_of_a_file_that_changed_less_than_two_seconds_ago_or_in_the_future_is_not_reliable() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.md");
+        fs::write(&file, "x").unwrap();
+        let young = Stamp::at(&file).unwrap();
+        assert!(!young.is_settled() && !young.is_reliable(&file));
+        let aged = |seconds: i64| Stamp { changed: (young.changed.0 - seconds, young.changed.1), ..young };
+        assert!(aged(3).is_settled());
+        assert!(!aged(-3600).is_settled());
+        assert!(!Stamp { changed: (-1, 0), ..young }.is_settled());
+    }
+
+    #[test]
+    fn another_file_under_the_same_path_has_another_stamp() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("a.md"), "same").unwrap();
+        fs::write(at("b.md"), "same").unwrap();
+        symlink(at("a.md"), at("link.md")).unwrap();
+        let before = Stamp::at(&at("link.md"));
+        assert_eq!(before, Stamp::at(&at("a.md")));
+        fs::remove_file(at("link.md")).unwrap();
+        symlink(at("b.md"), at("link.md")).unwrap();
+        assert_ne!(before, Stamp::at(&at("link.md")));
+        fs::rename(at("b.md"), at("a.md")).unwrap();
+        assert_ne!(before, Stamp::at(&at("a.md")));
+        assert_eq!(Stamp::at(&at("link.md")), None);
+    }
+}

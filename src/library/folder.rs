@@ -1,0 +1,317 @@
+//! One folder of prompt files: from a name to its file, and what the file holds.
+//!
+//! A name becomes a path in one function ([`Folder::resolve`]), segment by segment. Symlinks are followed, except for
+//! cycles and for those that point outside a project's folder.
+
+use super::cache::{Cache, Facts, Stamp, lock};
+use super::read::{self, Content};
+use super::walk::Scan;
+use super::{Details, Entry, Layer, Listing, Location, Problem, Source, SourceView};
+use crate::prompt::{Diagnostic, Format, Name, Prompt, not_utf8};
+use crate::wording::printable;
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// How the suffix of a file may be spelled, in byte order. Where file names ignore letter case, one spelling finds all.
+const SUFFIXES: &[&str] =
+    if cfg!(any(windows, target_os = "macos")) { &[".md"] } else { &[".MD", ".Md", ".mD", ".md"] };
+
+/// A folder of prompt files.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) layer: Layer,
+    /// Whether the user named it, so that it is a problem if it is missing.
+    is_required: bool,
+    cache: Arc<Cache>,
+    /// The last scan, valid as long as the stamps of its folders are.
+    scan: Mutex<Option<Arc<Scan>>>,
+}
+
+/// A file that should be a prompt.
+#[derive(Debug, Clone)]
+pub(super) struct PromptFile {
+    pub(super) name: Name,
+    pub(super) format: Format,
+    pub(super) path: Arc<Path>,
+    /// Whether it, or a folder on the way to it below the prompts folder, is a symlink.
+    pub(super) is_symlinked: bool,
+}
+
+impl Source for Arc<Folder> {
+    fn view(&self) -> Arc<dyn SourceView> {
+        Arc::<Folder>::clone(self)
+    }
+
+    fn folder_for_new_prompts(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}
+
+impl SourceView for Folder {
+    fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
+        self.resolve(name).map(|file| self.prompt(&file))
+    }
+
+    fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
+        let file = self.resolve(name)?;
+        let text = self.read(&file).and_then(|Content { bytes, .. }| {
+            String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
+        });
+        Some(text.map_err(|diagnostic| self.problem(&file.path, diagnostic)))
+    }
+
+    fn locate(&self, name: &Name) -> Option<Location> {
+        self.resolve(name).map(|file| Location::File(file.path.to_path_buf()))
+    }
+
+    fn list(&self) -> Listing<'_> {
+        let scan = self.scan();
+        Listing {
+            entries: scan.files.iter().map(|file| Entry::of_file(self, file.clone())).collect(),
+            skipped: scan.skipped.clone(),
+            problems: scan.problems.clone(),
+        }
+    }
+
+    fn missing(&self) -> Option<Problem> {
+        let error = fs::read_dir(&self.path).err()?;
+        let (message, fix) = match error.kind() {
+            ErrorKind::NotFound if !self.is_required => return None,
+            ErrorKind::NotFound => {
+                ("the prompts directory does not exist".to_owned(), "create it; it is served as soon as it exists")
+            }
+            ErrorKind::NotADirectory => {
+                ("the prompts directory is a file".to_owned(), "name the folder that holds the prompt files")
+            }
+            _ => (format!("the prompts directory cannot be read: {error}"), "correct the path, or its permissions"),
+        };
+        Some(self.problem(&self.path, Diagnostic::error(None, message, fix)))
+    }
+
+    fn folder(&self) -> Option<&Folder> {
+        Some(self)
+    }
+}
+
+impl Folder {
+    /// A folder of the user's; `is_required`: the user named it, so that it is a problem if it is missing.
+    pub(super) fn new(path: PathBuf, is_required: bool, cache: &Arc<Cache>) -> Folder {
+        Folder { path, layer: Layer::User, is_required, cache: Arc::clone(cache), scan: Mutex::default() }
+    }
+
+    /// The folder of a project, which may be missing. Symlinks out of it are refused.
+    pub(super) fn of_project(path: PathBuf, cache: &Arc<Cache>) -> Folder {
+        Folder { layer: Layer::Project, ..Folder::new(path, false, cache) }
+    }
+
+    /// The file with exactly this name: the one place where a name becomes a path.
+    pub(super) fn resolve(&self, name: &Name) -> Option<PromptFile> {
+        let (parent, stem, is_parent_symlinked) = self.resolve_parent(name)?;
+        SUFFIXES.iter().find_map(|suffix| {
+            let path = parent.join(format!("{stem}{suffix}"));
+            let format = Format::detect(&path)?;
+            let metadata = fs::symlink_metadata(&path).ok()?;
+            let is_symlink = metadata.is_symlink();
+            // A folder `x.md` holds prompts; it is not one.
+            let is_folder = metadata.is_dir() || (is_symlink && path.is_dir());
+            let is_symlinked = is_parent_symlinked || is_symlink;
+            (!is_folder).then(|| PromptFile { name: name.clone(), format, path: path.into(), is_symlinked })
+        })
+    }
+
+    /// Where the file of a new prompt with this name belongs; `None` where it would not be read.
+    pub(super) fn path_for_new(&self, name: &Name) -> Option<PathBuf> {
+        self.resolve_parent(name).map(|(parent, stem, _)| parent.join(format!("{stem}.md")))
+    }
+
+    /// The folder that a name leads to, the last segment of the name, and whether a symlink is on the way.
+    fn resolve_parent<'n>(&self, name: &'n Name) -> Option<(PathBuf, &'n str, bool)> {
+        let mut parent = self.path.clone();
+        let (folders, stem) =
+            name.rsplit_once('/').map_or((None, name.as_str()), |(folders, stem)| (Some(folders), stem));
+        let mut is_symlinked = false;
+        for segment in folders.into_iter().flat_map(|folders| folders.split('/')) {
+            parent.push(segment);
+            if fs::symlink_metadata(&parent).is_ok_and(|metadata| metadata.is_symlink()) {
+                is_symlinked = true;
+                if self.cycle(&parent).is_some() || self.escape(&parent).is_some() {
+                    return None;
+                }
+            }
+        }
+        Some((parent, stem, is_symlinked))
+    }
+
+    /// The folder that a symlink is in and leads back to, if there is one.
+    pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
+        let target = fs::canonicalize(link).ok()?;
+        let mut parents = link.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
+        parents.find(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == target))
+    }
+
+    /// The target of a symlink in a project's folder, if it is outside the folder; such a symlink is not followed.
+    pub(super) fn escape(&self, link: &Path) -> Option<PathBuf> {
+        if self.layer != Layer::Project {
+            return None;
+        }
+        let target = fs::canonicalize(link).ok()?; // reading a broken link reports it
+        fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
+    }
+
+    /// Where an open file of a project's folder is, if that is outside the folder: a path that was checked before it was
+    /// opened may have been swapped since. Only Linux is asked.
+    fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
+        #[cfg(target_os = "linux")]
+        {
+            let number = std::os::fd::AsRawFd::as_raw_fd(file);
+            // Without /proc, the check before must do.
+            let target = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+            fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            _ = file;
+            None
+        }
+    }
+
+    /// Reads a file, unless it is outside a project's folder.
+    fn read(&self, file: &PromptFile) -> Result<Content, Diagnostic> {
+        if file.is_symlinked
+            && let Some(target) = self.escape(&file.path)
+        {
+            return Err(escapes(&target));
+        }
+        read::read(&file.path, |open| match self.layer {
+            Layer::Project => self.escape_of_open_file(open).map_or(Ok(()), |target| Err(escapes(&target))),
+            _ => Ok(()),
+        })
+    }
+
+    /// The stamp of a file under which it may be cached. The target of a symlink in a project may change without a trace in
+    /// the stamp, so that files behind one are checked and read each time.
+    fn stamp(&self, file: &PromptFile) -> Option<Stamp> {
+        if self.is_cacheable(file) { Stamp::at(&file.path) } else { None }
+    }
+
+    fn is_cacheable(&self, file: &PromptFile) -> bool {
+        self.layer != Layer::Project || !file.is_symlinked
+    }
+
+    fn prompt(&self, file: &PromptFile) -> Result<Arc<Prompt>, Problem> {
+        if let Some(prompt) = self.stamp(file).and_then(|stamp| self.cache.prompt(&file.path, &stamp)) {
+            return Ok(prompt);
+        }
+        let (content, prompt) = self.parse(file)?;
+        let prompt = Arc::new(prompt);
+        if content.is_stamp_reliable && self.is_cacheable(file) {
+            let facts = Facts::of(&content.bytes, Ok(&prompt));
+            self.cache.insert(&file.path, content.stamp, facts, Some(Arc::clone(&prompt)));
+        }
+        Ok(prompt)
+    }
+
+    /// Reads and parses a file, whatever is cached.
+    pub(super) fn parse(&self, file: &PromptFile) -> Result<(Content, Prompt), Problem> {
+        let problem = |diagnostic| self.problem(&file.path, diagnostic);
+        let content = self.read(file).map_err(problem)?;
+        let prompt = file.format.parse(file.name.clone(), &content.bytes).map_err(problem)?;
+        Ok((content, prompt))
+    }
+
+    /// What is known of a file without its text, and its stamp. It is read unless it is cached.
+    ///
+    /// # Errors
+    /// It cannot be read. A file that can be read and is broken says so in the facts.
+    pub(super) fn facts(&self, file: &PromptFile) -> Result<(Facts, Stamp), Problem> {
+        if let Some(stamp) = self.stamp(file)
+            && let Some(facts) = self.cache.facts(&file.path, &stamp)
+        {
+            return Ok((facts, stamp));
+        }
+        let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
+        let prompt = file.format.parse(file.name.clone(), &content.bytes);
+        let facts = Facts::of(&content.bytes, prompt.as_ref().map_err(Clone::clone));
+        if content.is_stamp_reliable && self.is_cacheable(file) {
+            self.cache.insert(&file.path, content.stamp, facts.clone(), None);
+        }
+        Ok((facts, content.stamp))
+    }
+
+    /// What lists show of a file.
+    pub(super) fn details(&self, file: &PromptFile) -> Result<Details, Problem> {
+        let (facts, Stamp { size, modified, .. }) = self.facts(file)?;
+        match facts.summary {
+            Ok(summary) => Ok(Details { summary, size, modified }),
+            Err(diagnostic) => Err(self.problem(&file.path, Diagnostic::clone(&diagnostic))),
+        }
+    }
+
+    /// Whether a file at this path would be a prompt of this folder.
+    pub(super) fn would_hold(&self, path: &Path) -> bool {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
+        Format::detect(&path).is_some()
+            && !is_hidden(&path)
+            && fs::canonicalize(&self.path).is_ok_and(|root| parent.starts_with(root))
+    }
+
+    /// What the folder holds: folders and symlinks are looked at, files are not. The last scan is used again if every
+    /// folder has the stamp that it had then.
+    pub(super) fn scan(&self) -> Arc<Scan> {
+        let last = lock(&self.scan).clone();
+        if let Some(scan) = last.filter(|scan| scan.is_current()) {
+            return scan;
+        }
+        let scan = Arc::new(self.walk());
+        self.cache.retain(&self.path, &scan.files.iter().map(|file| &*file.path).collect());
+        *lock(&self.scan) = Some(Arc::clone(&scan));
+        scan
+    }
+
+    /// Adds to a hash what changes with the files, without opening them. `false` if one of them was modified so recently
+    /// that the next modification may show the same time.
+    pub(super) fn hash_stamps(&self, hasher: &mut impl Hasher) -> bool {
+        let scan = self.scan();
+        let mut is_settled = true;
+        for file in &scan.files {
+            let stamp = Stamp::at(&file.path);
+            is_settled &= stamp.is_none_or(|stamp| stamp.is_settled());
+            (&file.name, stamp).hash(hasher);
+        }
+        scan.skipped.len().hash(hasher);
+        is_settled
+    }
+
+    pub(super) fn problem(&self, path: &Path, diagnostic: Diagnostic) -> Problem {
+        let below = path.strip_prefix(&self.path).ok().filter(|below| !below.as_os_str().is_empty());
+        let file = match below {
+            Some(below) => below.iter().map(|segment| segment.to_string_lossy()).collect::<Vec<_>>().join("/"),
+            None => path.display().to_string(),
+        };
+        Problem { file, path: path.to_owned(), diagnostic }
+    }
+}
+
+pub(super) fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// The diagnostic for a symlink that points outside a project's folder.
+pub(super) fn escapes(target: &Path) -> Diagnostic {
+    let target = printable(&target.display().to_string());
+    let message = format!("the symlink points outside the project's prompts, to {target}, and is not followed");
+    Diagnostic::error(
+        None,
+        message,
+        "delete it, replace it with a copy, or name the folder that it points to with --prompts",
+    )
+}

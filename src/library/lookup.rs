@@ -1,0 +1,204 @@
+//! From what was typed to a prompt: the exact name, else the one name that matches, else what was probably meant.
+
+use super::{Names, Problem, View};
+use crate::prompt::suggestion::distance;
+use crate::prompt::{Name, Prompt, fold, not_a_command, strip};
+use crate::wording::{alternatives, named, quoted};
+use std::fmt;
+use std::sync::Arc;
+
+/// How many names an error offers.
+const OFFERED: usize = 3;
+
+/// What a command turned out to be.
+#[derive(Debug)]
+pub enum Lookup {
+    /// A prompt.
+    Found(Arc<Prompt>),
+    /// A broken file with the name.
+    Broken(Problem),
+    /// Nothing in this library.
+    Unknown {
+        /// Why.
+        why: Unknown,
+        /// The places that were skipped, one of which may have the name.
+        skipped: Vec<Problem>,
+    },
+}
+
+/// Why a command does not name a prompt. Its `Display` is one line for a person, to which a caller adds what to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// No prompt has the name.
+    NoSuchPrompt {
+        /// What was asked for.
+        command: String,
+        /// The names that may be meant, the most likely first.
+        closest: Vec<Name>,
+    },
+    /// Several prompts match equally well.
+    Ambiguous {
+        /// What was asked for.
+        command: String,
+        /// All that match.
+        matching: Vec<Name>,
+    },
+    /// The command holds a name and further text.
+    WithText {
+        /// The name of the prompt.
+        name: Name,
+        /// What follows it.
+        text: String,
+    },
+    /// There is no name.
+    Empty,
+    /// The text was not meant as a command.
+    NotACommand {
+        /// What was asked for.
+        command: String,
+        /// What it is instead, with an article.
+        kind: &'static str,
+    },
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unknown::NoSuchPrompt { command, closest } => {
+                write!(f, "no prompt named {}", quoted(command))?;
+                if closest.is_empty() { Ok(()) } else { write!(f, "; did you mean {}?", alternatives(closest)) }
+            }
+            Unknown::Ambiguous { command, matching } => {
+                write!(f, "no prompt is named exactly {}; did you mean {}?", quoted(command), alternatives(matching))
+            }
+            Unknown::WithText { name, text } => {
+                write!(f, "the command is {} alone; what follows it ({}) is its input", named(name), quoted(text))
+            }
+            Unknown::Empty => f.write_str("the command is empty; it must be the name of a prompt"),
+            Unknown::NotACommand { command, kind } => {
+                write!(f, "{} looks like {kind}, not like a command", quoted(command))
+            }
+        }
+    }
+}
+
+impl View {
+    /// Finds the prompt that `command` names, as a person types it after a colon or a client passes it on.
+    ///
+    /// The exact name is looked for first, without a scan. Then a leading colon, spaces around the name, letter case and `:`
+    /// for `/` are ignored where exactly one prompt matches.
+    pub fn find(&self, command: &str) -> Lookup {
+        match self.find_exactly(command) {
+            Some(Ok(prompt)) => Lookup::Found(prompt),
+            Some(Err(problem)) => Lookup::Broken(problem),
+            None => self.find_any_spelling(command),
+        }
+    }
+
+    /// The same without a scan: nothing but a leading colon, spaces around the name and `:` for `/` is ignored. See
+    /// [`View::get`].
+    pub fn find_exactly(&self, command: &str) -> Option<Result<Arc<Prompt>, Problem>> {
+        let get = |name: &str| Name::new(name).ok().and_then(|name| self.get(&name));
+        get(command).or_else(|| {
+            let stripped = strip(command);
+            let with_slashes = stripped.replace(':', "/");
+            let others = [(command, stripped), (stripped, &with_slashes)].into_iter();
+            others.filter(|(tried, name)| tried != name).find_map(|(_, name)| get(name))
+        })
+    }
+
+    fn find_any_spelling(&self, command: &str) -> Lookup {
+        if strip(command).is_empty() {
+            return Lookup::Unknown { why: Unknown::Empty, skipped: self.missing() };
+        }
+        let Names { own, builtin, skipped } = self.names();
+        let mut names = [own, builtin].concat();
+        let folded = fold(command);
+        let matching: Vec<Name> = names.iter().filter(|name| fold(name) == folded).cloned().collect();
+        match matching.as_slice() {
+            [] => {}
+            [name] => match self.get(name) {
+                Some(Ok(prompt)) => return Lookup::Found(prompt),
+                Some(Err(problem)) => return Lookup::Broken(problem),
+                None => {} // deleted since the scan
+            },
+            _ => return Lookup::Unknown { why: Unknown::Ambiguous { command: command.to_owned(), matching }, skipped },
+        }
+        names.sort();
+        let tidied = tidy(&folded);
+        let why = if let Some(name) = names.iter().find(|name| fold(name) == tidied) {
+            Unknown::NoSuchPrompt { command: command.to_owned(), closest: vec![name.clone()] }
+        } else if let Some((name, text)) = with_text(command, &names) {
+            Unknown::WithText { name, text }
+        } else if let Some(kind) = not_a_command(command) {
+            Unknown::NotACommand { command: command.to_owned(), kind }
+        } else {
+            Unknown::NoSuchPrompt { command: command.to_owned(), closest: closest(&folded, &names) }
+        };
+        Lookup::Unknown { why, skipped }
+    }
+}
+
+/// A folded name without empty segments, and with `/` for `\`.
+fn tidy(folded: &str) -> String {
+    folded.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join("/")
+}
+
+/// Name and text, where the command is `research solid-state batteries`.
+fn with_text(command: &str, names: &[Name]) -> Option<(Name, String)> {
+    let (first, text) = strip(command).split_once(char::is_whitespace)?;
+    let folded = fold(first);
+    let name = names.iter().find(|name| fold(name) == folded)?;
+    Some((name.clone(), text.trim().to_owned()))
+}
+
+/// The names that may be meant: those with one typing mistake, or with this beginning or last segment.
+fn closest(folded: &str, names: &[Name]) -> Vec<Name> {
+    let mut near: Vec<(usize, &Name)> = names
+        .iter()
+        .filter_map(|name| {
+            let lower = fold(name);
+            let last = lower.rsplit('/').next().unwrap_or(&lower);
+            let is_beginning = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
+            let without_suffix = folded.strip_suffix(".md") == Some(lower.as_str());
+            let score = if last == folded || without_suffix {
+                Some(0)
+            } else {
+                let distances = [distance(folded, &lower), distance(folded, last)];
+                distances.into_iter().flatten().min().or(is_beginning.then_some(usize::MAX))
+            };
+            Some((score?, name))
+        })
+        .collect();
+    near.sort();
+    near.into_iter().take(OFFERED).map(|(_, name)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_names_come_first() {
+        let names = |names: &[&str]| names.iter().map(|name| Name::new(name).unwrap()).collect::<Vec<_>>();
+        let known = names(&["git/commit", "research", "rewrite", "review", "summarize"]);
+        for (folded, want) in [
+            ("reserch", &["research"][..]),
+            ("commit", &["git/commit"]),
+            ("sum", &["summarize"]),
+            ("git/comit", &["git/commit"]),
+            ("re", &["research", "review", "rewrite"]),
+            ("research.md", &["research"]),
+            ("xyzzy", &[]),
+            ("", &[]),
+            (&"r".repeat(100_000), &[]),
+        ] {
+            assert_eq!(closest(folded, &known), names(want), "{folded:.20}");
+        }
+        let numbered = names(&["000/prompt-00001", "000/prompt-00112"]);
+        assert_eq!(closest("prompt-0001", &numbered)[0], numbered[0]);
+        // Comparing each of these would take a million steps; only their beginnings are compared.
+        let long: Vec<Name> = (0..10_000).map(|n| Name::new(&format!("{n:01000}")).unwrap()).collect();
+        assert_eq!(closest(&"1".repeat(1000), &long), []);
+    }
+}

@@ -1,0 +1,80 @@
+//! Reads one prompt file: the only place that opens any.
+//!
+//! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
+
+use super::cache::Stamp;
+use crate::prompt::{Diagnostic, MAX_FILE, too_large};
+use crate::wording::quoted;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::Path;
+
+/// Message and fix for a symlink whose target does not exist.
+pub(super) const BROKEN_LINK: (&str, &str) = ("the link is broken", "point it at a file that exists, or delete it");
+
+/// What a file holds.
+pub(super) struct Content {
+    pub(super) bytes: Vec<u8>,
+    /// Its stamp before it was read.
+    pub(super) stamp: Stamp,
+    /// See [`Stamp::is_reliable`].
+    pub(super) is_stamp_reliable: bool,
+}
+
+/// Reads a regular file of at most [`MAX_FILE`] bytes. `check` may refuse the file once it is open.
+///
+/// # Errors
+/// The file cannot be read, is not a regular file, is too long, or was refused.
+pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnostic>) -> Result<Content, Diagnostic> {
+    let unreadable = |error: io::Error| {
+        if is_broken_link(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
+            let (message, fix) = BROKEN_LINK;
+            Diagnostic::error(None, message, fix)
+        } else if error.kind() == ErrorKind::PermissionDenied {
+            Diagnostic::error(None, "the file cannot be read: permission denied", "correct its permissions")
+        } else {
+            let message = format!("the file cannot be read: {error}");
+            Diagnostic::error(None, message, "check that it exists and is readable")
+        }
+    };
+    let irregular = || {
+        let message = format!("{} is not a regular file", quoted(&path.display().to_string()));
+        Diagnostic::error(None, message, "put a Markdown file in its place, or rename it")
+    };
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(irregular()); // opening a FIFO would wait for its writer
+    }
+    let file = open_without_blocking(path).map_err(unreadable)?;
+    check(&file)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(irregular()); // replaced a moment ago
+    }
+    if metadata.len() > MAX_FILE as u64 {
+        return Err(too_large(metadata.len()));
+    }
+    let stamp = Stamp::of(&metadata);
+    let is_stamp_reliable = stamp.is_reliable(path);
+    let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
+    // One byte more than allowed, for the parser to refuse, if the file has grown meanwhile.
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(Content { bytes, stamp, is_stamp_reliable })
+}
+
+/// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data) fails instead, where
+/// the platform supports it.
+fn open_without_blocking(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    options.read(true).open(path)
+}
+
+/// Whether following a symlink failed because its target does not exist.
+pub(super) fn is_broken_link(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return true; // a symlink to itself
+    }
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}

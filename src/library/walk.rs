@@ -1,0 +1,278 @@
+//! Scans a folder for prompt files: the only file that names walkdir.
+
+use super::cache::Stamp;
+use super::folder::{Folder, PromptFile, escapes, is_hidden};
+use super::read::{BROKEN_LINK, is_broken_link};
+use super::{Layer, Problem, SourceView};
+use crate::prompt::{Diagnostic, Format, InvalidName, MAX_DEPTH, MAX_NAME, Name};
+use crate::wording::printable;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use walkdir::{DirEntry, WalkDir};
+
+/// How many files and folders one scan looks at: 100,000 prompts, however they are divided among folders.
+pub const MAX_ENTRIES: usize = 200_000;
+
+/// How many symlinks to folders one scan follows. Symlinks between folders can make many more paths than there are files.
+pub const MAX_LINKED_FOLDERS: usize = 1_000;
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Sorted by name; of several files with one name, the first in byte order.
+    pub(super) files: Vec<PromptFile>,
+    /// The parts that were skipped: unreadable or beyond a limit. Sorted by path.
+    pub(super) skipped: Vec<Problem>,
+    /// Files that should be prompts and cannot have a name, sorted by path.
+    pub(super) problems: Vec<Problem>,
+    /// What was ignored, perhaps by mistake, sorted by path.
+    pub(super) warnings: Vec<Problem>,
+    /// The folders that were searched, with their stamps before that.
+    pub(super) folders: Vec<(PathBuf, Stamp)>,
+    /// The symlinks that were found, and what could not be entered; and what each pointed to.
+    pub(super) links: Vec<(PathBuf, Result<Target, ErrorKind>)>,
+    /// Whether the next change is sure to show in the stamps.
+    is_reliable: bool,
+}
+
+impl Scan {
+    /// Whether another scan would find the same.
+    pub(super) fn is_current(&self) -> bool {
+        self.is_reliable
+            && self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
+            && self.links.iter().all(|(link, target)| *target == Target::of(link))
+    }
+
+    fn add_folder(&mut self, folder: PathBuf) {
+        let stamp = Stamp::at(&folder);
+        self.is_reliable &= stamp.is_some_and(|stamp| stamp.is_reliable(&folder));
+        self.folders.extend(stamp.map(|stamp| (folder, stamp)));
+    }
+
+    fn add_link(&mut self, link: &Path) {
+        self.links.push((link.to_owned(), Target::of(link)));
+    }
+}
+
+/// What a symlink points to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A file; reading it shows which.
+    File,
+    Folder(Stamp),
+}
+
+impl Target {
+    /// `Err` if the symlink cannot be followed.
+    fn of(link: &Path) -> Result<Target, ErrorKind> {
+        let target = fs::metadata(link).map_err(|error| error.kind())?;
+        Ok(if target.is_dir() { Target::Folder(Stamp::of(&target)) } else { Target::File })
+    }
+}
+
+/// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
+/// could follow symlinks itself, but it opens what it follows to detect cycles; and opening what has just become a FIFO
+/// would block for ever.
+struct Walk {
+    /// Each with the depth of its folder.
+    stack: Vec<(walkdir::IntoIter, usize)>,
+}
+
+impl Walk {
+    fn enter(&mut self, folder: &Path, depth: usize) {
+        self.stack.push((WalkDir::new(folder).min_depth(1).into_iter(), depth));
+    }
+
+    /// The next entry, and its depth below the prompts folder.
+    fn next(&mut self) -> Option<(walkdir::Result<DirEntry>, usize)> {
+        while let Some((entries, depth)) = self.stack.last_mut() {
+            if let Some(entry) = entries.next() {
+                let below = entry.as_ref().map_or_else(walkdir::Error::depth, DirEntry::depth);
+                return Some((entry, *depth + below));
+            }
+            self.stack.pop();
+        }
+        None
+    }
+
+    /// Does not descend into the folder that was found last.
+    fn skip_folder(&mut self) {
+        if let Some((entries, _)) = self.stack.last_mut() {
+            entries.skip_current_dir();
+        }
+    }
+
+    fn is_behind_symlink(&self) -> bool {
+        self.stack.len() > 1
+    }
+}
+
+/// What is found before it is sorted.
+type Files = BTreeMap<Name, PromptFile>;
+
+impl Folder {
+    /// Scans the folder, whatever is cached.
+    pub(super) fn walk(&self) -> Scan {
+        let mut scan = Scan { is_reliable: true, ..Scan::default() };
+        if let Some(missing) = self.missing() {
+            scan.skipped.push(missing);
+            scan.is_reliable = false;
+            return scan;
+        }
+        scan.add_folder(self.path.clone());
+        let mut files = Files::new();
+        let mut linked_folders = 0;
+        let mut walk = Walk { stack: Vec::new() };
+        walk.enter(&self.path, 0);
+        for count in 0.. {
+            let Some((entry, depth)) = walk.next() else { break };
+            if count == MAX_ENTRIES {
+                let limit = format!("more than {MAX_ENTRIES} files and folders");
+                scan.skipped.push(self.beyond(&self.path, &limit, "name a smaller folder"));
+                break;
+            }
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(&self.path);
+                    scan.add_link(path);
+                    self.add_error(&mut scan, &mut files, path, error.io_error());
+                    continue;
+                }
+            };
+            let is_symlink = entry.path_is_symlink();
+            let mut is_folder = entry.file_type().is_dir();
+            if is_symlink {
+                scan.add_link(entry.path());
+            }
+            if is_hidden(entry.path()) {
+                if is_folder {
+                    walk.skip_folder();
+                }
+                continue;
+            }
+            if is_symlink {
+                match fs::metadata(entry.path()) {
+                    Ok(target) => is_folder = target.is_dir(),
+                    Err(error) => {
+                        self.add_error(&mut scan, &mut files, entry.path(), Some(&error));
+                        continue;
+                    }
+                }
+                // Whether it points outside a project may change without a trace in any stamp.
+                scan.is_reliable &= self.layer != Layer::Project;
+                if is_folder && let Some(target) = self.escape(entry.path()) {
+                    scan.skipped.push(self.problem(entry.path(), escapes(&target)));
+                    continue;
+                }
+                if is_folder && let Some(ancestor) = self.cycle(entry.path()) {
+                    let ancestor = printable(&ancestor.display().to_string());
+                    let message = format!("the symlink points back to {ancestor} (a cycle), and is not followed");
+                    let diagnostic = Diagnostic::warning(None, message, "delete the symlink");
+                    scan.warnings.push(self.problem(entry.path(), diagnostic));
+                    continue;
+                }
+            }
+            if !is_folder {
+                self.add_file(&mut scan, &mut files, entry.path(), is_symlink || walk.is_behind_symlink());
+                continue;
+            }
+            linked_folders += usize::from(is_symlink);
+            if depth > MAX_DEPTH {
+                let limit = format!("more than {MAX_DEPTH} folders inside each other");
+                scan.skipped.push(self.beyond(entry.path(), &limit, "move its prompts up"));
+                if !is_symlink {
+                    walk.skip_folder();
+                }
+            } else if !is_symlink || linked_folders <= MAX_LINKED_FOLDERS {
+                if is_symlink {
+                    walk.enter(entry.path(), depth);
+                }
+                scan.add_folder(entry.into_path());
+            }
+        }
+        if linked_folders > MAX_LINKED_FOLDERS {
+            let limit = format!("more than {MAX_LINKED_FOLDERS} symlinks to folders");
+            scan.skipped.push(self.beyond(&self.path, &limit, "delete symlinks between the folders"));
+        }
+        scan.files = files.into_values().collect();
+        for problems in [&mut scan.skipped, &mut scan.problems, &mut scan.warnings] {
+            problems.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir yields the order of the file system
+        }
+        scan
+    }
+
+    fn beyond(&self, path: &Path, limit: &str, fix: &str) -> Problem {
+        self.problem(path, Diagnostic::error(None, format!("{limit}; the rest is skipped"), fix))
+    }
+
+    /// Adds a file, if it is one of prompts, under its name; of two files with one name, the first in byte order.
+    fn add_file(&self, scan: &mut Scan, files: &mut Files, path: &Path, is_symlinked: bool) {
+        let Some(format) = Format::detect(path) else { return };
+        let name = match self.name_of(path) {
+            Ok(name) => name,
+            Err(diagnostic) => {
+                scan.problems.push(self.problem(path, diagnostic));
+                return;
+            }
+        };
+        let file = PromptFile { name: name.clone(), format, path: path.into(), is_symlinked };
+        match files.entry(name) {
+            Entry::Vacant(vacant) => _ = vacant.insert(file),
+            Entry::Occupied(mut first) => {
+                let other = if file.path < first.get().path { first.insert(file) } else { file };
+                let first = printable(&first.get().path.display().to_string());
+                let message = format!("{first} has the same name, and comes first");
+                let diagnostic = Diagnostic::error(None, message, "rename one of the two");
+                scan.problems.push(self.problem(&other.path, diagnostic));
+            }
+        }
+    }
+
+    fn add_error(&self, scan: &mut Scan, files: &mut Files, path: &Path, error: Option<&io::Error>) {
+        if is_hidden(path) && path != self.path {
+            return; // such as the lock files of Emacs, which are broken links
+        }
+        let is_symlink = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
+        let is_broken = error.is_some_and(is_broken_link);
+        if is_symlink && Format::detect(path).is_some() && fs::metadata(path).is_err() {
+            // It has a name; reading it says what is wrong.
+            self.add_file(scan, files, path, true);
+        } else if is_symlink && is_broken {
+            let (message, fix) = BROKEN_LINK;
+            scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, fix)));
+        } else if !is_broken {
+            let is_denied = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            // Too many open files, no memory, a failing disk: temporary, and not shown by a folder's stamp.
+            scan.is_reliable &= is_denied;
+            let reason = error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
+            let fix = if is_denied { "correct its permissions" } else { "try again" };
+            let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), fix);
+            scan.skipped.push(self.problem(path, diagnostic));
+        } // else it was deleted after its folder was read
+    }
+
+    /// The name of the prompt in a file below the folder.
+    ///
+    /// # Errors
+    /// Nobody could type it.
+    fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
+        let stem = path.strip_prefix(&self.path).unwrap_or(path).with_extension("");
+        let segments: Option<Vec<&str>> = stem.iter().map(|segment| segment.to_str()).collect();
+        let name = segments.map(|segments| segments.join("/")).unwrap_or_default();
+        Name::new(&name).map_err(|invalid| match invalid {
+            InvalidName::TooLong => {
+                let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
+                Diagnostic::error(None, message, "shorten the names of the file and of its folders")
+            }
+            InvalidName::TooDeep | InvalidName::Part => {
+                let message =
+                    "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character";
+                Diagnostic::error(None, message, "rename it")
+            }
+        })
+    }
+}

@@ -1,0 +1,771 @@
+//! From a call of a prompt to the value of each of its arguments.
+//!
+//! A call gives values by name, or one text that is divided among the arguments. Take a prompt `compare` that declares
+//! `options` (required) and `criteria` (with the default `cost, risk`), and the text of
+//!
+//! ```text
+//! :compare Rust or Go criteria="speed and size"
+//! ```
+//!
+//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or a quoted group. It may stand
+//!    anywhere in the first line; text in further lines is never searched for pairs, so that pasted text stays whole. So
+//!    `criteria` is `speed and size`.
+//! 2. **Targets.** The remaining text, `Rust or Go`, goes to the required arguments without a value, in the order of their
+//!    declaration: here `options` alone. Only if a prompt requires no argument are all of them targets. If the body has an
+//!    `{{input}}` too, that is the last target; then optional arguments are given by name only.
+//! 3. **Words.** Each target gets one word or quoted group, and the last one gets everything that remains, verbatim: `options`
+//!    is `Rust or Go`.
+//! 4. **No target.** In `:compare options=Rust or Go`, nothing is left to fill when `or Go` is reached. It belongs to the
+//!    pair before it: `options` is `Rust or Go`. Text before the first pair is an error.
+//! 5. **Defaults** are for arguments without a value, or with an empty one. What is required and has neither is an error.
+//!
+//! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
+//! `name=`. A body without any placeholder is followed by the whole text, whatever the prompt declares.
+//!
+//! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote after a
+//! letter or a digit (`it's`, `27"`), or one that is never closed, is text.
+
+use super::template::INPUT;
+use super::{Argument, ExpandError, Prompt, suggestion};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+/// How a prompt is called.
+#[derive(Debug, Clone, Copy)]
+pub enum Call<'c> {
+    /// The text after the name, as typed in a chat.
+    Text(&'c str),
+    /// Words that a shell has divided. A single one is read like [`Call::Text`], since quotes may be the shell's way to
+    /// write a text.
+    Words(&'c [String]),
+    /// Values by name, and perhaps an input next to them, which is not divided. Without values it is [`Call::Text`].
+    Named {
+        /// The values; one for `input` takes the place of the input.
+        values: &'c BTreeMap<String, String>,
+        /// The input.
+        input: &'c str,
+        /// Whether an unknown name, or an input that the expansion would not contain, is an error. If not, both are
+        /// ignored.
+        is_strict: bool,
+    },
+}
+
+/// What each argument of a prompt gets in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding<'v> {
+    /// The declared arguments, in their order.
+    pub arguments: Vec<Bound<'v>>,
+    /// What replaces `{{input}}`, or follows a body without placeholders; `None` where there is no place for it.
+    pub input: Option<Cow<'v, str>>,
+    /// Why there is no expansion.
+    pub error: Option<ExpandError>,
+}
+
+/// What one argument gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound<'v> {
+    /// The argument's name.
+    pub name: &'v str,
+    /// Its value.
+    pub value: Cow<'v, str>,
+    /// Where the value comes from.
+    pub origin: Origin,
+}
+
+/// Where the value of an argument comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A value by name ([`Call::Named`]).
+    Named,
+    /// A pair `name=value` of the text.
+    Pair,
+    /// A word of the text, by its position.
+    Word,
+    /// The remaining text.
+    Rest,
+    /// The argument's default.
+    Default,
+    /// Nowhere: it is optional and has no default, and its value is empty.
+    Omitted,
+    /// Nowhere, but it is required: the call is an error.
+    Missing,
+}
+
+impl Binding<'_> {
+    /// The value of a placeholder's name.
+    pub(super) fn value(&self, name: &str) -> &str {
+        match self.arguments.iter().find(|bound| bound.name == name) {
+            Some(bound) => &bound.value,
+            None => self.input.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+impl Prompt {
+    /// What each declared argument gets in a call; the module says by which rules.
+    pub fn bind<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
+        match call {
+            Call::Text(text) => divide_text(self, text).into_binding(self),
+            Call::Words([]) => divide_text(self, "").into_binding(self),
+            Call::Words([text]) => divide_text(self, text).into_binding(self),
+            Call::Words(words) => divide_words(self, words).into_binding(self),
+            Call::Named { values, input, .. } if values.is_empty() => divide_text(self, input).into_binding(self),
+            Call::Named { values, input, is_strict } => {
+                let mut binding = named(self, values, input).into_binding(self);
+                if is_strict {
+                    let error = binding.error.take();
+                    binding.error = unknown_name(self, values).or(error).or_else(|| unused_input(self, values, input));
+                }
+                binding
+            }
+        }
+    }
+
+    /// How to call a prompt that declares arguments: `:compare options=… [criteria=…]`.
+    pub fn usage(&self) -> Option<String> {
+        let parts = self.arguments.iter().map(|argument| match argument.is_needed() {
+            true => format!(" {}=…", argument.name),
+            false => format!(" [{}=…]", argument.name),
+        });
+        (!self.arguments.is_empty()).then(|| format!(":{}{}", self.name, parts.collect::<String>()))
+    }
+}
+
+/// A value, and where it comes from.
+type Value<'v> = (Cow<'v, str>, Origin);
+
+/// What a call gives, before defaults.
+struct Given<'v> {
+    /// For each declared argument.
+    arguments: Vec<Option<Value<'v>>>,
+    input: Option<Cow<'v, str>>,
+    /// Text that belongs to no argument.
+    extra: Option<&'v str>,
+}
+
+/// What may get a part of the text.
+#[derive(Clone, Copy)]
+enum Target {
+    /// The declared argument with this index.
+    Argument(usize),
+    Input,
+}
+
+impl<'v> Given<'v> {
+    fn nothing(prompt: &Prompt) -> Given<'v> {
+        let input = prompt.takes_input().then_some(Cow::Borrowed(""));
+        Given { arguments: vec![None; prompt.arguments.len()], input, extra: None }
+    }
+
+    /// What the text that is in no pair is for.
+    fn targets(&self, prompt: &Prompt) -> Vec<Target> {
+        let has_input = prompt.has_input_placeholder();
+        let required_only = has_input || prompt.arguments.iter().any(Argument::is_needed);
+        let is_target = |index: &usize| {
+            self.arguments[*index].is_none() && (!required_only || prompt.arguments[*index].is_needed())
+        };
+        let arguments = (0..prompt.arguments.len()).filter(is_target).map(Target::Argument);
+        arguments.chain(has_input.then_some(Target::Input)).collect()
+    }
+
+    fn give(&mut self, target: Target, value: Cow<'v, str>, origin: Origin) {
+        match target {
+            Target::Argument(index) => self.arguments[index] = Some((value, origin)),
+            Target::Input => self.input = Some(value),
+        }
+    }
+
+    fn into_binding(self, prompt: &'v Prompt) -> Binding<'v> {
+        let bind = |(argument, given): (&'v Argument, Option<Value<'v>>)| {
+            let default = argument.default.as_deref().map(|default| (Cow::Borrowed(default), Origin::Default));
+            let given = given.filter(|(value, _)| !value.is_empty() || default.is_none());
+            let none = if argument.is_needed() { Origin::Missing } else { Origin::Omitted };
+            let (value, origin) = given.or(default).unwrap_or((Cow::Borrowed(""), none));
+            Bound { name: &argument.name, value, origin }
+        };
+        let arguments: Vec<Bound<'v>> = prompt.arguments.iter().zip(self.arguments).map(bind).collect();
+        let missing = arguments.iter().filter(|bound| bound.origin == Origin::Missing);
+        let missing: Vec<String> = missing.map(|bound| bound.name.to_owned()).collect();
+        let usage = || prompt.usage().unwrap_or_default();
+        let error = match self.extra {
+            Some(extra) => Some(ExpandError::ExtraText { text: extra.to_owned(), usage: usage() }),
+            None if !missing.is_empty() => Some(ExpandError::Missing { names: missing, usage: usage() }),
+            None => None,
+        };
+        Binding { arguments, input: self.input, error }
+    }
+}
+
+/// Values by name; other names than those of arguments are ignored, except `input`.
+fn named<'v>(prompt: &Prompt, values: &'v BTreeMap<String, String>, input: &'v str) -> Given<'v> {
+    let value = |argument: &Argument| Some((Cow::Borrowed(values.get(&argument.name)?.as_str()), Origin::Named));
+    let input = Cow::Borrowed(values.get(INPUT).map_or(input, String::as_str));
+    Given {
+        arguments: prompt.arguments.iter().map(value).collect(),
+        input: prompt.takes_input().then_some(input),
+        extra: None,
+    }
+}
+
+/// The error for a value whose name the prompt does not have.
+fn unknown_name(prompt: &Prompt, values: &BTreeMap<String, String>) -> Option<ExpandError> {
+    let known = prompt.value_names();
+    let name = values.keys().find(|name| !known.contains(&name.as_str()))?;
+    let closest = suggestion::closest(name, known.iter().copied()).map(str::to_owned);
+    let known = known.into_iter().map(str::to_owned).collect();
+    Some(ExpandError::Unknown { name: name.clone(), closest, known })
+}
+
+/// The error for an input that has no place in the body, if it has a word that none of the values has: who passes the whole
+/// text, and its parts by name, loses nothing.
+fn unused_input(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str) -> Option<ExpandError> {
+    if prompt.takes_input() && !values.contains_key(INPUT) {
+        return None;
+    }
+    fn unquoted(word: &str) -> &str {
+        word.trim_matches(['"', '\'', '\\'])
+    }
+    let given: HashSet<&str> = values.values().flat_map(|value| value.split_whitespace()).map(unquoted).collect();
+    let is_given = |word: &str| {
+        let value = pair_at(&prompt.arguments, word).map_or(word, |(_, length)| &word[length..]);
+        [word, value].map(unquoted).iter().any(|word| word.is_empty() || given.contains(word))
+    };
+    let is_used = input.split_whitespace().all(is_given);
+    (!is_used).then(|| ExpandError::UnusedInput { text: input.to_owned() })
+}
+
+/// Divides words of a shell: each is one, whatever it contains.
+fn divide_words<'v>(prompt: &Prompt, words: &'v [String]) -> Given<'v> {
+    let arguments = &prompt.arguments;
+    let mut given = Given::nothing(prompt);
+    let is_single = arguments.len() == 1 && !prompt.has_input_placeholder();
+    // Each word that is not a pair, and the argument of the pair before it.
+    let mut rest: Vec<(Option<usize>, &str)> = Vec::new();
+    let mut pair_before = None;
+    for word in words {
+        match pair_at(arguments, word).filter(|(index, _)| given.arguments[*index].is_none()) {
+            Some((index, length)) if !is_single || rest.is_empty() => {
+                given.give(Target::Argument(index), Cow::Borrowed(&word[length..]), Origin::Pair);
+                pair_before = Some(index);
+            }
+            _ => rest.push((pair_before, word)),
+        }
+    }
+    let targets = given.targets(prompt);
+    if let Some((last, first)) = targets.split_last() {
+        let mut rest = rest.into_iter().map(|(_, word)| word);
+        for (target, word) in first.iter().zip(&mut rest) {
+            given.give(*target, Cow::Borrowed(word), Origin::Word);
+        }
+        let rest: Vec<&str> = rest.collect();
+        if !rest.is_empty() {
+            given.give(*last, Cow::Owned(rest.join(" ")), Origin::Rest);
+        }
+    } else if !prompt.takes_input() {
+        for (pair, word) in rest {
+            match pair.and_then(|pair| given.arguments[pair].as_mut()) {
+                Some((value, _)) if value.is_empty() => *value = Cow::Borrowed(word),
+                Some((value, _)) => *value = Cow::Owned(format!("{value} {word}")),
+                None => given.extra = given.extra.or(Some(word)),
+            }
+        }
+    }
+    if prompt.takes_input() && !prompt.has_input_placeholder() {
+        given.input = Some(Cow::Owned(words.join(" ")));
+    }
+    given
+}
+
+/// A `name=value` of the text.
+struct Pair {
+    /// The index of the argument.
+    argument: usize,
+    /// All of it.
+    range: Range<usize>,
+    /// Where the value begins.
+    value: usize,
+}
+
+/// Divides a text as typed in a chat.
+fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
+    let mut given = Given::nothing(prompt);
+    let has_input = prompt.has_input_placeholder();
+    if prompt.takes_input() && (prompt.arguments.is_empty() || !has_input) {
+        given.input = Some(Cow::Borrowed(text));
+    }
+    let pairs = match prompt.arguments.as_slice() {
+        [] => return given,
+        [_] if !has_input && pair_at(&prompt.arguments, text.trim_start()).is_none() => Vec::new(),
+        arguments => pairs(arguments, text),
+    };
+    for pair in &pairs {
+        given.give(Target::Argument(pair.argument), unquoted(&text[pair.value..pair.range.end]), Origin::Pair);
+    }
+    match given.targets(prompt).as_slice() {
+        [] if prompt.takes_input() => {}
+        [] => extend_pairs(&pairs, text, &mut given),
+        [first @ .., last] => by_position(&pairs, text, first, *last, &mut given),
+    }
+    given
+}
+
+/// The text before the first pair, between two, and after the last.
+fn gaps(pairs: &[Pair], text: &str) -> impl Iterator<Item = Range<usize>> {
+    let starts = std::iter::once(0).chain(pairs.iter().map(|pair| pair.range.end));
+    let ends = pairs.iter().map(|pair| pair.range.start).chain([text.len()]);
+    starts.zip(ends).map(|(start, end)| start..end)
+}
+
+/// Gives the text after each pair to that pair; text before the first one belongs to none.
+fn extend_pairs<'v>(pairs: &[Pair], text: &'v str, given: &mut Given<'v>) {
+    for (index, gap) in gaps(pairs, text).enumerate() {
+        let between = text[gap.clone()].trim();
+        match index.checked_sub(1).map(|before| &pairs[before]) {
+            _ if between.is_empty() => {}
+            Some(pair) => {
+                let value = Cow::Borrowed(text[pair.value..gap.end].trim());
+                given.give(Target::Argument(pair.argument), value, Origin::Pair);
+            }
+            None => given.extra = Some(between),
+        }
+    }
+}
+
+/// Gives one word that is in no pair to each of the `first` targets, and all other such text to the `last`.
+fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Target], last: Target, given: &mut Given<'v>) {
+    let mut first = first.iter();
+    let mut rest: Option<Cow<'v, str>> = None;
+    for Range { start, end } in gaps(pairs, text) {
+        // The end of the text is verbatim; the spaces before a pair belong to the pair.
+        let gap = if end < text.len() { text[start..end].trim_end() } else { &text[start..] };
+        let mut gap = if start > 0 { after_space(gap) } else { gap };
+        while !gap.trim().is_empty() && rest.is_none() {
+            let Some(target) = first.next() else { break };
+            let (word, after) = {
+                let gap = gap.trim_start();
+                gap.split_at(word_end(gap, 0, &mut Quotes::default()))
+            };
+            given.give(*target, unquoted(word), Origin::Word);
+            gap = after_space(after);
+        }
+        if !gap.trim().is_empty() {
+            rest = Some(match rest {
+                // In place of the pair: the line endings that followed it, or one space.
+                Some(before) => {
+                    let space = &text[start..end];
+                    let space = &space[..space.len() - space.trim_start().len()];
+                    let between = space.rfind('\n').map_or(" ", |newline| &space[..=newline]);
+                    Cow::Owned(format!("{before}{between}{gap}"))
+                }
+                None => Cow::Borrowed(gap),
+            });
+        }
+    }
+    if let Some(rest) = rest {
+        given.give(last, rest, Origin::Rest);
+    }
+}
+
+/// A text without the spaces and empty lines that it begins with. Its first line keeps its indentation.
+fn after_space(text: &str) -> &str {
+    let trimmed = text.trim_start();
+    let space = &text[..text.len() - trimmed.len()];
+    space.rfind('\n').map_or(trimmed, |newline| &text[newline + 1..])
+}
+
+/// The pairs of a text, the first for each argument.
+fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    if !text.contains('=') {
+        return pairs;
+    }
+    let mut quotes = Quotes::default();
+    let mut is_after_text = false;
+    let mut end = 0;
+    while let Some(space) = text[end..].find(|letter: char| !letter.is_whitespace()) {
+        let start = end + space;
+        if is_after_text && text[end..start].contains('\n') {
+            break; // what continues in further lines is text
+        }
+        let pair = pair_at(arguments, &text[start..]);
+        let value = start + pair.map_or(0, |(_, length)| length);
+        end = word_end(text, value, &mut quotes);
+        match pair.filter(|(index, _)| pairs.iter().all(|earlier| earlier.argument != *index)) {
+            Some((argument, _)) => pairs.push(Pair { argument, range: start..end, value }),
+            None => is_after_text = true,
+        }
+    }
+    pairs
+}
+
+/// The index of the argument whose `name=` the text begins with, and the length of that.
+fn pair_at(arguments: &[Argument], text: &str) -> Option<(usize, usize)> {
+    let is_pair = |argument: &Argument| text.strip_prefix(&argument.name).is_some_and(|rest| rest.starts_with('='));
+    arguments.iter().position(is_pair).map(|index| (index, arguments[index].name.len() + 1))
+}
+
+/// Finds closing quotes.
+#[derive(Default)]
+struct Quotes {
+    /// Whether a `'`, or a `"`, is known to be closed nowhere in the rest of the text. It keeps a long text full of quotes
+    /// from being searched once for each.
+    unclosed: [bool; 2],
+}
+
+impl Quotes {
+    /// The byte of the quote that closes the one at `open`.
+    fn closing(&mut self, text: &str, open: usize) -> Option<usize> {
+        let quote = text.as_bytes()[open];
+        let unclosed = &mut self.unclosed[usize::from(quote == b'"')];
+        if *unclosed || after_a_letter(text, open) {
+            return None;
+        }
+        let mut at = open + 1;
+        while let Some(found) = memchr::memchr2(quote, b'\\', &text.as_bytes()[at..]) {
+            let found = at + found;
+            at = found + 1;
+            if text.as_bytes()[found] == b'\\' {
+                // An escape is two bytes; in single quotes there is none.
+                at += usize::from(quote == b'"' && is_escape(&text[found..]));
+            } else if quote == b'"' || !(after_a_letter(text, found) && before_a_letter(text, found)) {
+                return Some(found);
+            }
+        }
+        *unclosed = true;
+        None
+    }
+}
+
+fn is_escape(text: &str) -> bool {
+    text.starts_with("\\\"") || text.starts_with("\\\\")
+}
+
+fn after_a_letter(text: &str, at: usize) -> bool {
+    text[..at].chars().next_back().is_some_and(char::is_alphanumeric)
+}
+
+fn before_a_letter(text: &str, at: usize) -> bool {
+    text[at + 1..].chars().next().is_some_and(char::is_alphanumeric)
+}
+
+/// The end of the word that begins at `start`, or continues there.
+fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
+    let mut at = start;
+    while let Some(letter) = text[at..].chars().next().filter(|letter| !letter.is_whitespace()) {
+        let closing = if matches!(letter, '"' | '\'') { quotes.closing(text, at) } else { None };
+        at = closing.map_or(at + letter.len_utf8(), |closing| closing + 1);
+    }
+    at
+}
+
+/// A word without the quotes that group it.
+fn unquoted(word: &str) -> Cow<'_, str> {
+    if !word.contains(['"', '\'']) {
+        return Cow::Borrowed(word);
+    }
+    let mut quotes = Quotes::default();
+    let mut text = String::with_capacity(word.len());
+    let mut at = 0;
+    while let Some(letter) = word[at..].chars().next() {
+        let closing = if matches!(letter, '"' | '\'') { quotes.closing(word, at) } else { None };
+        let Some(closing) = closing else {
+            text.push(letter);
+            at += letter.len_utf8();
+            continue;
+        };
+        let mut inside = &word[at + 1..closing];
+        while let Some(escape) = inside.find('\\').filter(|_| letter == '"') {
+            let dropped = usize::from(is_escape(&inside[escape..]));
+            text.push_str(&inside[..escape]);
+            text.push_str(&inside[escape + dropped..][..1]);
+            inside = &inside[escape + dropped + 1..];
+        }
+        text.push_str(inside);
+        at = closing + 1;
+    }
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::{Format, MessageTemplate, Messages, Name};
+    use proptest::prelude::*;
+
+    /// A prompt with these arguments: `a!` is required, `b=x` has the default `x`, and `{{input}}` is a placeholder for the
+    /// input. It shows what each gets.
+    fn prompt(declared: &str) -> Prompt {
+        let mut prompt = Format::Markdown.parse(Name::new("p").unwrap(), b"").unwrap();
+        let argument = |argument: &str| {
+            let (name, default) = argument.split_once('=').map_or((argument, None), |(name, x)| (name, Some(x)));
+            let (name, required) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
+            Argument { name: name.into(), required, default: default.map(str::to_owned), ..Argument::default() }
+        };
+        let (input, declared): (Vec<&str>, Vec<&str>) =
+            declared.split_whitespace().partition(|word| *word == "{{input}}");
+        prompt.arguments = declared.into_iter().map(argument).collect();
+        let names: Vec<&str> = prompt.arguments.iter().map(|argument| argument.name.as_str()).collect();
+        let body = names.iter().map(|name| format!("[{{{{{name}}}}}]")).collect::<String>();
+        let body = if input.is_empty() { body } else { body + "<{{input}}>" };
+        prompt.messages = vec![MessageTemplate::parse(body, 1, names)];
+        prompt
+    }
+
+    fn expand(declared: &str, call: Call<'_>) -> Result<String, String> {
+        prompt(declared).expand(call).map(Messages::into_text).map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn check(declared: &str, text: &str, want: &str) {
+        assert_eq!(expand(declared, Call::Text(text)).as_deref(), Ok(want), "{text:?}");
+    }
+
+    #[track_caller]
+    fn refused(declared: &str, text: &str, want: &str) {
+        assert_eq!(expand(declared, Call::Text(text)), Err(want.into()), "{text:?}");
+    }
+
+    #[test]
+    fn text_fills_the_required_arguments_and_optional_ones_are_given_by_name() {
+        check("options! criteria=cost", "Rust or Go", "[Rust or Go][cost]");
+        check("options! criteria=cost", "Rust or Go criteria=speed", "[Rust or Go][speed]");
+        check("options! criteria=cost", "criteria=\"speed and size\" Rust or Go", "[Rust or Go][speed and size]");
+        check("options! criteria", "\"Rust or Go\" fast", "[\"Rust or Go\" fast][]");
+        check("a b! c d!", "\"one two\" three  four", "[][one two][][three  four]");
+        check("a! b!", "a=1 two three", "[1][two three]");
+        check("a!=x b c", "one two three", "[one][two][three]");
+    }
+
+    #[test]
+    fn the_placeholder_for_the_input_takes_what_remains_after_the_required_arguments() {
+        check("lang! {{input}}", "German good  morning\n", "[German]<good  morning\n>");
+        check("lang! {{input}}", "lang=German good morning", "[German]<good morning>");
+        check("lang! {{input}}", "good morning lang=German", "[German]<good morning>");
+        check("lang! tone=warm {{input}}", "German tone=cold good morning", "[German][cold]<good morning>");
+        check("lang! {{input}}", "\"Swiss German\" \"good morning\"", "[Swiss German]<\"good morning\">");
+        check("lang=en {{input}}", "German good morning", "[en]<German good morning>");
+        check("lang {{input}}", "lang=rust \"two words\"", "[rust]<\"two words\">");
+        check("a! b! {{input}}", "1 2", "[1][2]<>");
+        refused("a! b! {{input}}", "1", "it needs a text for `b`; write `:p a=… b=…`");
+        check("{{input}}", " lang=x ", "< lang=x >");
+    }
+
+    #[test]
+    fn a_single_argument_takes_the_whole_input_verbatim() {
+        for input in ["solar cells", "  \"a\" 'b'\n c \n", "x=1 it's \\\" fine", "27\" \"", "日本 語"] {
+            check("topic", input, &format!("[{input}]"));
+        }
+        for input in ["see topic=old stuff", "let topic=5;", "\ntopic = x", "topics=x"] {
+            check("topic", input, &format!("[{input}]"));
+        }
+        check("topic", " topic=\"a b\"", "[a b]");
+        check("topic=all", "", "[all]");
+        check("topic=all", " \n", "[all]");
+        check("topic", "", "[]");
+    }
+
+    #[test]
+    fn words_go_by_position_and_the_last_argument_takes_the_rest_verbatim() {
+        check("a b", "one two", "[one][two]");
+        check("a b", " one   two  three \n four\t\n", "[one][two  three \n four\t\n]");
+        check("a b c", "one two", "[one][two][]");
+        check("a b=x c=y", "one", "[one][x][y]");
+        check("a b", "one \"two\" 'three'", "[one][\"two\" 'three']");
+        check("a b", "一\u{3000}二 三", "[一][二 三]");
+    }
+
+    #[test]
+    fn quotes_group_words() {
+        check("a b", "\"Rust or Go\" speed", "[Rust or Go][speed]");
+        check("a b", "'Rust or \"Go\"' speed", "[Rust or \"Go\"][speed]");
+        check("a b", "\"a \\\"b\\\" \\\\ \\n\" c", "[a \"b\" \\ \\n][c]");
+        check("a b", "'a\\' c", "[a\\][c]");
+        check("a b", "x\"y z\" c", "[x\"y][z\" c]");
+        check("a b", "--x=\"y z\"'!' c", "[--x=y z!][c]");
+        check("a b", "\"\" c", "[][c]");
+        check("a b", "\"one\ntwo\" c", "[one\ntwo][c]");
+        check("a b", "\"日本 語\" c", "[日本 語][c]");
+    }
+
+    #[test]
+    fn an_apostrophe_inside_a_word_and_a_quote_that_is_never_closed_are_text() {
+        check("a b", "it's fine", "[it's][fine]");
+        check("a b", "dogs' tails aren't long", "[dogs'][tails aren't long]");
+        check("a b", "'don't stop' now", "[don't stop][now]");
+        check("a b", "27\" or 24\" screens", "[27\"][or 24\" screens]");
+        check("a b", "5'10\" tall", "[5'10\"][tall]");
+        check("a b", "\"never closed", "[\"never][closed]");
+        check("a b", "'never closed", "['never][closed]");
+        check("a b", "\"ends in \\\" one", "[\"ends][in \\\" one]");
+    }
+
+    #[test]
+    fn pairs_go_by_declared_name_wherever_they_begin_a_word() {
+        check("a b", "b=two a=one", "[one][two]");
+        check("a b", "b=two one and more", "[one and more][two]");
+        check("a b", "one and more b=two", "[one and more][two]");
+        check("a b", "one b=two and more", "[one and more][two]");
+        check("a b c", "b=2 one  three and\nmore", "[one][2][three and\nmore]");
+        check("a b", "a=\"Rust or Go\" b='x y'", "[Rust or Go][x y]");
+        check("a b", "a=\"Rust or Go\"\n  b=x", "[Rust or Go][x]");
+        check("a ab", "ab=1 a=2", "[2][1]");
+        check("größe b", "größe=10 x", "[10][x]");
+        check("a b=x", "a= b=", "[][x]");
+        check("a b", "b== c", "[c][=]");
+    }
+
+    #[test]
+    fn line_endings_and_indentation_around_a_pair_or_a_word_stay() {
+        check("a b", "fix this a=high\n\n- item 1\n- item 2", "[high][fix this\n\n- item 1\n- item 2]");
+        check("a b", "fix it a=x\n\n    indented code\n", "[x][fix it\n\n    indented code\n]");
+        check("a b", "a=x\n\n    indented code\n  more", "[x][    indented code\n  more]");
+        check("a b", "main.rs\n    indented code", "[main.rs][    indented code]");
+        check("a b", "one  a=x  two", "[x][one two]");
+        check("a b", "a= x b=y", "[x][y]");
+    }
+
+    #[test]
+    fn an_input_next_to_values_is_refused_if_the_expansion_would_not_contain_it() {
+        let is_refused = |values: &[(&str, &str)], input: &str| {
+            let values = values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            expand("a b", Call::Named { values: &values, input, is_strict: true }).is_err()
+        };
+        assert!(is_refused(&[("b", "x")], "some input text"));
+        assert!(is_refused(&[("a", "Rust"), ("b", "speed")], "Rust or Go"));
+        assert!(is_refused(&[("a", "bug")], "fix the bug and delete everything"));
+        assert!(is_refused(&[("a", "x")], "a=x y"));
+        assert!(is_refused(&[("zzz", "x")], ""), "an unknown name");
+        assert!(!is_refused(&[("a", "Rust or Go"), ("b", "")], "Rust or Go"));
+        assert!(!is_refused(&[("a", "Rust or Go"), ("b", "speed")], "a=\"Rust or Go\" speed"));
+        assert!(!is_refused(&[("a", "say \"hi\""), ("b", "x")], "\"say \\\"hi\\\"\" x"));
+        assert!(!is_refused(&[("b", "x")], " \n"));
+        assert!(!is_refused(&[], "anything"));
+    }
+
+    #[test]
+    fn text_that_only_looks_like_a_pair_is_text() {
+        check("a b", "x=1 y=2 z", "[x=1][y=2 z]");
+        check("a b", "A=1 foo(b=2)", "[A=1][foo(b=2)]");
+        check("a b", "\"b=two\" three", "[b=two][three]");
+        check("a b", "b=1 b=2", "[b=2][1]");
+        check("a b", "a = 1", "[a][= 1]");
+    }
+
+    #[test]
+    fn text_in_further_lines_is_never_searched_for_pairs() {
+        check("a b", "main.rs fix this:\na=1\nb=2\n", "[main.rs][fix this:\na=1\nb=2\n]");
+        check("a b", "b=x main.rs\na=1", "[main.rs\na=1][x]");
+    }
+
+    #[test]
+    fn text_that_no_argument_needs_belongs_to_the_pair_before_it() {
+        check("notes", "notes=fixed the  parser\n", "[fixed the  parser]");
+        check("a b", "a=Rust or Go b=speed, \"safety\"", "[Rust or Go][speed, \"safety\"]");
+        check("a b", "a=\"x y\" z b=1", "[\"x y\" z][1]");
+        refused(
+            "a b!",
+            "please do a=1 b=2",
+            "`please do` belongs to none of its arguments; write `:p [a=…] b=…`, with quotes around a value of several \
+             words",
+        );
+        check("options! criteria=cost", "options=Rust or Go", "[Rust or Go][cost]");
+        check("options! criteria=cost", "options=Rust criteria=speed or size", "[Rust][speed or size]");
+        refused(
+            "options! criteria=cost",
+            "Rust options=Go",
+            "`Rust` belongs to none of its arguments; write `:p options=… [criteria=…]`, with quotes around a value of \
+             several words",
+        );
+        check("a b {{input}}", "please a=1 b=2 now", "[1][2]<please now>");
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_named_at_once_with_a_usage_line() {
+        refused("a! b c!", "", "it needs a text for `a` and `c`; write `:p a=… [b=…] c=…`");
+        refused("a! b=x c!", "b=1 y", "it needs a text for `c`; write `:p a=… [b=…] c=…`");
+        check("a!=x b", "b=1", "[x][1]");
+        assert_eq!(prompt("").usage(), None);
+    }
+
+    #[test]
+    fn values_by_name_are_verbatim_and_an_empty_one_is_given_unless_there_is_a_default() {
+        let expand = |declared: &str, values: &[(&str, &str)]| {
+            let values = values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            expand(declared, Call::Named { values: &values, input: "in", is_strict: false })
+        };
+        assert_eq!(expand("a b", &[("a", " \"x\" b=1\n"), ("zzz", "?")]).unwrap(), "[ \"x\" b=1\n][]");
+        assert_eq!(expand("a! b=x", &[("a", ""), ("b", "")]).unwrap(), "[][x]");
+        assert_eq!(expand("a {{input}}", &[("a", "1")]).unwrap(), "[1]<in>");
+        assert_eq!(expand("a {{input}}", &[("a", "1"), ("input", "2")]).unwrap(), "[1]<2>");
+        let missing = expand("a! b! c", &[("c", "1")]).unwrap_err();
+        assert_eq!(missing, "it needs a text for `a` and `b`; write `:p a=… b=… [c=…]`");
+    }
+
+    #[test]
+    fn several_words_of_a_shell_are_words_and_a_single_one_is_read_like_chat_text() {
+        let expand = |declared: &str, words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            expand(declared, Call::Words(&words)).unwrap()
+        };
+        assert_eq!(expand("options! criteria=cost", &["Rust or Go criteria=speed"]), "[Rust or Go][speed]");
+        assert_eq!(expand("options! criteria=cost", &["Rust", "or", "Go"]), "[Rust or Go][cost]");
+        assert_eq!(
+            expand("options! criteria=cost", &["Rust or Go", "criteria=speed & size"]),
+            "[Rust or Go][speed & size]"
+        );
+        assert_eq!(expand("options! criteria=cost", &["options=Rust", "or", "Go"]), "[Rust or Go][cost]");
+        assert_eq!(expand("lang! {{input}}", &["Swiss German", "good", "morning"]), "[Swiss German]<good morning>");
+        assert_eq!(expand("lang! {{input}}", &["lang=German", "good morning"]), "[German]<good morning>");
+        assert_eq!(expand("a b", &["Rust or Go", "speed", "and safety"]), "[Rust or Go][speed and safety]");
+        assert_eq!(expand("a b", &["a=Rust or Go", "say \"hi\""]), "[Rust or Go][say \"hi\"]");
+        assert_eq!(expand("a b", &["b=x y", "a=1", "z"]), "[1 z][x y]");
+        assert_eq!(expand("a b=x", &["one"]), "[one][x]");
+        assert_eq!(expand("a", &["\"one", "two\""]), "[\"one two\"]");
+        assert_eq!(expand("a", &["a='one'", "a=two"]), "['one' a=two]");
+        assert_eq!(expand("a", &["one", "a=two"]), "[one a=two]");
+        assert_eq!(expand("a", &["a=", "foo"]), "[foo]");
+        assert_eq!(expand("a b", &["a=x b=9", "b=1", "extra"]), "[x b=9][1 extra]");
+        assert_eq!(expand("a b", &[]), "[][]");
+    }
+
+    #[test]
+    fn a_long_text_full_of_quotes_is_divided_in_linear_time() {
+        for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" "] {
+            let text = text.repeat(200_000);
+            let expanded = expand("a b c", Call::Text(&text)).unwrap();
+            assert!(expanded.len() <= text.len() + 6);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_quotes_spaces_and_names_is_lost(
+            words in prop::collection::vec("[a-cx=\"'\\\\ \n]{0,6}", 0..8),
+        ) {
+            let input = words.join(" ");
+            let Ok(expanded) = expand("a b c", Call::Text(&input)) else { return Ok(()) };
+            let letters = |text: &str| {
+                let mut letters: Vec<char> = text.chars().filter(|letter| letter.is_alphabetic()).collect();
+                letters.sort();
+                letters
+            };
+            let (mut before, after) = (letters(&input), letters(&expanded));
+            // At most the names of three pairs.
+            for letter in &after {
+                let at = before.iter().position(|known| known == letter);
+                prop_assert!(at.is_some(), "{} is new in {}", letter, expanded);
+                before.remove(at.unwrap());
+            }
+            before.dedup();
+            prop_assert!(before.len() <= 3 && !before.contains(&'x'), "{:?} lost {:?}: {}", input, before, expanded);
+        }
+
+        #[test]
+        fn a_value_in_quotes_is_the_value(value in ".*", other in "[a-z]{1,5}") {
+            let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+            check("a b", &format!("\"{quoted}\" {other}"), &format!("[{value}][{other}]"));
+            check("a b", &format!("b={other} a=\"{quoted}\""), &format!("[{value}][{other}]"));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The formats of prompt files.
+
+pub(super) mod draft;
+mod frontmatter;
+mod markdown;
+
+use super::limits::MAX_FILE;
+use super::{Diagnostic, Name, Position, Prompt};
+use std::path::Path;
+
+/// How a prompt is written in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Markdown with an optional YAML frontmatter: `.md`.
+    Markdown,
+}
+
+impl Format {
+    /// The format of a file, by its suffix. Nothing else in the program knows suffixes.
+    pub fn detect(path: &Path) -> Option<Format> {
+        path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md")).then_some(Format::Markdown)
+    }
+
+    /// Reads the whole file of a prompt.
+    ///
+    /// Mistakes in the frontmatter are read leniently; [`Prompt::warnings`] has them.
+    ///
+    /// # Errors
+    /// The file is not a prompt: longer than [`MAX_FILE`], not UTF-8, or with a frontmatter that is never closed or beyond one
+    /// of the [limits](super::limits).
+    pub fn parse(self, name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
+        if bytes.len() > MAX_FILE {
+            return Err(too_large(bytes.len() as u64));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match self {
+            Format::Markdown => markdown::parse(name, text),
+        }
+    }
+}
+
+/// The diagnostic for a file of `length` bytes, more than [`MAX_FILE`].
+pub fn too_large(length: u64) -> Diagnostic {
+    Diagnostic::error(
+        None,
+        format!("the file is {length} bytes long, the limit for a prompt is {MAX_FILE}"),
+        "keep the instructions here, and name the material by its path for the agent to read",
+    )
+}
+
+/// The diagnostic for a file of which only the first `valid_up_to` bytes are UTF-8.
+pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
+    let before = String::from_utf8_lossy(&bytes[..valid_up_to]);
+    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    Diagnostic::error(
+        Some(Position::in_text(&before, before.len(), 1)),
+        if is_utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 from here on" },
+        "save it with the encoding UTF-8",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! YAML as a tree with positions, in one pass over the events of the parser.
+//!
+//! yaml-rust2's own loader, which gray_matter uses, recurses once for each level of nesting (20,000 levels of `- ` end the
+//! process), copies whatever an alias names (eight levels of nine exhaust the memory), and forgets where a value stood and
+//! how it was written. Its event parser does none of that.
+
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
+use std::collections::{HashMap, HashSet};
+use yaml_rust2::parser::{Event, Parser};
+use yaml_rust2::scanner::{Marker, TScalarStyle};
+
+/// A value, and where it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) position: Position,
+    /// For a list or map in brackets or braces: where the closing one is.
+    pub(super) end: Position,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    /// No value: empty, `~` or `null`, as written.
+    Null(String),
+    /// A number or a truth value is the text as written, too.
+    Text {
+        text: String,
+        /// Whether it is in single or double quotes.
+        is_quoted: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<Field>),
+}
+
+/// A key of a map with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Field {
+    pub(super) key: String,
+    pub(super) position: Position,
+    pub(super) node: Node,
+}
+
+/// Why a text was not read.
+#[derive(Debug, PartialEq)]
+pub(super) enum Refusal {
+    /// It is not YAML as this program reads it; the lenient reading may still succeed. The diagnostic is a warning.
+    Syntax(Diagnostic),
+    /// Its aliases make it too large. The diagnostic is an error.
+    TooLarge(Diagnostic),
+}
+
+/// Reads one YAML document, whose first line counts as `first_line`. Its weight, in bytes of text and one for each node,
+/// counts as if its aliases were written out; it is taken from the `budget`.
+pub(super) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
+    let control = |&(_, character): &(usize, char)| character.is_control() && !"\n\r\t".contains(character);
+    if let Some((at, character)) = yaml.char_indices().find(control) {
+        // The parser takes NUL for the end of the text.
+        let message = format!("a control character (U+{:04X})", u32::from(character));
+        return syntax(Position::in_text(yaml, at, first_line), message, "delete it");
+    }
+    let start = Position { line: first_line, column: 1 };
+    let mut builder = Builder {
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        root: Node { position: start, end: start, value: Value::Null(String::new()) },
+        weight: 0,
+        budget: *budget,
+    };
+    let mut documents = 0;
+    let mut parser = Parser::new_from_str(yaml);
+    let position = |at: &Marker| Position { line: first_line + at.line().saturating_sub(1), column: at.col() + 1 };
+    loop {
+        let (event, at) = match parser.next_token() {
+            Ok((event, at)) => (event, position(&at)),
+            Err(error) => {
+                let (message, fix) = in_plain_words(error.info());
+                return syntax(position(error.marker()), message, fix);
+            }
+        };
+        match event {
+            Event::StreamEnd => {
+                *budget -= builder.weight;
+                return Ok(builder.root);
+            }
+            Event::DocumentStart => {
+                documents += 1;
+                if documents > 1 {
+                    return syntax(at, "a second YAML document", "close the frontmatter with `---`");
+                }
+            }
+            Event::SequenceStart(anchor, _) => builder.open(anchor, at, Value::List(Vec::new()))?,
+            Event::MappingStart(anchor, _) => builder.open(anchor, at, Value::Map(Vec::new()))?,
+            Event::SequenceEnd | Event::MappingEnd => builder.close(at)?,
+            Event::Scalar(text, style, anchor, tag) => {
+                builder.weigh(1 + text.len(), at)?;
+                let is_null = style == TScalarStyle::Plain
+                    && tag.is_none()
+                    && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
+                let is_quoted = matches!(style, TScalarStyle::SingleQuoted | TScalarStyle::DoubleQuoted);
+                let weight = 1 + text.len();
+                let value = if is_null { Value::Null(text) } else { Value::Text { text, is_quoted } };
+                builder.push(Node { position: at, end: at, value }, anchor, weight)?;
+            }
+            Event::Alias(anchor) => {
+                let weight = builder.anchors.get(&anchor).map_or(1, |(_, weight)| *weight);
+                builder.weigh(weight, at)?;
+                // An alias within what it names has no value yet.
+                let value = builder.anchors.get(&anchor).map(|(node, _)| node.value.clone());
+                let value = value.unwrap_or(Value::Null(String::new()));
+                builder.push(Node { position: at, end: at, value }, 0, weight)?;
+            }
+            Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
+        }
+    }
+}
+
+fn syntax<T>(at: Position, message: impl Into<String>, fix: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Syntax(Diagnostic::warning(Some(at), message, fix)))
+}
+
+struct Builder {
+    /// The lists and maps that are not closed yet.
+    open: Vec<Open>,
+    /// What each anchor names, and its weight.
+    anchors: HashMap<usize, (Node, usize)>,
+    root: Node,
+    weight: usize,
+    budget: usize,
+}
+
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// The weight of everything before it.
+    weight_before: usize,
+    /// In a map: the key whose value comes next, and all keys so far.
+    key: Option<(String, Position)>,
+    keys: HashSet<String>,
+}
+
+impl Builder {
+    fn weigh(&mut self, weight: usize, at: Position) -> Result<(), Refusal> {
+        self.weight += weight;
+        if self.weight <= self.budget {
+            return Ok(());
+        }
+        Err(Refusal::TooLarge(Diagnostic::error(
+            Some(at),
+            format!("the YAML aliases (`*name`) of the frontmatter make it larger than {MAX_WEIGHT} bytes"),
+            "write the values out instead of repeating them with aliases",
+        )))
+    }
+
+    fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), Refusal> {
+        let weight_before = self.weight;
+        self.weigh(1, at)?;
+        let node = Node { position: at, end: at, value };
+        self.open.push(Open { node, anchor, weight_before, key: None, keys: HashSet::new() });
+        if self.open.len() > MAX_NESTING {
+            let message = format!("lists or maps nested deeper than {MAX_NESTING} levels");
+            return syntax(at, message, "put the value in quotes if it is text");
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, at: Position) -> Result<(), Refusal> {
+        let Some(mut closed) = self.open.pop() else { return Ok(()) };
+        closed.node.end = at;
+        if let Value::Map(fields) = &closed.node.value {
+            // The parser sees that a block map begins only after its first key.
+            let first = fields.first().map_or(closed.node.position, |field| field.position);
+            closed.node.position = closed.node.position.min(first);
+        }
+        self.push(closed.node, closed.anchor, self.weight - closed.weight_before)
+    }
+
+    /// Adds a complete node to what is open.
+    fn push(&mut self, node: Node, anchor: usize, weight: usize) -> Result<(), Refusal> {
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), weight));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = node;
+            return Ok(());
+        };
+        match (&mut open.node.value, open.key.take()) {
+            (Value::Map(fields), Some((key, position))) => fields.push(Field { key, position, node }),
+            (Value::Map(_), None) => {
+                let (Value::Text { text, .. } | Value::Null(text)) = node.value else {
+                    return syntax(node.position, "a key that is a list or a map", "put it in quotes if it is text");
+                };
+                if !open.keys.insert(text.clone()) {
+                    return syntax(node.position, "a key that appears twice", "keep one of the two");
+                }
+                open.key = Some((text, node.position));
+            }
+            (Value::List(nodes), _) => nodes.push(node),
+            (Value::Text { .. } | Value::Null(_), _) => {} // never open
+        }
+        Ok(())
+    }
+}
+
+/// The parser's reason for the usual mistakes, in the words of whoever writes prompts, and the fix.
+fn in_plain_words(info: &str) -> (&str, &'static str) {
+    const QUOTES: &str = "put the value in quotes";
+    const INDENT: &str = "begin each key in the first column, and indent what belongs to it with spaces, all alike";
+    match info {
+        "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
+        "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
+        "invalid trailing content after double-quoted scalar" => ("text after the closing quote", QUOTES),
+        "invalid indentation in quoted scalar" | "while scanning a quoted scalar, found unexpected end of stream" => {
+            ("a quote that is never closed", QUOTES)
+        }
+        "recursion limit exceeded" => ("lists or maps nested too deep", QUOTES),
+        "simple key expect ':'"
+        | "did not find expected <document start>"
+        | "while parsing a block mapping, did not find expected key" => {
+            ("a line that is indented otherwise than its neighbors, or no `key: value`", INDENT)
+        }
+        _ if info.starts_with("while parsing a flow") => {
+            ("a `[` or `{` that is never closed", "close it, or put the value in quotes if it is text")
+        }
+        _ if info.ends_with("found unknown anchor") => ("a value that begins with `*` needs quotes", QUOTES),
+        _ if info.ends_with("found a tab") => ("a tab that indents a line", INDENT),
+        _ if info.contains("indent") || info.contains("tab") => (info, INDENT),
+        _ => (info, QUOTES),
+    }
+}

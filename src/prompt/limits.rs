@@ -1,0 +1,29 @@
+//! The limits of prompts.
+
+/// The longest prompt file, in bytes: 4 MiB.
+pub const MAX_FILE: usize = 4 * 1024 * 1024;
+
+/// The longest name of a prompt, in bytes: how long Linux lets a path become, with room for the folder of prompts.
+pub const MAX_NAME: usize = 1024;
+
+/// How many folders a name may have.
+pub const MAX_DEPTH: usize = 32;
+
+/// The longest frontmatter, in bytes.
+pub const MAX_FRONTMATTER: usize = 64 * 1024;
+
+/// The size of a frontmatter whose YAML aliases are replaced by their values: bytes of text, and one for each node.
+pub const MAX_WEIGHT: usize = 128 * 1024;
+
+/// How deep the lists and maps of a frontmatter may be nested; two levels have a meaning.
+pub(crate) const MAX_NESTING: usize = 8;
+
+/// How many arguments a prompt may declare.
+pub const MAX_ARGUMENTS: usize = 100;
+
+/// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
+pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
+
+/// From this length on, in characters, `check` warns that a client may cut the middle out of an expansion: Codex shows
+/// its model 40,000 characters of what one call prints, and that holds the text twice.
+pub const LONG: usize = 18_000;

@@ -1,0 +1,72 @@
+//! The messages that a prompt expands to.
+
+/// Who says a [`Message`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of an expansion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What it says.
+    pub text: String,
+}
+
+/// The messages of an expansion, in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Messages(Vec<Message>);
+
+impl Messages {
+    pub(super) fn new(messages: Vec<Message>) -> Messages {
+        Messages(messages)
+    }
+
+    /// The messages, in their order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Message> {
+        self.0.iter()
+    }
+
+    /// The texts of all messages, with an empty line between two of them.
+    pub fn into_text(self) -> String {
+        let mut texts = self.0.into_iter().map(|message| message.text);
+        let first = texts.next().unwrap_or_default();
+        texts.fold(first, |all, text| all + "\n\n" + &text)
+    }
+}
+
+impl IntoIterator for Messages {
+    type Item = Message;
+    type IntoIter = std::vec::IntoIter<Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'m> IntoIterator for &'m Messages {
+    type Item = &'m Message;
+    type IntoIter = std::slice::Iter<'m, Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_form_separates_messages_by_an_empty_line() {
+        let message = |role, text: &str| Message { role, text: text.to_owned() };
+        let two = Messages::new(vec![message(Role::User, "Ask."), message(Role::Assistant, "Answer.")]);
+        assert_eq!(two.into_text(), "Ask.\n\nAnswer.");
+        assert_eq!(Messages::new(vec![message(Role::User, "Ask.\n")]).into_text(), "Ask.\n");
+    }
+}

@@ -1,0 +1,352 @@
+//! The name of a prompt, and what a person types for it.
+
+use super::limits::{MAX_DEPTH, MAX_NAME};
+use crate::wording::{named, quoted};
+use serde::{Serialize, Serializer};
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use unicode_normalization::UnicodeNormalization;
+
+/// A prompt's name: its path below the folder of prompts, `/`-separated, without the file's suffix.
+///
+/// No part of it is empty or begins with a dot (such files are hidden), and it has no backslash and no control
+/// character: a name joined to a folder never leaves that folder. It has at most [`MAX_NAME`] bytes and [`MAX_DEPTH`]
+/// folders.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+/// Why a text is not a [`Name`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidName {
+    /// Longer than [`MAX_NAME`].
+    TooLong,
+    /// More than [`MAX_DEPTH`] folders.
+    TooDeep,
+    /// A part between slashes is empty, hidden, or has a character that no name has.
+    Part,
+}
+
+impl fmt::Display for InvalidName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidName::TooLong => write!(f, "it is longer than {MAX_NAME} bytes"),
+            InvalidName::TooDeep => write!(f, "it has more than {MAX_DEPTH} folders"),
+            InvalidName::Part => {
+                f.write_str("a part of it is empty, begins with a dot, or has a backslash or a control character")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidName {}
+
+impl Name {
+    /// The name that is spelled exactly like this.
+    ///
+    /// # Errors
+    /// No file can have it; see [`Name`].
+    pub fn new(text: &str) -> Result<Name, InvalidName> {
+        if text.len() > MAX_NAME {
+            return Err(InvalidName::TooLong);
+        }
+        if text.split('/').count() > MAX_DEPTH + 1 {
+            return Err(InvalidName::TooDeep);
+        }
+        if !text.split('/').all(is_part) {
+            return Err(InvalidName::Part);
+        }
+        Ok(Name(text.into()))
+    }
+
+    /// The name for a new prompt, from what a person typed: without spaces around it and a colon before it, and with `/`
+    /// for `:`.
+    ///
+    /// # Errors
+    /// Nobody could type it in a chat, or some system cannot store a file of that name. Names are refused on all systems
+    /// alike, because folders of prompts are shared. The reason is one line for a person.
+    pub fn for_new_file(typed: &str) -> Result<Name, String> {
+        let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
+        let bare = strip(typed);
+        if bare.is_empty() {
+            return refused("it is empty; write a word, such as `standup`");
+        }
+        if bare.contains(char::is_whitespace) {
+            let hyphenated = bare.split_whitespace().collect::<Vec<_>>().join("-");
+            return refused(&format!("a space ends a command in a chat; write {}", named(&hyphenated)));
+        }
+        if let Some(character) = bare.chars().find(|character| is_invisible(*character)) {
+            return refused(&format!("it has an invisible character, U+{:04X}", u32::from(character)));
+        }
+        let has_scheme = bare.contains("://");
+        if let Some(kind) = not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//")) {
+            return refused(&format!("after a colon it looks like {kind}"));
+        }
+        let name = bare.replace(':', "/");
+        let parts: Vec<&str> = name.split('/').collect();
+        for part in &parts {
+            if let Err(why) = check_portable(part) {
+                return refused(&why);
+            }
+        }
+        if let Some((without, _)) = name.rsplit_once('.').filter(|(_, suffix)| suffix.eq_ignore_ascii_case("md")) {
+            return refused(&format!("the name has no suffix; write {}", named(without)));
+        }
+        match Name::new(&name) {
+            Ok(name) => Ok(name),
+            Err(InvalidName::TooLong) => {
+                refused(&format!("it is {} bytes long, and the limit is {MAX_NAME}", name.len()))
+            }
+            Err(InvalidName::TooDeep) => {
+                refused(&format!("it has {} folders, and the limit is {MAX_DEPTH}", parts.len() - 1))
+            }
+            Err(InvalidName::Part) => refused(&InvalidName::Part.to_string()),
+        }
+    }
+
+    /// The name as a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+/// Whether this can be one part of a name, between two slashes.
+pub(crate) fn is_part(part: &str) -> bool {
+    let forbidden =
+        |character: char| character == '\\' || character.is_control() || (cfg!(windows) && character == ':');
+    !part.is_empty() && !part.starts_with('.') && !part.contains(forbidden)
+}
+
+/// What Windows forbids in the name of a file, besides `:` and `\`.
+const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
+
+/// Names that Windows reserves for devices, with any suffix; so it does `COM` and `LPT` with a digit.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// Checks that one part of a name can be the name of a file on every system.
+fn check_portable(part: &str) -> Result<(), String> {
+    if part.is_empty() {
+        return Err("`/` separates a folder and a name, and one of them is empty".to_owned());
+    }
+    if part.starts_with('.') {
+        return Err(format!("a file or folder whose name begins with a dot, {}, is hidden and ignored", named(part)));
+    }
+    if part.ends_with('.') {
+        return Err("on Windows, no file or folder ends in a dot".to_owned());
+    }
+    if let Some(character) = part.chars().find(|character| FORBIDDEN.contains(character)) {
+        return Err(format!("Windows forbids `{character}` in the names of files"));
+    }
+    let stem = part.split('.').next().unwrap_or(part).to_lowercase();
+    let is_port = |port: &str| {
+        let number = stem.strip_prefix(port).map(|number| number.chars().collect::<Vec<_>>());
+        number.is_some_and(|number| matches!(number[..], ['0'..='9' | '¹' | '²' | '³']))
+    };
+    if DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
+        return Err(format!("Windows reserves {} for a device", named(&stem)));
+    }
+    Ok(())
+}
+
+/// Whether a character shows nothing. Joiners of letters do, in some scripts.
+fn is_invisible(character: char) -> bool {
+    let is_format = matches!(
+        character,
+        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    );
+    character.is_control() || is_format
+}
+
+/// A command as typed, without the spaces around it and the colon before it.
+pub(crate) fn strip(command: &str) -> &str {
+    let command = command.trim();
+    command.strip_prefix(':').unwrap_or(command).trim()
+}
+
+/// The form in which all spellings of a name are equal: letter case, `:` for `/`, and composed or separate accents
+/// (macOS separates them in file names) make no difference. A text too long to be a name becomes empty.
+pub(crate) fn fold(command: &str) -> String {
+    let name = strip(command);
+    if name.len() > 4 * MAX_NAME {
+        return String::new(); // too long even after its accents are composed
+    }
+    name.replace(':', "/").to_lowercase().nfc().collect()
+}
+
+/// What a text with a colon is if it was never meant as a command: a noun with its article.
+pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
+    let text = command.trim();
+    let bare = text.trim_matches(':');
+    if !bare.chars().any(char::is_alphanumeric) {
+        return Some("an emoticon");
+    }
+    if text.contains("//") {
+        return Some("an address");
+    }
+    if text.contains('\\') {
+        return Some("a Windows path");
+    }
+    if text.contains("::") {
+        return Some("a path in code");
+    }
+    if bare.starts_with(|first: char| first.is_ascii_digit()) && !bare.chars().any(char::is_alphabetic) {
+        return Some("a time or a number");
+    }
+    let is_shortcode = |letter: char| letter.is_ascii_alphanumeric() || "_+-".contains(letter);
+    if text.ends_with(':') && bare.chars().all(is_shortcode) {
+        return Some("an emoji");
+    }
+    let mut letters = bare.chars();
+    if matches!(letters.next(), Some('D' | 'P' | 'p' | 'O' | 'o')) && letters.next().is_none() {
+        return Some("an emoticon");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_never_leaves_its_folder() {
+        for name in ["research", "git/commit", "a/b/c", "要約", "my prompt", "x.md", "a:b"] {
+            assert_eq!(Name::new(name).is_ok(), !(cfg!(windows) && name.contains(':')), "{name}");
+        }
+        for name in ["", "/a", "a/", "a//b", "..", "a/../b", ".hidden", "a/.b", "a\\b", "a\0b", "a\nb"] {
+            assert_eq!(Name::new(name), Err(InvalidName::Part), "{name:?}");
+        }
+        assert_eq!(Name::new(&"x".repeat(MAX_NAME + 1)), Err(InvalidName::TooLong));
+        assert_eq!(Name::new(&("d/".repeat(MAX_DEPTH + 1) + "x")), Err(InvalidName::TooDeep));
+        assert!(Name::new(&("d/".repeat(MAX_DEPTH) + "x")).is_ok());
+    }
+
+    #[test]
+    fn a_new_name_is_what_one_types_without_the_colon() {
+        for (typed, name) in [
+            ("standup", "standup"),
+            (":standup", "standup"),
+            (" :git:commit ", "git/commit"),
+            ("git/commit", "git/commit"),
+            ("list", "list"),
+            ("5whys", "5whys"),
+            ("要約", "要約"),
+            ("v1.2", "v1.2"),
+            ("it's", "it's"),
+            ("console", "console"),
+            ("com10", "com10"),
+            ("a/b/c", "a/b/c"),
+        ] {
+            assert_eq!(Name::for_new_file(typed).as_deref(), Ok(name), "{typed:?}");
+        }
+        let deep = "d/".repeat(MAX_DEPTH) + "x";
+        assert_eq!(Name::for_new_file(&deep).as_deref(), Ok(deep.as_str()));
+    }
+
+    #[test]
+    fn a_new_name_that_cannot_be_typed_or_saved_on_every_system_is_refused_with_the_reason() {
+        for (typed, why) in [
+            ("", "empty"),
+            (" : ", "empty"),
+            ("my prompt", "write `my-prompt`"),
+            ("a\u{a0}b", "write `a-b`"),
+            ("a\u{1b}b", "U+001B"),
+            ("a\u{200b}b", "U+200B"),
+            ("10:30", "a time or a number"),
+            ("30", "a time or a number"),
+            (":smile:", "an emoji"),
+            ("D", "an emoticon"),
+            ("...", "an emoticon"),
+            ("std::vec", "a path in code"),
+            ("C:\\x", "a Windows path"),
+            ("a\\b", "a Windows path"),
+            ("https://example.com", "an address"),
+            ("/etc/passwd", "one of them is empty"),
+            ("a//b", "one of them is empty"),
+            ("a/", "one of them is empty"),
+            ("../x", "`..`, is hidden"),
+            ("a/../x", "`..`, is hidden"),
+            ("a/./x", "`.`, is hidden"),
+            (".x", "`.x`, is hidden"),
+            ("a./x", "ends in a dot"),
+            ("a?", "forbids `?`"),
+            ("a*b", "forbids `*`"),
+            ("nul", "reserves `nul`"),
+            ("git/CON.x", "reserves `con`"),
+            ("COM¹", "reserves `com¹`"),
+            ("standup.md", "write `standup`"),
+            ("git/x.MD", "write `git/x`"),
+            ("git/.md", "is hidden"),
+        ] {
+            let refused = Name::for_new_file(typed).unwrap_err();
+            assert!(refused.contains(why), "{typed:?}: {refused}");
+        }
+        assert!(Name::for_new_file(&"x".repeat(MAX_NAME + 1)).unwrap_err().contains("the limit is 1024"));
+        assert!(Name::for_new_file(&("d/".repeat(MAX_DEPTH + 1) + "x")).unwrap_err().contains("the limit is 32"));
+    }
+
+    #[test]
+    fn text_that_was_never_meant_as_a_command_is_recognized() {
+        for (text, kind) in [
+            ("10:30", Some("a time or a number")),
+            ("30", Some("a time or a number")),
+            ("3.14", Some("a time or a number")),
+            ("std::vec", Some("a path in code")),
+            ("::vec", Some("a path in code")),
+            (":smile:", Some("an emoji")),
+            ("smile:", Some("an emoji")),
+            (":+1:", Some("an emoji")),
+            (")", Some("an emoticon")),
+            (":-/", Some("an emoticon")),
+            (":D", Some("an emoticon")),
+            ("C:\\temp", Some("a Windows path")),
+            ("https://example.com", Some("an address")),
+            ("//example.com", Some("an address")),
+            ("reserch", None),
+            (":git:comit", None),
+            ("5whys", None),
+            ("a", None),
+        ] {
+            assert_eq!(not_a_command(text), kind, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn all_spellings_of_a_name_fold_alike() {
+        assert_eq!(fold(" :Git:Commit "), "git/commit");
+        assert_eq!(fold("e\u{301}"), fold("É"));
+        assert_eq!(fold(&"R".repeat(100_000)), "");
+    }
+}

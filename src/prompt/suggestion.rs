@@ -1,0 +1,51 @@
+//! Which known word was probably meant by an unknown one. Used only to word messages.
+
+/// The longest known word that is compared, in characters: nobody types a longer one, and the cost of a comparison is the
+/// product of the two lengths.
+const MAX_COMPARED: usize = 64;
+
+/// How many edits separate `word` from `known`; `None` where nobody would take one for a misspelling of the other.
+///
+/// The measure is the optimal string alignment distance (an edit adds, drops or changes one character, or swaps two
+/// neighbors), letter case ignored; a third of the longer word may differ, as in Cargo and rustc.
+pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
+    let length = known.chars().count();
+    // A character has at most four bytes, so a huge word is neither counted nor copied.
+    if length > MAX_COMPARED || word.len() > 4 * (length + length / 2 + 1) {
+        return None;
+    }
+    let word_length = word.chars().count();
+    let allowed = (word_length.max(length) / 3).max(1);
+    if word_length.abs_diff(length) > allowed {
+        return None;
+    }
+    let distance = strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
+    (distance <= allowed && distance < length).then_some(distance)
+}
+
+/// The known word that is closest to `word`; the first of several that are equally close.
+pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known.into_iter().filter_map(|known| Some((distance(word, known)?, known)));
+    near.min_by_key(|&(distance, _)| distance).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_word_finds_the_word_that_was_meant() {
+        let known = ["research", "summarize", "git/commit", "test"];
+        for (word, meant) in [
+            ("reserch", Some("research")),
+            ("RESEARCH", Some("research")),
+            ("summarise", Some("summarize")),
+            ("tset", Some("test")),
+            ("xyzzy", None),
+            ("", None),
+        ] {
+            assert_eq!(closest(word, known), meant, "{word}");
+        }
+        assert_eq!(closest(&"r".repeat(100_000), known), None);
+    }
+}

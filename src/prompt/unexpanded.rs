@@ -1,0 +1,125 @@
+//! What looks like a placeholder and is not one, and why: for `explain`.
+
+use super::diagnostic::{Position, Positions};
+use super::template::{MessageTemplate, openings};
+use super::{Prompt, lint};
+use std::collections::{BTreeMap, HashSet};
+
+/// The longest text in braces, in bytes. What is closed only later was probably not opened there.
+const MAX_LENGTH: usize = 200;
+
+/// A text in double braces or angle brackets that is not a placeholder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unexpanded {
+    /// As it is in the expansion.
+    pub written: String,
+    /// Where it is in the file.
+    pub position: Position,
+    /// Why it is not expanded.
+    pub reason: Reason,
+}
+
+/// Why a text in braces is not expanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// There is a backslash before it.
+    Escaped,
+    /// It does not look like the name of an argument: it is another program's.
+    Foreign,
+    /// It looks like the name of an argument, and there is none of that name; probably a mistake.
+    Unknown,
+}
+
+/// All of them, in the order of the text.
+pub(super) fn unexpanded(prompt: &Prompt) -> Vec<Unexpanded> {
+    prompt.messages.iter().flat_map(|message| in_message(prompt, message)).collect()
+}
+
+fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
+    let body = message.body();
+    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
+    let escaped: HashSet<usize> = message.escaped().collect();
+    let lookalikes = lint::lookalikes(prompt, message);
+    // Only the first of several is among the lookalikes.
+    let unknown: HashSet<&str> = lookalikes.iter().map(|lookalike| &*lookalike.written).collect();
+    let mut found: BTreeMap<usize, (String, Reason)> = BTreeMap::new();
+    let mut openings = openings(body).peekable();
+    while let Some(opening) = openings.next() {
+        let at = opening.range.start;
+        let rest = &body.as_bytes()[opening.range.end..body.len().min(at + MAX_LENGTH)];
+        let is_end = |bytes: &[u8]| bytes == opening.close.as_bytes() || bytes[0] == b'\n';
+        let end = rest.windows(opening.close.len()).position(is_end).filter(|end| rest[*end] != b'\n');
+        let Some(end) = end.map(|end| opening.range.end + end + opening.close.len()) else { continue };
+        // The last opening before a closing is the one that it closes.
+        let is_innermost = openings.peek().is_none_or(|next| next.range.start >= end);
+        let written = &body[at..end];
+        let reason = match written {
+            _ if placeholders.contains(&at) => continue,
+            _ if escaped.contains(&at) => Reason::Escaped,
+            _ if unknown.contains(written) => Reason::Unknown,
+            _ if is_innermost => Reason::Foreign,
+            _ => continue,
+        };
+        found.insert(at, (written.to_owned(), reason));
+    }
+    for lookalike in lookalikes {
+        found.insert(lookalike.at, (lookalike.written, Reason::Unknown));
+    }
+    let mut positions = Positions::new(body, message.first_line());
+    let unexpanded = |(at, (written, reason))| Unexpanded { written, position: positions.at(at), reason };
+    found.into_iter().map(unexpanded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::{Call, Format, Name};
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_expanded_says_why() {
+        let file = "---\narguments: [topic]\n---\n{{input}} \\{{topic}} {{ .Values.x }} ${{ github.ref }}\n\
+                    {{topc}} {{topic}} {{other}} {{topc}} <<T as X>> <<EOF {input}}\n`{{code}}` {{\n}} {{{input}}} {{{else}}} <<<input>>>";
+        let prompt = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+        let found: Vec<(String, usize, Reason)> =
+            prompt.unexpanded().into_iter().map(|found| (found.written, found.position.line, found.reason)).collect();
+        let want = [
+            ("{{topic}}", 4, Reason::Escaped),
+            ("{{ .Values.x }}", 4, Reason::Foreign),
+            ("{{ github.ref }}", 4, Reason::Foreign),
+            ("{{topc}}", 5, Reason::Unknown),
+            ("{{other}}", 5, Reason::Unknown),
+            ("{{topc}}", 5, Reason::Unknown),
+            ("<<T as X>>", 5, Reason::Foreign),
+            ("{input}}", 5, Reason::Unknown),
+            ("{{code}}", 6, Reason::Foreign),
+            ("{{{else}}}", 7, Reason::Unknown),
+        ];
+        assert_eq!(found, want.map(|(written, line, reason)| (written.to_owned(), line, reason)));
+    }
+    proptest! {
+        #[test]
+        fn whatever_is_not_expanded_is_at_its_position_and_in_the_expansion(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    8 => prop::sample::select(vec![
+                        "{{", "}}", "<<", ">>", "{", "}", "\\", "input", "topic", "topc", "other", "{{input}}", " ", "\n", "é",
+                    ]).prop_map(str::to_owned),
+                    1 => ".{0,3}",
+                ],
+                0..24,
+            ),
+        ) {
+            let body = pieces.concat();
+            let file = format!("---\narguments: [topic]\n---\n{body}");
+            let Ok(prompt) = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()) else { return Ok(()) };
+            let expansion = prompt.expand(Call::Text("")).unwrap().into_text();
+            for Unexpanded { written, position, reason } in prompt.unexpanded() {
+                let line = file.replace("\r\n", "\n").split('\n').nth(position.line - 1).unwrap().to_owned();
+                let at: String = line.chars().skip(position.column - 1).collect();
+                prop_assert!(at.starts_with(&written), "{:?} at {:?} in {:?}", written, position, file);
+                prop_assert!(reason != Reason::Escaped || expansion.contains(&written), "{:?} in {:?}", written, expansion);
+            }
+        }
+    }
+}
