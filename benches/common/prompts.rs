@@ -171,8 +171,8 @@ fn name(number: usize) -> String {
     }
 }
 
-/// A file as people write them: 300 bytes to 3 KiB, most with arguments and tags; of eight, one has a description that
-/// only a YAML parser reads.
+/// A file as people write them: 300 bytes to 3 KiB, most with arguments and tags; of eight, one has a description in
+/// several lines.
 fn text(number: usize) -> String {
     let mut words = Words(number as u64);
     let mut text = "---\n".to_owned();

@@ -46,7 +46,7 @@ fn input_schema() -> serde_json::Value {
                 "type": "object",
                 "description": "Optional, for a prompt with several arguments (list_prompts shows its usage): all values \
                                 by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. `input` is not \
-                                divided then; without it, it is: `name=value` pairs, then words by position",
+                                divided then; without it, it is: `name=value` pairs, then text for required ones",
                 "additionalProperties": { "type": "string" }
             }
         },
