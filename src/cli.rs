@@ -2,9 +2,9 @@
 //!
 //! Without a command it serves MCP on stdio. The commands use the same library and the same expansion, and no protocol.
 
+mod agent;
 mod call;
 mod check;
-mod client;
 mod completions;
 mod doctor;
 mod edit;
@@ -83,14 +83,14 @@ struct WithFolders<C: Args> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Register with a client, or list the clients that are found here
+    /// Register with an agent, or list the agents on this machine
     ///
-    /// Adds this program to the client's config as the server `prompts`, with the --prompts and --no-builtin given. All else
-    /// in the file stays as it is, comments included; what it was before is kept beside it. What would change is shown
-    /// first, and nothing is written before you agree.
+    /// Adds this program to the agent's config as the server `prompts`, with the given --prompts and --no-builtin. All else
+    /// in the file stays as it is, comments included, and a backup is kept next to it. What would change is shown first, and
+    /// nothing is written before you agree.
     #[command(after_help = install::EXAMPLES)]
     Install(WithFolders<install::Install>),
-    /// Remove what `install` wrote: the server `prompts`, and the hook
+    /// Remove what `install` wrote: the server `prompts` and the hook
     #[command(after_help = install::UNINSTALL_EXAMPLE)]
     Uninstall(install::Uninstall),
     /// List all prompts with their descriptions, or those that match
@@ -128,19 +128,18 @@ enum Command {
     /// status is 1 if there are errors.
     #[command(after_help = check::EXAMPLES)]
     Check(WithSource<check::Check>),
-    /// Find out why a `:command` does not work: in the clients of this machine, their configurations and your prompts
+    /// Find out why a `:command` does not work: check the agents on this machine, their configurations and your prompts
     ///
-    /// Each registration of this program is started as its client would: the same command, arguments, environment and
-    /// folder; it is asked for its prompts and their text, and ended. A registered hook is run if it is this program and
-    /// nothing else. Nothing is changed. One line tells each finding, and what to do. The exit status is 1 if something is
-    /// broken.
+    /// Starts each registration of this program as its agent would, with the same command, arguments, environment and folder,
+    /// asks for its prompts and their text, and ends it. A registered hook is run if it does nothing but run this program.
+    /// Nothing is changed. Prints one line for each finding, with what to do. The exit status is 1 if something is broken.
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(WithSource<doctor::Doctor>),
-    /// Answer a client's prompt-submit hook: the model gets the expansion without calling a tool
+    /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
-    /// Reads the event from standard input. Where the prompt begins with, or has on a line of its own, a `:command` that
-    /// exists, what it stands for is added as context; in every other case, nothing is said. The exit status is always 0,
-    /// so that no prompt is held back.
+    /// Reads the event from standard input. If the message begins with a `:command` that exists, or has one at the beginning
+    /// of a line, prints its expansion as context for the model; otherwise prints nothing. The exit status is always 0, so
+    /// that no message is blocked.
     #[command(after_help = hook::EXAMPLES)]
     Hook(WithSource<hook::Hook>),
     /// Print a script that lets your shell complete commands, options and names of prompts
@@ -173,7 +172,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(&arguments).and_then(Cli::without_idle_options) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() != 0 && is_of_hook(&arguments) && !io::stdin().is_terminal() => {
-            return ExitCode::SUCCESS; // a client would hold the prompt back
+            return ExitCode::SUCCESS; // another status would block the user's message
         }
         Err(error) => {
             let _ = error.print();

@@ -1,4 +1,4 @@
-//! A library of Markdown prompt files, and the ways into it: an MCP server on stdio, a command line, and clients' hooks.
+//! A library of Markdown prompt files, and the ways into it: an MCP server on stdio, a command line, and agents' hooks.
 //!
 //! Somebody types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
@@ -28,9 +28,9 @@
 //!
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
 //! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
-//! library and leaves with the template. So does a client's hook ([`hook`]), which expands what a prompt invokes before the
-//! model sees it. How the program gets into a client's config is in [`client`]; what keeps all that from working there,
-//! [`doctor`] finds out.
+//! library and leaves with the template. So does an agent's hook ([`hook`]), which expands the commands of a message before the
+//! model sees it. How the program is registered with an agent is in [`agents`]; [`doctor`] finds out what keeps that from
+//! working.
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
 //! [`server::Server::library_changed`] says who is to be told what.
@@ -41,8 +41,8 @@
 //!   `library/dir.rs` reads files of prompts, and `library/edit.rs` makes new ones and takes them back; `library/scan.rs`
 //!   walks over folders, and `library/places.rs` and `library/watch.rs` know where to wait for news of them.
 //!   `library/project.rs` knows where the prompts of a project are, which nobody gets who has not asked for them.
-//! - The program writes nothing but what its user named, and clients' configs, after it asked: `client/config.rs` reads them,
-//!   `client/file.rs` writes them, and what is in between is text in, text out.
+//! - The program writes nothing but what its user named, and agents' configs, after it asked: `agents/config_file.rs` reads and
+//!   writes them, and `agents/edit.rs` is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
 //! - What is on disk is what is served, whether the watch has seen it or not. What was made of a file is kept only under a
 //!   stamp that tells its changes (`library/stamp.rs`), and looked up again at each request.
@@ -53,12 +53,12 @@
 //!   long as a list takes. The watch has a thread of its own, from when somebody wants to hear of changes; nothing is scanned
 //!   or watched before.
 //! - A name that a client sends becomes a path in one function, `Dir::locate`, segment by segment.
-//! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
+//! - Only `doctor` starts other programs, those that an agent's configuration names, as that agent would; and
 //!   `cli/editor.rs` the user's editor.
 //! - Standard output carries protocol or a command's result, nothing else.
 //! - Dependencies point one way: `prompt` and `json` name no other module; `jsonrpc` and `mcp` name `json`;
-//!   `library` names `prompt`; `server` names those five; `client` names none of them; `hook` names `prompt`, `json`,
-//!   `library` and `client`; `doctor` names `prompt`, `library` and `client`; `transport` names `server` and `jsonrpc`;
+//!   `library` names `prompt`; `server` names those five; `agents` names none of them; `hook` names `prompt`, `library`
+//!   and `agents`; `doctor` names `prompt`, `library` and `agents`; `transport` names `server` and `jsonrpc`;
 //!   `cli` names all but the protocol's types.
 //!   All may name `wording` and `suggestion`, which word messages. A test (`tests/it/tidy.rs`) reads the code for it.
 //!
@@ -79,7 +79,7 @@ pub mod server;
 
 pub mod transport;
 
-pub mod client;
+pub mod agents;
 
 pub mod hook;
 

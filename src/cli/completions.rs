@@ -5,7 +5,7 @@
 
 use super::source::PromptSource;
 use super::{Cli, output};
-use crate::client::Client;
+use crate::agents::Agent;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
@@ -99,9 +99,9 @@ pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     tags.into_iter().filter(|tag| tag.starts_with(written) && is_plain(tag)).map(CompletionCandidate::new).collect()
 }
 
-/// The clients that run a hook.
-pub(super) fn clients_with_hook() -> Vec<CompletionCandidate> {
-    Client::with_hook().map(|client| CompletionCandidate::new(client.name())).collect()
+/// The agents that run a hook.
+pub(super) fn agents_with_hook() -> Vec<CompletionCandidate> {
+    Agent::with_hook().map(|agent| CompletionCandidate::new(agent.name)).collect()
 }
 
 /// Whether a text is one word to a shell, and stands for itself.

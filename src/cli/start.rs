@@ -35,7 +35,7 @@ impl Start {
         }
         match of_hook {
             None => Some(Start::Serve(source)),
-            Some(_) => Some(Start::Hook(Hook { client: client? }, source)),
+            Some(_) => Some(Start::Hook(Hook { agent: client? }, source)),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table_of};
-use prompt_expander::client::{Client as Known, Way};
+use prompt_expander::agents::{Agent, Way};
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -274,8 +274,8 @@ fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
 }
 
 /// The clients that have a hook: name and event.
-fn with_hook() -> impl Iterator<Item = (&'static str, Known, &'static str)> {
-    Known::ALL.into_iter().filter_map(|client| Some((client.name(), client, client.hook_event()?)))
+fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static str)> {
+    Agent::with_hook().filter_map(|agent| Some((agent.name, agent, agent.hook.as_ref()?.event)))
 }
 
 #[test]
@@ -288,10 +288,10 @@ fn the_page_of_the_hook_is_true() {
 
     let rows = table_of(&text, "client");
     assert_eq!(rows.len(), with_hook().count());
-    for (row, (name, client, event_name)) in rows.iter().zip(with_hook()) {
+    for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, client.limit(Way::Hook).unwrap().most.to_string(), "{name}");
+        assert_eq!(limit, agent.limit(Way::Hook).unwrap().most.to_string(), "{name}");
     }
 
     let client = Client::new().arguments([]);

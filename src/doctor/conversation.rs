@@ -1,12 +1,13 @@
-//! A conversation with a server as a client has it: start it, shake hands, list, expand every prompt, end it.
+//! A conversation with a server as an agent has it: start it, initialize, list, expand every prompt, end it.
 //!
-//! A server may be anything that somebody registered. It may hang, flood us, say what is no message or never end, and costs
-//! [`Start::patience`] for each answer at most, and [`WHOLE`] times that in all; then it is killed with all that it started.
+//! A server may be anything that somebody registered. It may hang, print without end, print what is not a message, or not end.
+//! It costs [`Start::timeout`] for each answer at most, and [`WHOLE`] times that in all; then it is killed with all that it
+//! started.
 
-use super::process::{self, Said, how};
+use super::process::{self, Output, how};
+use crate::agents::{Ending, Environment, Opening};
 use crate::wording::{printable, quoted};
 use serde_json::{Map, Value, json};
-use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -14,135 +15,105 @@ use std::process::{Child, ChildStdin, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The longest line that is read: above that of the longest expansion that a prompt file gives, in both copies.
+/// The longest line that is read, in bytes: above that of the longest expansion, which is in it twice.
 const MAX_LINE: u64 = 160 * 1024 * 1024;
 
-/// A whole conversation may take so many times as long as an answer.
+/// How many timeouts a whole conversation may take.
 const WHOLE: u32 = 6;
 
-/// So many bytes are kept of a line that is no message.
-const SHOWN_STRAY: usize = 1_000;
+/// How many bytes are kept of a line that is not a message.
+const MAX_SHOWN: usize = 1_000;
 
-/// So many lines that are no messages are borne with.
-const MAX_STRAY: usize = 1_000;
+/// After this many lines that are not messages, nothing more is read.
+const MAX_LINES: usize = 1_000;
 
-/// How a client starts a server, and speaks to it.
+/// How an agent starts a server and talks to it.
 #[derive(Debug)]
 pub(super) struct Start<'s> {
-    /// The program, found already.
     pub(super) program: &'s Path,
     pub(super) arguments: &'s [String],
     /// All of its environment.
-    pub(super) environment: &'s [(OsString, OsString)],
-    /// The directory that it works in.
+    pub(super) environment: &'s Environment,
+    /// The directory in which it works.
     pub(super) folder: &'s Path,
     pub(super) opening: Opening,
-    pub(super) end: End,
+    pub(super) ending: Ending,
     /// How long an answer may take.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// The values of a prompt's arguments, by name.
 type Values = Map<String, Value>;
 
-/// The first message of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening {
-    /// `initialize`, which offers this revision.
-    Initialize(&'static str),
-    /// `server/discover`, and `initialize` with this revision where that is not known.
-    Discover(&'static str),
-}
-
-/// What a client does to end a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// SIGTERM, where there are signals.
-    Terminate,
-    /// SIGINT, where there are signals.
-    Interrupt,
-    /// It closes the server's input.
-    CloseInput,
-}
-
-/// What a server showed of itself.
+/// What a server said of itself.
 #[derive(Debug, Default)]
 pub(super) struct Visit {
     /// From the start to the first answer.
     pub(super) answered_in: Duration,
-    /// What it calls itself.
     pub(super) name: String,
-    /// Its version, as it says.
     pub(super) version: String,
     /// How many prompts it lists.
     pub(super) prompts: usize,
-    /// Its files that should be prompts and are none, each as `file: message`.
+    /// The files that it cannot read as prompts, each as `file: message`.
     pub(super) problems: Vec<String>,
     /// The name of its first prompt that can be typed.
     pub(super) first: Option<String>,
-    /// The prompt that gives a model the longest text, each of its arguments being a single letter.
-    pub(super) longest: Option<Longest>,
+    /// The prompt with the longest expansion, if each of its arguments is one letter: its name, and `{"prompt":"…"}`.
+    pub(super) longest: Option<(String, String)>,
     /// A prompt that it lists and does not expand, and why.
     pub(super) refused: Option<(String, String)>,
-    /// The first line on standard output that was no message.
-    pub(super) stray: Option<String>,
-    /// What it said on standard error, in a line.
-    pub(super) said: Option<String>,
-    /// Whether it ended when it was told to.
+    /// The first line on standard output that was not a message.
+    pub(super) not_a_message: Option<String>,
+    /// See [`Output::line`].
+    pub(super) stderr: Option<String>,
+    /// Whether it ended when the agent ends it.
     pub(super) ended: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Longest {
-    pub(super) name: String,
-    /// The result as a client hands it on: `{"prompt":"…"}`.
-    pub(super) result: String,
 }
 
 /// Why a server is of no use.
 #[derive(Debug)]
 pub(super) struct Failure {
     why: Why,
-    /// What it said on standard error, in a line.
-    said: Option<String>,
+    /// See [`Output::line`].
+    stderr: Option<String>,
 }
 
 #[derive(Debug)]
 enum Why {
     NotStarted(io::Error),
-    /// No answer to this request for so long.
-    Silent(&'static str, Duration),
-    /// It was not through after so long.
+    /// No answer to this request within this time.
+    NoAnswer(&'static str, Duration),
+    /// It has not expanded all prompts within this time.
     Slow(Duration),
     /// It ended, or closed its output, before it answered.
     Ended(&'static str, Option<ExitStatus>),
     /// It printed this, and did not answer.
-    NoMessages(String),
-    /// It sent back what it got.
+    NotMessages(String),
+    /// It sent back the request.
     Echo,
     /// It answered with an error.
     Refused(&'static str, String),
-    /// It has not this tool.
-    Lacks(&'static str),
+    /// It does not have this tool.
+    NoTool(&'static str),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
             Why::NotStarted(error) => write!(f, "cannot be started: {error}"),
-            Why::Silent(request, patience) => {
-                write!(f, "did not answer `{request}` within {} s", patience.as_secs_f32())
+            Why::NoAnswer(request, timeout) => {
+                write!(f, "did not answer `{request}` within {} s", timeout.as_secs_f32())
             }
-            Why::Slow(limit) => write!(f, "was not through with all its prompts within {} s", limit.as_secs_f32()),
+            Why::Slow(limit) => write!(f, "did not expand all its prompts within {} s", limit.as_secs_f32()),
             Why::Ended(request, None) => write!(f, "closed its output before it answered `{request}`"),
             Why::Ended(request, Some(status)) => write!(f, "ended {} before it answered `{request}`", how(*status)),
-            Why::NoMessages(line) => write!(f, "is no MCP server: it prints {}", quoted(line)),
-            Why::Echo => write!(f, "is no MCP server: it sends back what it is sent"),
+            Why::NotMessages(line) => write!(f, "is not an MCP server: it prints {}", quoted(line)),
+            Why::Echo => write!(f, "is not an MCP server: it sends back what it is sent"),
             Why::Refused(request, error) => write!(f, "refused `{request}`: {error}"),
-            Why::Lacks(tool) => write!(f, "has no tool `{tool}`, so it is another server"),
+            Why::NoTool(tool) => write!(f, "has no tool `{tool}`, so it is another server"),
         }?;
-        match &self.said {
-            Some(said) => write!(f, "; it said: {said}"),
+        match &self.stderr {
+            Some(line) => write!(f, "; it said: {line}"),
             None => Ok(()),
         }
     }
@@ -156,58 +127,67 @@ impl std::error::Error for Failure {}
 /// It cannot be started, does not speak MCP, or is not one that has prompts.
 pub(super) fn visit(start: &Start<'_>) -> Result<Visit, Failure> {
     let mut conversation =
-        Conversation::start(start).map_err(|error| Failure { why: Why::NotStarted(error), said: None })?;
+        Conversation::start(start).map_err(|error| Failure { why: Why::NotStarted(error), stderr: None })?;
     let mut visit = Visit::default();
-    let asked = conversation.everything(start, &mut visit);
+    let asked = conversation.hold(start, &mut visit);
     visit.ended = asked.is_ok() && conversation.end(start);
-    let said = conversation.kill();
+    let stderr = conversation.kill();
     match asked {
-        Ok(()) => Ok(Visit { stray: conversation.stray.take(), said, ..visit }),
-        Err(why) => Err(Failure { why, said }),
+        Ok(()) => Ok(Visit { not_a_message: conversation.not_a_message.take(), stderr, ..visit }),
+        Err(why) => Err(Failure { why, stderr }),
     }
 }
 
 struct Conversation {
     child: Child,
     stdin: Option<ChildStdin>,
-    /// What it prints; `None` once nobody listens.
+    /// The lines that it prints; `None`: nobody reads them any more.
     lines: Option<Receiver<Vec<u8>>>,
-    said: Said,
-    patience: Duration,
+    stderr: Output,
+    timeout: Duration,
     began: Instant,
     next_id: u64,
-    /// What each modern request holds.
-    envelope: Option<Value>,
-    strays: usize,
-    stray: Option<String>,
+    /// The `_meta` of each request, from protocol version 2026-07-28 on.
+    meta: Option<Value>,
+    /// How many lines were not messages.
+    lines_ignored: usize,
+    /// The first of them.
+    not_a_message: Option<String>,
 }
 
 impl Conversation {
     fn start(start: &Start<'_>) -> io::Result<Conversation> {
         let began = Instant::now();
         let mut command = Command::new(start.program);
-        command.args(start.arguments).current_dir(start.folder).env_clear();
-        command.envs(start.environment.iter().map(|(name, value)| (name, value)));
+        command.args(start.arguments).current_dir(start.folder).env_clear().envs(start.environment.iter());
         let mut child = process::spawn(&mut command)?;
         let (sender, lines) = sync_channel(1);
-        let (stdin, stdout, said) = (child.stdin.take(), child.stdout.take(), Said::by(child.stderr.take()));
-        std::thread::spawn(move || stdout.map(|stdout| pass_lines(stdout, &sender)));
-        let patience = start.patience;
-        let (lines, envelope, stray) = (Some(lines), None, None);
-        Ok(Conversation { child, stdin, lines, said, patience, began, next_id: 1, envelope, strays: 0, stray })
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), Output::read(child.stderr.take()));
+        std::thread::spawn(move || stdout.map(|stdout| send_lines(stdout, &sender)));
+        Ok(Conversation {
+            child,
+            stdin,
+            lines: Some(lines),
+            stderr,
+            timeout: start.timeout,
+            began,
+            next_id: 1,
+            meta: None,
+            lines_ignored: 0,
+            not_a_message: None,
+        })
     }
 
-    /// The whole conversation, as far as the server has it.
-    fn everything(&mut self, start: &Start<'_>, visit: &mut Visit) -> Result<(), Why> {
-        let server = self.shake_hands(start.opening)?;
+    /// The whole conversation, as far as the server answers.
+    fn hold(&mut self, start: &Start<'_>, visit: &mut Visit) -> Result<(), Why> {
+        let server = self.initialize(start.opening)?;
         visit.answered_in = self.began.elapsed();
         visit.name = text(&server["name"]);
         visit.version = text(&server["version"]);
         let tools = self.result("tools/list", json!({}))?;
         for tool in ["list_prompts", "expand_prompt"] {
-            let has = array(&tools["tools"]).iter().any(|listed| listed["name"] == tool);
-            if !has {
-                return Err(Why::Lacks(tool));
+            if !array(&tools["tools"]).iter().any(|listed| listed["name"] == tool) {
+                return Err(Why::NoTool(tool));
             }
         }
         let listed = self.call("list_prompts", json!({}))?;
@@ -222,8 +202,8 @@ impl Conversation {
                     if visit.first.is_none() && !name.contains(char::is_whitespace) {
                         visit.first = Some(name.clone());
                     }
-                    if visit.longest.as_ref().is_none_or(|so_far| so_far.result.len() < text.len()) {
-                        visit.longest = Some(Longest { name, result: text });
+                    if visit.longest.as_ref().is_none_or(|(_, longest)| longest.len() < text.len()) {
+                        visit.longest = Some((name, text));
                     }
                 }
                 Err(error) => visit.refused = visit.refused.take().or(Some((name, error))),
@@ -232,24 +212,24 @@ impl Conversation {
         Ok(())
     }
 
-    /// What the server says of itself.
-    fn shake_hands(&mut self, opening: Opening) -> Result<Value, Why> {
-        let revision = match opening {
-            Opening::Initialize(revision) => revision,
-            Opening::Discover(revision) => {
-                self.envelope = Some(json!({
+    /// Opens the conversation. Returns the server's `serverInfo`.
+    fn initialize(&mut self, opening: Opening) -> Result<Value, Why> {
+        let version = match opening {
+            Opening::Initialize(version) => version,
+            Opening::Discover(version) => {
+                self.meta = Some(json!({
                     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                     "io.modelcontextprotocol/clientCapabilities": {},
                 }));
                 if let Ok(result) = self.request("server/discover", json!({}))? {
                     return Ok(result["_meta"]["io.modelcontextprotocol/serverInfo"].clone());
                 }
-                self.envelope = None;
-                revision
+                self.meta = None;
+                version
             }
         };
         let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
-        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
         let result = self.result("initialize", params)?;
         self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         Ok(result["serverInfo"].clone())
@@ -288,86 +268,90 @@ impl Conversation {
 
     /// Sends a request and waits: its result, or its error as text.
     fn request(&mut self, method: &'static str, mut params: Value) -> Result<Result<Value, String>, Why> {
-        let limit = WHOLE * self.patience;
+        let limit = WHOLE * self.timeout;
         if self.began.elapsed() > limit {
             return Err(Why::Slow(limit));
         }
         let id = self.next_id;
         self.next_id += 1;
-        if let Some(envelope) = &self.envelope {
-            params["_meta"] = envelope.clone();
+        if let Some(meta) = &self.meta {
+            params["_meta"] = meta.clone();
         }
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let remaining = deadline.saturating_duration_since(Instant::now());
             let line =
-                self.lines.as_ref().map_or(Err(RecvTimeoutError::Disconnected), |lines| lines.recv_timeout(left));
+                self.lines.as_ref().map_or(Err(RecvTimeoutError::Disconnected), |lines| lines.recv_timeout(remaining));
             let line = match line {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(self.stray.take().map_or(Why::Silent(method, self.patience), Why::NoMessages));
-                }
-                Err(RecvTimeoutError::Disconnected) if self.stray.is_some() => {
-                    return Err(Why::NoMessages(self.stray.take().unwrap_or_default()));
+                    return Err(self
+                        .not_a_message
+                        .take()
+                        .map_or(Why::NoAnswer(method, self.timeout), Why::NotMessages));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Why::Ended(method, process::wait(&mut self.child, self.patience)));
+                    let line = self.not_a_message.take();
+                    let ended = || Why::Ended(method, process::wait(&mut self.child, self.timeout));
+                    return Err(line.map_or_else(ended, Why::NotMessages));
                 }
             };
             match serde_json::from_slice::<Value>(&line) {
                 Ok(mut message) if message["jsonrpc"] == "2.0" => {
-                    let is_ours = message["id"] == id;
-                    if is_ours && message["method"] == method {
+                    let is_answer = message["id"] == id;
+                    if is_answer && message["method"] == method {
                         return Err(Why::Echo);
-                    } else if is_ours && message.get("result").is_some() {
+                    } else if is_answer && message.get("result").is_some() {
                         return Ok(Ok(message["result"].take()));
-                    } else if is_ours && message.get("error").is_some() {
+                    } else if is_answer && message.get("error").is_some() {
                         let error = &message["error"];
                         return Ok(Err(format!("{} ({})", printable(&text(&error["message"])), error["code"])));
-                    } // else it is news, or a request of its own
+                    } // else it is a notification, or a request of the server
                 }
-                _ if self.strays >= MAX_STRAY => {
-                    return Err(Why::NoMessages(self.stray.take().unwrap_or_default()));
+                _ if self.lines_ignored >= MAX_LINES => {
+                    return Err(Why::NotMessages(self.not_a_message.take().unwrap_or_default()));
                 }
                 _ => {
-                    self.strays += 1;
-                    let line = String::from_utf8_lossy(&line[..line.len().min(SHOWN_STRAY)]).trim_end().to_owned();
-                    self.stray.get_or_insert(line);
+                    self.lines_ignored += 1;
+                    let line = String::from_utf8_lossy(&line[..line.len().min(MAX_SHOWN)]).trim_end().to_owned();
+                    self.not_a_message.get_or_insert(line);
                 }
             }
         }
     }
 
-    /// That it cannot be written, the end of the output will tell.
+    /// If it cannot be written, the end of the output will show.
     fn write(&mut self, message: &Value) {
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(format!("{message}\n").as_bytes()).and_then(|()| stdin.flush());
         }
     }
 
-    /// Ends it as the client does. Whether it did end in time.
+    /// Ends it as the agent does. Returns whether it ended in time.
     fn end(&mut self, start: &Start<'_>) -> bool {
-        self.lines = None; // what it prints from now on, nobody reads
+        self.lines = None; // from now on, nobody reads what it prints
         #[cfg(unix)]
-        match start.end {
-            End::Terminate => process::signal(&self.child, rustix::process::Signal::TERM),
-            End::Interrupt => process::signal(&self.child, rustix::process::Signal::INT),
-            End::CloseInput => drop(self.stdin.take()),
+        {
+            use rustix::process::{Pid, Signal, kill_process};
+            let signal = |signal| _ = kill_process(Pid::from_child(&self.child), signal);
+            match start.ending {
+                Ending::Terminate => signal(Signal::TERM),
+                Ending::Interrupt => signal(Signal::INT),
+                Ending::CloseInput => drop(self.stdin.take()),
+            }
         }
         #[cfg(not(unix))]
-        match start.end {
-            End::Terminate | End::Interrupt | End::CloseInput => drop(self.stdin.take()),
-        }
-        process::wait(&mut self.child, start.patience).is_some()
+        drop(self.stdin.take());
+        process::wait(&mut self.child, start.timeout).is_some()
     }
 
-    /// Makes sure that it is gone, and tells in a line what it said on standard error.
+    /// Kills it, and returns what it said on standard error, in a line.
     fn kill(&mut self) -> Option<String> {
         drop(self.stdin.take());
         self.lines = None;
         process::kill(&mut self.child);
-        self.said.line()
+        self.stderr.line()
     }
 }
 
@@ -377,17 +361,17 @@ impl Drop for Conversation {
     }
 }
 
-/// Passes on what is printed, line by line, blank ones left out. A line that is too long is cut, and the last.
-fn pass_lines(stdout: impl Read, lines: &SyncSender<Vec<u8>>) {
+/// Sends what is printed, line by line, without empty ones. A line that is too long is cut, and is the last.
+fn send_lines(stdout: impl Read, lines: &SyncSender<Vec<u8>>) {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     while stdout.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).unwrap_or(0) > 0 {
         let is_too_long = line.len() as u64 == MAX_LINE;
         if is_too_long {
-            line.truncate(SHOWN_STRAY);
+            line.truncate(MAX_SHOWN);
         }
-        let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        if (!is_blank && lines.send(std::mem::take(&mut line)).is_err()) || is_too_long {
+        let is_empty = line.iter().all(u8::is_ascii_whitespace);
+        if (!is_empty && lines.send(std::mem::take(&mut line)).is_err()) || is_too_long {
             return;
         }
         line.clear();
