@@ -32,6 +32,7 @@ pub use install::{Installation, Plan, PlanError, Removal, Status};
 pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
+use serde_json::json;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,6 +103,32 @@ struct Config {
     has_command_list: bool,
     /// What the agent's own `mcp add` writes for this program with these arguments.
     entry: fn(program: &str, arguments: &[String]) -> Entry,
+}
+
+impl Config {
+    /// What most configs in JSON have in common.
+    const JSON: Config = Config {
+        syntax: Syntax::Json { comments: true, trailing_commas: true },
+        folder: |_| None,
+        user: &[],
+        new_user: "",
+        project: &[],
+        servers: "mcpServers",
+        nested_servers: None,
+        local_servers: None,
+        template: "{}\n",
+        is_private: false,
+        env: "env",
+        has_command_list: false,
+        entry: |program, arguments| Entry {
+            required: vec![
+                ("type", Some(json!("stdio"))),
+                ("command", Some(json!(program))),
+                ("args", Some(json!(arguments))),
+            ],
+            initial: Vec::new(),
+        },
+    };
 }
 
 /// The prompt-submit hook of an agent.
@@ -199,9 +226,10 @@ pub struct Checks {
 }
 
 /// For whom an agent reads a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// For the user, in every project
+    #[default]
     User,
     /// For everybody in one project; the file is in the project
     Project,

@@ -23,16 +23,12 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         user: &[".claude.json"],
         new_user: ".claude.json",
         project: &[".mcp.json"],
-        servers: "mcpServers",
-        nested_servers: None,
         local_servers: Some(|system| {
             vec!["projects".to_owned(), system.project.to_string_lossy().into_owned(), "mcpServers".to_owned()]
         }),
         // Its own command ends the file without a line ending.
         template: "{}",
         is_private: true,
-        env: "env",
-        has_command_list: false,
         entry: |program, arguments| Entry {
             required: vec![
                 ("type", Some(json!("stdio"))),
@@ -41,6 +37,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             ],
             initial: vec![("env", json!({}))],
         },
+        ..Config::JSON
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",

@@ -90,54 +90,20 @@ pub(super) static CODEX: Agent = Agent {
     },
 };
 
-/// The variables that a server gets, besides those that its registration names. Those of Windows are from the source.
-const PASSED_ON: &[&str] = &[
-    // Unix
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "__CF_USER_TEXT_ENCODING",
-    // Windows
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATHEXT",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "PROGRAMW6432",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERDOMAIN",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-    // Certificates
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "NODE_EXTRA_CA_CERTS",
-    "PIP_CERT",
-    "REQUESTS_CA_BUNDLE",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-];
+/// The variables that a server gets, besides those that its registration names: on Unix, on Windows (by the source), and those
+/// of certificates.
+const PASSED_ON: &str = "\
+    HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
+    APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
+    SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
+    CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
 
 /// A server that is not ready by then is left out of the first turn.
 const GRACE: Duration = Duration::from_secs(1);
 
 fn environment(system: &System, server: &Registration) -> Environment {
-    let mut environment = system.environment.only(|name| name.is_some_and(|name| PASSED_ON.contains(&name)));
+    let mut environment =
+        system.environment.only(|name| name.is_some_and(|name| PASSED_ON.split(' ').any(|known| known == name)));
     // Names of further variables, or objects with a name.
     for variable in server.entry.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
         let name = variable.as_str().or_else(|| variable["name"].as_str());

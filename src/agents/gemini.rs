@@ -25,18 +25,13 @@ pub(super) static GEMINI: Agent = Agent {
         user: &["settings.json"],
         new_user: "settings.json",
         project: &[".gemini/settings.json"],
-        servers: "mcpServers",
-        nested_servers: None,
-        local_servers: None,
         // Its own command ends the file without a line ending.
         template: "{}",
-        is_private: false,
-        env: "env",
-        has_command_list: false,
         entry: |program, arguments| Entry {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("trust", json!(true))],
         },
+        ..Config::JSON
     },
     hook: Some(Hook {
         event: "BeforeAgent",

@@ -124,7 +124,7 @@ impl Installation {
             match (server.name == SERVER, server.is_prompt_expander()) {
                 (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
                 (true, false) => is_replaced = true,
-                (true, true) if !server.enabled => {
+                (true, true) if server.is_disabled => {
                     planner.notes.push(format!("{at}: `{SERVER}` is disabled there; it stays so until you enable it"));
                 }
                 (false, true) => planner.notes.push(format!(

@@ -1,6 +1,6 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
-use super::edit::{Entry, Syntax};
+use super::edit::Entry;
 use super::{Agent, Checks, Config, Launch, Limit, Unit, Variables};
 use serde_json::json;
 
@@ -11,7 +11,6 @@ pub(super) static OPENCODE: Agent = Agent {
     programs: &["opencode", "opencode2"],
     home: |system| system.dot_config().map(|config| config.join("opencode")),
     config: Config {
-        syntax: Syntax::Json { comments: true, trailing_commas: true },
         folder: |system| OPENCODE.home(system),
         user: &["opencode.json", "opencode.jsonc"],
         new_user: "opencode.jsonc",
@@ -19,9 +18,7 @@ pub(super) static OPENCODE: Agent = Agent {
         servers: "mcp",
         // Version 2 reads the files of version 1 as well.
         nested_servers: Some("servers"),
-        local_servers: None,
         template: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}",
-        is_private: false,
         env: "environment",
         has_command_list: true,
         entry: |program, arguments| {
@@ -31,6 +28,7 @@ pub(super) static OPENCODE: Agent = Agent {
                 initial: Vec::new(),
             }
         },
+        ..Config::JSON
     },
     hook: None,
     limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A server in the config of an agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Registration {
     /// Its name.
     pub name: String,
@@ -26,30 +26,12 @@ pub struct Registration {
     pub env: BTreeMap<String, String>,
     /// The directory in which it is started, if not in the agent's.
     pub cwd: Option<String>,
-    /// Whether the agent starts it.
-    pub enabled: bool,
+    /// Whether the agent is told not to start it.
+    pub is_disabled: bool,
     /// All that the config says of it, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
     pub entry: Map<String, Value>,
     /// What the agent cannot use: `` `args` is a string, and must be a list of strings``.
     pub errors: Vec<String>,
-}
-
-impl Default for Registration {
-    fn default() -> Registration {
-        Registration {
-            name: String::new(),
-            scope: Scope::User,
-            path: PathBuf::new(),
-            position: None,
-            command: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            cwd: None,
-            enabled: true,
-            entry: Map::new(),
-            errors: Vec::new(),
-        }
-    }
 }
 
 impl Agent {
@@ -118,9 +100,9 @@ impl Agent {
         if command.is_none() && errors.is_empty() && !has_url {
             errors.push("it has no `command`".to_owned());
         }
-        let enabled =
-            entry.get("enabled") != Some(&Value::Bool(false)) && entry.get("disabled") != Some(&Value::Bool(true));
-        Registration { command, args, env, cwd, enabled, entry: entry.clone(), errors, ..Registration::default() }
+        let is_disabled =
+            entry.get("enabled") == Some(&Value::Bool(false)) || entry.get("disabled") == Some(&Value::Bool(true));
+        Registration { command, args, env, cwd, is_disabled, entry: entry.clone(), errors, ..Registration::default() }
     }
 }
 
@@ -262,7 +244,7 @@ mod tests {
         let line = |server: Registration| {
             let place = server.position.unwrap();
             let command = server.command.unwrap_or_default();
-            let off = if server.enabled { "" } else { " off" };
+            let off = if server.is_disabled { " off" } else { "" };
             let errors = server.errors.iter().map(|error| format!(" ({error})")).collect::<String>();
             format!("{place} {}: {command} {:?} {:?}{off}{errors}", server.name, server.args, server.env)
         };

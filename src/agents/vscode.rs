@@ -1,8 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::edit::{Entry, Syntax};
 use super::{Agent, Checks, Config, Launch, Variables};
-use serde_json::json;
 
 pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
@@ -11,26 +9,12 @@ pub(super) static VSCODE: Agent = Agent {
     programs: &["code"],
     home: |system| system.config.as_ref().map(|config| config.join("Code").join("User")),
     config: Config {
-        syntax: Syntax::Json { comments: true, trailing_commas: true },
         folder: |system| VSCODE.home(system),
         user: &["mcp.json"],
         new_user: "mcp.json",
         project: &[".vscode/mcp.json"],
         servers: "servers",
-        nested_servers: None,
-        local_servers: None,
-        template: "{}\n",
-        is_private: false,
-        env: "env",
-        has_command_list: false,
-        entry: |program, arguments| Entry {
-            required: vec![
-                ("type", Some(json!("stdio"))),
-                ("command", Some(json!(program))),
-                ("args", Some(json!(arguments))),
-            ],
-            initial: Vec::new(),
-        },
+        ..Config::JSON
     },
     hook: None,
     limits: &[],

@@ -1,6 +1,6 @@
 //! Zed Industries' Zed, by its documentation.
 
-use super::edit::{Entry, Syntax};
+use super::edit::Entry;
 use super::{Agent, Checks, Config, Launch};
 use serde_json::json;
 
@@ -15,22 +15,16 @@ pub(super) static ZED: Agent = Agent {
         false => system.dot_config().map(|config| config.join("zed")),
     },
     config: Config {
-        syntax: Syntax::Json { comments: true, trailing_commas: true },
         folder: |system| ZED.home(system),
         user: &["settings.json"],
         new_user: "settings.json",
         project: &[".zed/settings.json"],
         servers: "context_servers",
-        nested_servers: None,
-        local_servers: None,
-        template: "{}\n",
-        is_private: false,
-        env: "env",
-        has_command_list: false,
         entry: |program, arguments| Entry {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("env", json!({}))],
         },
+        ..Config::JSON
     },
     hook: None,
     limits: &[],

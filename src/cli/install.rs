@@ -419,7 +419,7 @@ fn describe(server: &Registration) -> String {
     if server.scope != Scope::User {
         text.push_str(" for this project");
     }
-    if !server.enabled {
+    if server.is_disabled {
         text.push_str(", disabled");
     }
     let program = server.command.as_deref().map(Path::new).filter(|program| program.is_absolute());
@@ -441,7 +441,7 @@ fn json(state: &Status) -> JsonAgent {
         line: server.position.map(|position| position.line),
         command: server.command.clone(),
         args: server.args.clone(),
-        enabled: server.enabled,
+        enabled: !server.is_disabled,
         ours: server.is_prompt_expander(),
     };
     JsonAgent {

@@ -5,12 +5,12 @@
 //! started.
 
 use super::process::{self, Output, how};
-use crate::agents::{Ending, Environment, Opening};
+use crate::agents::{Ending, Environment, Launch, Opening};
 use crate::wording::{printable, quoted};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -27,17 +27,19 @@ const MAX_SHOWN: usize = 1_000;
 /// After this many lines that are not messages, nothing more is read.
 const MAX_LINES: usize = 1_000;
 
-/// How an agent starts a server and talks to it.
-#[derive(Debug)]
-pub(super) struct Start<'s> {
-    pub(super) program: &'s Path,
-    pub(super) arguments: &'s [String],
+/// A server as an agent would start it, all variables replaced.
+pub(super) struct Start {
+    /// The command as it is written.
+    pub(super) command: String,
+    pub(super) arguments: Vec<String>,
     /// All of its environment.
-    pub(super) environment: &'s Environment,
+    pub(super) environment: Environment,
     /// The directory in which it works.
-    pub(super) folder: &'s Path,
-    pub(super) opening: Opening,
-    pub(super) ending: Ending,
+    pub(super) folder: PathBuf,
+    /// The file of the command.
+    pub(super) program: PathBuf,
+    /// How the agent opens and ends a conversation.
+    pub(super) launch: &'static Launch,
     /// How long an answer may take.
     pub(super) timeout: Duration,
 }
@@ -125,7 +127,7 @@ impl std::error::Error for Failure {}
 ///
 /// # Errors
 /// It cannot be started, does not speak MCP, or is not one that has prompts.
-pub(super) fn visit(start: &Start<'_>) -> Result<Visit, Failure> {
+pub(super) fn visit(start: &Start) -> Result<Visit, Failure> {
     let mut conversation =
         Conversation::start(start).map_err(|error| Failure { why: Why::NotStarted(error), stderr: None })?;
     let mut visit = Visit::default();
@@ -156,10 +158,10 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn start(start: &Start<'_>) -> io::Result<Conversation> {
+    fn start(start: &Start) -> io::Result<Conversation> {
         let began = Instant::now();
-        let mut command = Command::new(start.program);
-        command.args(start.arguments).current_dir(start.folder).env_clear().envs(start.environment.iter());
+        let mut command = Command::new(&start.program);
+        command.args(&start.arguments).current_dir(&start.folder).env_clear().envs(start.environment.iter());
         let mut child = process::spawn(&mut command)?;
         let (sender, lines) = sync_channel(1);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), Output::read(child.stderr.take()));
@@ -179,8 +181,8 @@ impl Conversation {
     }
 
     /// The whole conversation, as far as the server answers.
-    fn hold(&mut self, start: &Start<'_>, visit: &mut Visit) -> Result<(), Why> {
-        let server = self.initialize(start.opening)?;
+    fn hold(&mut self, start: &Start, visit: &mut Visit) -> Result<(), Why> {
+        let server = self.initialize(start.launch.opening)?;
         visit.answered_in = self.began.elapsed();
         visit.name = text(&server["name"]);
         visit.version = text(&server["version"]);
@@ -329,13 +331,13 @@ impl Conversation {
     }
 
     /// Ends it as the agent does. Returns whether it ended in time.
-    fn end(&mut self, start: &Start<'_>) -> bool {
+    fn end(&mut self, start: &Start) -> bool {
         self.lines = None; // from now on, nobody reads what it prints
         #[cfg(unix)]
         {
             use rustix::process::{Pid, Signal, kill_process};
             let signal = |signal| _ = kill_process(Pid::from_child(&self.child), signal);
-            match start.ending {
+            match start.launch.ending {
                 Ending::Terminate => signal(Signal::TERM),
                 Ending::Interrupt => signal(Signal::INT),
                 Ending::CloseInput => drop(self.stdin.take()),

@@ -14,15 +14,17 @@ use std::time::Duration;
 /// A text without a command.
 const NO_COMMAND: &str = "The meeting is at 10:30.";
 
-/// A shorter timeout was meant in another unit.
+/// A shorter timeout was meant in seconds.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A hook that is examined.
 #[derive(Clone, Copy)]
 struct HookCheck<'a> {
     examination: &'a Examination,
-    /// The hook of the agent.
-    kind: &'a Hook,
+    agent: &'static Agent,
+    /// What is known of the agent's hooks.
+    kind: &'static Hook,
+    hook: &'a HookLine,
     registered: RegisteredHook<'a>,
     /// The server that the agent starts.
     server: Option<&'a RegisteredPrompts>,
@@ -46,7 +48,7 @@ impl Examination {
         }
         let check = |hook| {
             let registered = RegisteredHook { files, hook };
-            HookCheck { examination: self, kind, registered, server: servers.first() }
+            HookCheck { examination: self, agent, kind, hook, registered, server: servers.first() }
         };
         let Some(first) = hooks.first() else { return findings };
         if let [_, second, ..] = hooks.as_slice() {
@@ -63,10 +65,6 @@ impl Examination {
 }
 
 impl HookCheck<'_> {
-    fn agent(&self) -> &'static Agent {
-        self.registered.agent()
-    }
-
     /// Runs the hook as the agent would, and adds the findings; the error is what keeps it from being run to the end.
     fn try_out(&self, library: &Library, findings: &mut Vec<Finding>) -> Result<(), Finding> {
         self.check_agent_name()?;
@@ -91,17 +89,17 @@ impl HookCheck<'_> {
 
     /// An error if the line names another agent.
     fn check_agent_name(&self) -> Result<(), Finding> {
-        let name = self.registered.hook.agent_name().unwrap_or_default();
-        if Agent::named(name) == Some(self.agent()) {
+        let name = self.hook.agent_name().unwrap_or_default();
+        if Agent::named(name) == Some(self.agent) {
             return Ok(());
         }
-        let message = format!("the hook is written for {}, and does not answer {}", quoted(name), self.agent().title);
-        Err(self.registered.broken(message).fix(format!("write `hook {}`", self.agent().name)))
+        let message = format!("the hook is written for {}, and does not answer {}", quoted(name), self.agent.title);
+        Err(self.registered.broken(message).fix(format!("write `hook {}`", self.agent.name)))
     }
 
     /// The program, as it is written.
     fn command(&self) -> &str {
-        self.registered.hook.program().map_or("", |(program, _)| program)
+        self.hook.program().map_or("", |(program, _)| program)
     }
 
     /// The environment of the hook: all agents pass on theirs.
@@ -116,9 +114,9 @@ impl HookCheck<'_> {
     /// The program that the shell would find.
     fn program(&self, environment: &Environment) -> Result<PathBuf, Finding> {
         environment.find_program(self.command(), &self.examination.system.project).map_err(|why| {
-            let is_blocking = self.kind.blocks_on_failure && !self.registered.hook.never_fails();
+            let is_blocking = self.kind.blocks_on_failure && !self.hook.never_fails();
             let blocked =
-                if is_blocking { format!("; {} blocks every message", self.agent().title) } else { String::new() };
+                if is_blocking { format!("; {} blocks every message", self.agent.title) } else { String::new() };
             let message = format!("the program of the hook, {}, {why}{blocked}", named(self.command()));
             self.registered.broken(message).fix(self.reinstall())
         })
@@ -126,16 +124,18 @@ impl HookCheck<'_> {
 
     /// That seconds were meant where the agent counts in milliseconds.
     fn short_timeout(&self) -> Option<Finding> {
-        self.timeout().filter(|timeout| *timeout < SHORTEST_TIMEOUT)?;
-        let (timeout, title) = (&self.registered.hook.entry["timeout"], self.agent().title);
-        let message = format!("the hook has {timeout} ms, since {title} counts in milliseconds");
-        Some(self.registered.warning(message).fix("set `timeout` to 5000"))
+        let is_short = self.timeout().is_some_and(|timeout| timeout < SHORTEST_TIMEOUT);
+        (is_short && self.kind.timeout_unit == Duration::from_millis(1)).then(|| {
+            let (timeout, title) = (&self.hook.entry["timeout"], self.agent.title);
+            let message = format!("the hook has {timeout} ms, since {title} counts in milliseconds");
+            self.registered.warning(message).fix("set `timeout` to 5000")
+        })
     }
 
     /// That it looks for prompts elsewhere than the server.
     fn other_folders(&self) -> Option<Finding> {
         let project = &self.examination.system.project;
-        let written = Arguments::of(&self.registered.hook.words).folders;
+        let written = Arguments::of(&self.hook.words).folders;
         let folders = written.iter().map(|folder| self.examination.prompts_folder(folder, project));
         let is_other = !folders.eq(self.server?.folders.iter().cloned());
         is_other.then(|| {
@@ -146,7 +146,7 @@ impl HookCheck<'_> {
 
     /// An error for a hook that is not run here.
     fn check_harmless(&self, program: &Path, environment: &Environment) -> Result<(), Finding> {
-        let hook = self.registered.hook;
+        let hook = self.hook;
         // What is found in the working directory may be a stranger's, too.
         let is_of_project = hook.scope == Scope::Project
             || environment.is_found_in(&self.examination.system.project, self.command(), program);
@@ -175,7 +175,7 @@ impl HookCheck<'_> {
             return Err(broken(format!("does not answer to {}, which is a prompt", named(typed))).fix(fix));
         }
         if !is_answer(&answer, self.kind.event) {
-            let (title, answer) = (self.agent().title, quoted(answer.trim()));
+            let (title, answer) = (self.agent.title, quoted(answer.trim()));
             return Err(failed(format!("answers what {title} does not accept: {answer}")));
         }
         if !silence.is_empty() {
@@ -186,7 +186,7 @@ impl HookCheck<'_> {
             return Err(broken(format!("took {took}; its limit is {timeout}")).fix("raise its `timeout`"));
         }
         let message = format!("the hook expands {} in {}", named(typed), milliseconds(took));
-        Ok(Finding::new(Some(self.agent()), Severity::Fine, message))
+        Ok(Finding::new(Some(self.agent), Severity::Fine, message))
     }
 
     /// Runs it on a prompt. Returns what it prints, and how long it took.
@@ -196,13 +196,13 @@ impl HookCheck<'_> {
         let (project, timeout) = (&self.examination.system.project, self.examination.timeout);
         let event =
             json!({"session_id": "doctor", "cwd": project, "hook_event_name": self.kind.event, "prompt": prompt});
-        let arguments = self.registered.hook.program().map_or(&[][..], |(_, arguments)| arguments);
+        let arguments = self.hook.program().map_or(&[][..], |(_, arguments)| arguments);
         let mut command = Command::new(program);
         command.args(arguments).current_dir(project).env_clear().envs(environment.iter());
         match process::run(&mut command, &event.to_string(), timeout) {
             Err(error) => Err(format!("cannot be started: {error}")),
             Ok(None) => Err(format!("did not end within {} s", timeout.as_secs_f32())),
-            Ok(Some(ended)) if !ended.status.success() && !self.registered.hook.never_fails() => {
+            Ok(Some(ended)) if !ended.status.success() && !self.hook.never_fails() => {
                 let said = ended.stderr.map(|line| format!("; it said: {line}")).unwrap_or_default();
                 Err(format!("ended {}, which may block a message{said}", how(ended.status)))
             }
@@ -212,17 +212,17 @@ impl HookCheck<'_> {
 
     /// How long the agent lets it run, if its file says so.
     fn timeout(&self) -> Option<Duration> {
-        let number = self.registered.hook.entry["timeout"].as_f64().filter(|number| *number > 0.0 && *number < 1e9)?;
+        let number = self.hook.entry["timeout"].as_f64().filter(|number| *number > 0.0 && *number < 1e9)?;
         Some(self.kind.timeout_unit.mul_f64(number))
     }
 
     /// How to have `install` write it anew.
     fn reinstall(&self) -> String {
-        let first = match self.agent().is_by_install(self.registered.hook, &self.examination.system) {
+        let first = match self.agent.is_by_install(self.hook, &self.examination.system) {
             true => "",
             false => "remove it from the file, then ", // `install` would leave it alone
         };
-        let plain = format!("prompt-expander install {} --hook", self.agent().name);
+        let plain = format!("prompt-expander install {} --hook", self.agent.name);
         format!("{first}run `{}`", self.server.map_or(&plain, |server| &server.install_with_hook))
     }
 }

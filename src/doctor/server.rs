@@ -3,8 +3,7 @@
 use super::conversation::{self, Start, Visit};
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, Environment, RegisteredServer, Registration, SERVER, Scope, Way, has_separator,
-    is_same_file,
+    Agent, AgentFiles, Arguments, RegisteredServer, Registration, SERVER, Scope, Way, has_separator, is_same_file,
 };
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
@@ -27,27 +26,9 @@ pub(super) struct RegisteredPrompts {
 /// A server that is examined.
 struct ServerCheck<'a> {
     examination: &'a Examination,
+    agent: &'static Agent,
+    server: &'a Registration,
     registered: RegisteredServer<'a>,
-}
-
-/// A program as an agent would start it, all variables replaced.
-struct Command {
-    /// As it is written.
-    written: String,
-    arguments: Vec<String>,
-    environment: Environment,
-    /// The directory in which it works.
-    folder: PathBuf,
-    /// The file of the program.
-    program: PathBuf,
-}
-
-impl Command {
-    /// The words as one types them, in backticks.
-    fn shown(&self) -> String {
-        let words = || [self.written.as_str()].into_iter().chain(self.arguments.iter().map(String::as_str));
-        named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
-    }
 }
 
 impl Examination {
@@ -72,6 +53,8 @@ impl Examination {
             others.into_iter().filter(|server| self.is_prompt_expander(files.agent, server)).collect();
         let check = |server| ServerCheck {
             examination: self,
+            agent: files.agent,
+            server,
             registered: RegisteredServer { system: &self.system, files, server },
         };
         let mut prompts = Vec::new();
@@ -99,14 +82,6 @@ impl Examination {
 
 // What the registration says.
 impl ServerCheck<'_> {
-    fn agent(&self) -> &'static Agent {
-        self.registered.agent()
-    }
-
-    fn server(&self) -> &Registration {
-        self.registered.server
-    }
-
     fn name(&self) -> String {
         self.registered.name()
     }
@@ -121,23 +96,23 @@ impl ServerCheck<'_> {
 
     /// Adds the findings about the server; and returns what it has, unless the agent starts no program.
     fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
-        let install_with_hook = reinstall_command(self.agent(), self.server(), " --hook");
+        let install_with_hook = reinstall_command(self.agent, self.server, " --hook");
         let mut prompts = RegisteredPrompts { folders: Vec::new(), prompt: None, install_with_hook };
-        if !self.server().errors.is_empty() {
+        if !self.server.errors.is_empty() {
             let fix = format!("correct it, or run {}", self.reinstall());
             let finding = |error| self.broken(format!("{}: {error}", self.name())).fix(&*fix);
-            findings.extend(self.server().errors.iter().map(finding));
+            findings.extend(self.server.errors.iter().map(finding));
             return Some(prompts);
         }
-        let Some(command) = &self.server().command else {
+        let Some(command) = &self.server.command else {
             let message = format!("{} is a server with a URL, not this program", self.name());
             let fix = format!("give it another name, or run {}", self.reinstall());
             findings.push(self.broken(message).fix(fix));
             return None;
         };
-        findings.extend(self.disabled().or_else(|| (self.agent().checks.not_started)(&self.registered)));
+        findings.extend(self.disabled().or_else(|| (self.agent.checks.not_started)(&self.registered)));
         findings.extend(self.missing_tools());
-        findings.extend((self.agent().checks.approval)(&self.registered));
+        findings.extend((self.agent.checks.approval)(&self.registered));
         if let Err(finding) = self.try_out(command, findings, &mut prompts) {
             findings.push(finding);
         }
@@ -151,21 +126,21 @@ impl ServerCheck<'_> {
         findings: &mut Vec<Finding>,
         prompts: &mut RegisteredPrompts,
     ) -> Result<(), Finding> {
-        let command = self.command(command)?;
-        findings.extend(self.found_from_here_only(&command));
-        prompts.folders = self.folders(&command, findings);
+        let start = self.start(command)?;
+        findings.extend(self.found_from_here_only(&start));
+        prompts.folders = self.folders(&start, findings);
         if prompts.folders.is_empty() {
-            findings.extend(self.lost_variables(&command));
+            findings.extend(self.lost_variables(&start));
         }
         let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
-        self.check_harmless(&command)?;
-        let mut visit = self.visit(&command)?;
+        self.check_harmless(&start)?;
+        let mut visit = self.visit(&start)?;
         // A folder that is missing was reported above.
         let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
         visit.problems.retain(|problem| !is_reported(problem));
         visit.stderr = visit.stderr.filter(|line| !is_reported(line));
-        self.judge(&visit, &command, findings);
+        self.judge(&visit, &start, findings);
         prompts.prompt = visit.first;
         Ok(())
     }
@@ -174,7 +149,7 @@ impl ServerCheck<'_> {
     fn overridden_by(&self, first: &Registration) -> Finding {
         let file = first.path.display();
         let message = format!("`{SERVER}` is registered twice; here, the one in {file} overrides this one");
-        let fix = format!("keep one of them: {} removes this one", uninstall_command(self.agent(), self.server()));
+        let fix = format!("keep one of them: {} removes this one", uninstall_command(self.agent, self.server));
         self.warning(message).fix(fix)
     }
 
@@ -192,10 +167,10 @@ impl ServerCheck<'_> {
     }
 
     fn disabled(&self) -> Option<Finding> {
-        if self.server().enabled {
+        if !self.server.is_disabled {
             return None;
         }
-        let key = if self.server().entry.contains_key("disabled") { "disabled" } else { "enabled" };
+        let key = if self.server.entry.contains_key("disabled") { "disabled" } else { "enabled" };
         let value = key == "enabled";
         let message = format!("{} is disabled: `{key}` is {}", self.name(), !value);
         Some(self.broken(message).fix(format!("set `{key}` to {value}")))
@@ -203,8 +178,8 @@ impl ServerCheck<'_> {
 
     /// The tools that the registration keeps from the model.
     fn missing_tools(&self) -> Vec<Finding> {
-        let Some((included, excluded)) = self.agent().checks.tool_filters else { return Vec::new() };
-        let list = |key: &str| self.server().entry.get(key).and_then(Value::as_array);
+        let Some((included, excluded)) = self.agent.checks.tool_filters else { return Vec::new() };
+        let list = |key: &str| self.server.entry.get(key).and_then(Value::as_array);
         let has = |list: &[Value], tool: &str| {
             list.iter().filter_map(Value::as_str).any(|item| item.split('(').next() == Some(tool))
         };
@@ -226,11 +201,11 @@ impl ServerCheck<'_> {
 // How it is started.
 impl ServerCheck<'_> {
     /// What the agent would start; or why it cannot.
-    fn command(&self, written: &str) -> Result<Command, Finding> {
+    fn start(&self, written: &str) -> Result<Start, Finding> {
         let project = &self.examination.system.project;
-        let written = self.with_variables(written);
-        let arguments = self.server().args.iter().map(|argument| self.with_variables(argument)).collect();
-        let folder = match &self.server().cwd {
+        let command = self.with_variables(written);
+        let arguments = self.server.args.iter().map(|argument| self.with_variables(argument)).collect();
+        let folder = match &self.server.cwd {
             None => project.clone(),
             Some(cwd) => project.join(self.with_variables(cwd)),
         };
@@ -238,36 +213,35 @@ impl ServerCheck<'_> {
             let message = format!("{} would work in {}, which is not a folder", self.name(), folder.display());
             return Err(self.broken(message).fix("remove `cwd` from the file, or create the folder"));
         }
-        let mut environment = (self.agent().launch.environment)(&self.examination.system, self.server());
-        for (name, value) in &self.server().env {
+        let mut environment = (self.agent.launch.environment)(&self.examination.system, self.server);
+        for (name, value) in &self.server.env {
             environment.set(name, self.with_variables(value));
         }
-        match environment.find_program(&written, &folder) {
-            Ok(program) => Ok(Command { written, arguments, environment, folder, program }),
-            Err(why) => {
-                let message = format!("the command of {}, {}, {why}", self.name(), named(&written));
-                Err(self.broken(message).fix(self.write_whole_path()))
-            }
-        }
+        let program = environment.find_program(&command, &folder).map_err(|why| {
+            let message = format!("the command of {}, {}, {why}", self.name(), named(&command));
+            self.broken(message).fix(self.write_whole_path())
+        })?;
+        let (launch, timeout) = (&self.agent.launch, self.examination.timeout);
+        Ok(Start { command, arguments, environment, folder, program, launch, timeout })
     }
 
     /// A text of the config as the agent reads it.
     fn with_variables(&self, text: &str) -> String {
-        let variables = &self.agent().launch.variables;
+        let variables = &self.agent.launch.variables;
         variables
             .as_ref()
             .map_or_else(|| text.to_owned(), |variables| variables.replace(text, &self.examination.system))
     }
 
     /// That a command was found, but may not be found elsewhere.
-    fn found_from_here_only(&self, command: &Command) -> Option<Finding> {
-        let written = named(&command.written);
-        let message = if Path::new(&command.written).is_absolute() {
+    fn found_from_here_only(&self, start: &Start) -> Option<Finding> {
+        let written = named(&start.command);
+        let message = if Path::new(&start.command).is_absolute() {
             return None;
-        } else if has_separator(&command.written) {
+        } else if has_separator(&start.command) {
             format!("the command is found from this folder only: {written}")
-        } else if self.agent().launch.is_from_desktop {
-            let title = self.agent().title;
+        } else if self.agent.launch.is_from_desktop {
+            let title = self.agent.title;
             format!("{written} is looked up on PATH, and {title} has another one when it is started from the desktop")
         } else {
             return None;
@@ -276,10 +250,10 @@ impl ServerCheck<'_> {
     }
 
     /// The folders of `--prompts`; adds what is wrong with them.
-    fn folders(&self, command: &Command, findings: &mut Vec<Finding>) -> Vec<PathBuf> {
+    fn folders(&self, start: &Start, findings: &mut Vec<Finding>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
-        for written in Arguments::of(&command.arguments).folders {
-            let path = self.examination.prompts_folder(&written, &command.folder);
+        for written in Arguments::of(&start.arguments).folders {
+            let path = self.examination.prompts_folder(&written, &start.folder);
             let is_relative = !Path::new(&written).is_absolute() && !written.starts_with('~');
             let shown = named(&written);
             if !path.is_dir() {
@@ -288,7 +262,7 @@ impl ServerCheck<'_> {
                 let message = format!("--prompts {shown} {why}{hint}");
                 findings.push(self.broken(message).fix("create it, or correct the path"));
             } else if is_relative {
-                let title = self.agent().title;
+                let title = self.agent.title;
                 let message = format!("--prompts {shown} is another folder wherever {title} is started");
                 let fix = format!("write the whole path, {}", named(&path.display().to_string()));
                 findings.push(self.warning(message).fix(fix));
@@ -299,42 +273,42 @@ impl ServerCheck<'_> {
     }
 
     /// Variables that name prompts in the terminal, and that the agent does not pass on to its servers.
-    fn lost_variables(&self, command: &Command) -> Vec<Finding> {
+    fn lost_variables(&self, start: &Start) -> Vec<Finding> {
         let lost = LIBRARY_VARIABLES.into_iter().filter(|name| {
             let value = self.examination.system.environment.get(name);
-            value.is_some_and(|value| !value.is_empty()) && command.environment.get(name).is_none()
+            value.is_some_and(|value| !value.is_empty()) && start.environment.get(name).is_none()
         });
         lost.map(|name| {
-            let title = self.agent().title;
+            let title = self.agent.title;
             let message = format!(
                 "{name} is set here, and {title} does not pass it on, so it has other prompts than you see in the terminal"
             );
-            let command = reinstall_command(self.agent(), self.server(), " --prompts DIR");
+            let command = reinstall_command(self.agent, self.server, " --prompts DIR");
             self.warning(message).fix(format!("name the folder in the registration: `{command}`"))
         })
         .collect()
     }
 
     /// An error for what is not started here: it came with the project, or is in this folder, and may be a stranger's.
-    fn check_harmless(&self, command: &Command) -> Result<(), Finding> {
-        let (name, server) = (self.name(), self.server());
-        let is_this = is_same_file(&command.program, &self.examination.program);
+    fn check_harmless(&self, start: &Start) -> Result<(), Finding> {
+        let (name, server) = (self.name(), self.server);
+        let is_this = is_same_file(&start.program, &self.examination.program);
         let is_harmless = is_this
             && Arguments::of(&server.args).only_name_prompts()
             && server.env.keys().all(|name| LIBRARY_VARIABLES.contains(&name.as_str()));
         if server.scope == Scope::Project && !is_harmless {
-            let shown = command.shown();
+            let shown = shown(start);
             let message = format!(
                 "{name} comes with the project and is not exactly this program, so it was not started: {shown}"
             );
-            let title = self.agent().title;
+            let title = self.agent.title;
             return Err(self
                 .warning(message)
                 .fix(format!("if you trust it, start {title} here and ask it for its tools")));
         }
         let is_intended = server.cwd.as_ref().is_some_and(|cwd| Path::new(cwd).is_absolute());
-        let Command { written, environment, folder, program, .. } = command;
-        if !is_this && !is_intended && environment.is_found_in(folder, written, program) {
+        let Start { command, environment, folder, program, .. } = start;
+        if !is_this && !is_intended && environment.is_found_in(folder, command, program) {
             let program = named(&program.display().to_string());
             let message =
                 format!("{name} is a program in this folder, {program}, and not this one, so it was not started");
@@ -344,21 +318,11 @@ impl ServerCheck<'_> {
     }
 
     /// What the server said of itself, or why it is of no use.
-    fn visit(&self, command: &Command) -> Result<Visit, Finding> {
-        let launch = &self.agent().launch;
-        let start = Start {
-            program: &command.program,
-            arguments: &command.arguments,
-            environment: &command.environment,
-            folder: &command.folder,
-            opening: launch.opening,
-            ending: launch.ending,
-            timeout: self.examination.timeout,
-        };
-        conversation::visit(&start).map_err(|failure| {
-            let message = format!("{} ({}) {failure}", self.name(), command.shown());
-            let fix = if is_same_file(&command.program, &self.examination.program) {
-                format!("correct its arguments, or run {}", install_command(self.agent(), self.server().scope))
+    fn visit(&self, start: &Start) -> Result<Visit, Finding> {
+        conversation::visit(start).map_err(|failure| {
+            let message = format!("{} ({}) {failure}", self.name(), shown(start));
+            let fix = if is_same_file(&start.program, &self.examination.program) {
+                format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
             } else {
                 format!("run {}, which puts this program in its place", self.reinstall())
             };
@@ -369,24 +333,24 @@ impl ServerCheck<'_> {
 
 // What it answered.
 impl ServerCheck<'_> {
-    fn judge(&self, visit: &Visit, command: &Command, findings: &mut Vec<Finding>) {
+    fn judge(&self, visit: &Visit, start: &Start, findings: &mut Vec<Finding>) {
         let (time, prompts) = (milliseconds(visit.answered_in), count(visit.prompts, "prompt"));
         let message = format!("{} answers in {time} and has {prompts}", self.name());
-        findings.push(Finding::new(Some(self.agent()), Severity::Fine, message));
-        findings.extend(self.other_program(visit, command));
-        findings.extend((self.agent().checks.slow_start)(&self.registered, visit.answered_in));
+        findings.push(Finding::new(Some(self.agent), Severity::Fine, message));
+        findings.extend(self.other_program(visit, start));
+        findings.extend((self.agent.checks.slow_start)(&self.registered, visit.answered_in));
         self.judge_prompts(visit, findings);
         self.judge_behavior(visit, findings);
         findings.extend(self.too_long(visit));
     }
 
     /// That it is another program, or another version of this one.
-    fn other_program(&self, visit: &Visit, command: &Command) -> Option<Finding> {
+    fn other_program(&self, visit: &Visit, start: &Start) -> Option<Finding> {
         let (name, version) = (self.name(), env!("CARGO_PKG_VERSION"));
         let message = if visit.name != env!("CARGO_PKG_NAME") {
             format!("{name} is another program, which calls itself {}", quoted(&visit.name))
-        } else if visit.version != version && !is_same_file(&command.program, &self.examination.program) {
-            let (other, program) = (quoted(&visit.version), command.program.display());
+        } else if visit.version != version && !is_same_file(&start.program, &self.examination.program) {
+            let (other, program) = (quoted(&visit.version), start.program.display());
             format!("{name} is version {other}, in {program}; this program is `{version}`")
         } else {
             return None;
@@ -420,7 +384,7 @@ impl ServerCheck<'_> {
             findings.push(self.warning(message).fix(&*replace));
         }
         if !visit.ended {
-            let message = format!("{name} does not end when {} ends it", self.agent().title);
+            let message = format!("{name} does not end when {} ends it", self.agent.title);
             findings.push(self.warning(message).fix(&*replace));
         }
         if let Some(line) = &visit.stderr {
@@ -432,8 +396,8 @@ impl ServerCheck<'_> {
     fn too_long(&self, visit: &Visit) -> Option<Finding> {
         let (name, result) = visit.longest.as_ref()?;
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
-        let checks = &self.agent().checks;
-        self.agent().limits.iter().find_map(|limit| {
+        let checks = &self.agent.checks;
+        self.agent.limits.iter().find_map(|limit| {
             let text = match limit.way {
                 Way::Tool => result,
                 Way::CodeMode => &expansion,
@@ -457,7 +421,7 @@ impl ServerCheck<'_> {
     /// The command that puts this program in the place of the server, in backticks; it keeps what the registration says of
     /// prompts.
     fn reinstall(&self) -> String {
-        let (agent, server) = (self.agent(), self.server());
+        let (agent, server) = (self.agent, self.server);
         match (server.scope, server.name == SERVER) {
             (Scope::Local, true) => {
                 format!("{}, then `{}`", uninstall_command(agent, server), reinstall_command(agent, server, ""))
@@ -468,6 +432,12 @@ impl ServerCheck<'_> {
             _ => format!("`{}`", reinstall_command(agent, server, "")),
         }
     }
+}
+
+/// The command with its arguments, as one types them, in backticks.
+fn shown(Start { command, arguments, .. }: &Start) -> String {
+    let words = || [command].into_iter().chain(arguments).map(String::as_str);
+    named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
 }
 
 /// The command that registers this program, in backticks.

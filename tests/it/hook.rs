@@ -286,7 +286,7 @@ fn the_page_of_the_hook_is_true() {
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
-    let rows = table_of(&text, "client");
+    let rows = table_of(&text, "agent");
     assert_eq!(rows.len(), with_hook().count());
     for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
