@@ -213,7 +213,7 @@ pub struct Variables {
 pub struct Checks {
     /// Why the agent would not start a server.
     pub not_started: fn(&RegisteredServer) -> Option<Finding>,
-    /// What keeps the model from calling the tools, or asks the user before.
+    /// What keeps the model from calling the tools, or makes the agent ask first.
     pub approval: fn(&RegisteredServer) -> Option<Finding>,
     /// The keys of a registration that list the only tools, and those that are left out.
     pub tool_filters: Option<(&'static str, &'static str)>,

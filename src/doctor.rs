@@ -1,5 +1,5 @@
-//! What keeps `:research` from working: the configuration of each agent is read, and what it registers is started as the agent
-//! would start it, asked, and ended.
+//! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
+//! asks it for its prompts, and ends it.
 //!
 //! Nothing is written. What a project registers, which may be a stranger's, is started only if it is this very program with
 //! options that name prompts; the same goes for what a relative path finds in the working directory. Of the hooks, only a

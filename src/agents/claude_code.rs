@@ -144,7 +144,7 @@ fn approval(server: &RegisteredServer) -> Option<Finding> {
     Some(Finding { file, position: None, ..server.warning(message).fix(fix) })
 }
 
-/// The first rule of this kind that applies to the tool, and its place.
+/// The first rule of this kind that applies to the tool, with its file and position.
 fn rule<'s>(server: &'s RegisteredServer, kind: &str, tool: &str) -> Option<(&'s str, &'s Path, Option<Position>)> {
     let name = &server.server.name;
     let applicable = [tool, &format!("mcp__{name}"), &format!("mcp__{name}__*"), "mcp__*"];

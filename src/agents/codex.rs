@@ -168,8 +168,8 @@ fn configured_limit(server: &RegisteredServer, way: Way) -> Option<usize> {
     }
 }
 
-/// Codex keeps a hash of each hook that its user has trusted, and asks again when the hook changes. The hash is its own
-/// affair: that there is one, is all that is looked at.
+/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is its
+/// own business, so only the existence of a record is checked.
 fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
     let (group, number) = hook.hook.index;
     let key = format!("{}:user_prompt_submit:{group}:{number}", hook.hook.path.display());

@@ -45,7 +45,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding without a fix or a place.
+    /// A finding without a fix or a file.
     pub fn new(agent: Option<&'static Agent>, severity: Severity, message: impl Into<String>) -> Finding {
         Finding { agent, severity, message: message.into(), fix: None, file: None, position: None }
     }
@@ -55,7 +55,7 @@ impl Finding {
         Finding { fix: Some(fix.into()), ..self }
     }
 
-    /// The same at a place in a file.
+    /// The same with a file, and a position in it.
     pub fn at(self, file: &Path, position: Option<Position>) -> Finding {
         Finding { file: Some(file.to_owned()), position, ..self }
     }
@@ -83,7 +83,7 @@ impl RegisteredServer<'_> {
         named(&self.server.name)
     }
 
-    /// A finding at the place of the registration.
+    /// A finding at the position of the registration.
     pub fn broken(&self, message: impl Into<String>) -> Finding {
         Finding::new(Some(self.agent()), Severity::Broken, message).at(&self.server.path, self.server.position)
     }
@@ -121,7 +121,7 @@ impl RegisteredHook<'_> {
         self.files.agent
     }
 
-    /// A finding at the place of the hook.
+    /// A finding at the position of the hook.
     pub fn broken(&self, message: impl Into<String>) -> Finding {
         Finding::new(Some(self.agent()), Severity::Broken, message).at(&self.hook.path, self.hook.position)
     }

@@ -62,7 +62,7 @@ impl HookLine {
 
     /// Whether it is as `install` writes one, so that it can be replaced, and run without harm.
     pub fn is_plain(&self) -> bool {
-        is_plain(&self.words)
+        is_plain(&self.line)
     }
 }
 
@@ -78,15 +78,22 @@ pub(super) fn handlers<'v>(
     })
 }
 
-/// Whether the words are those of a command that `install` could have written: this program, `hook`, and options that name
-/// prompts. Any other word may do something else, such as an operator of the shell, and is its owner's.
-fn is_plain(words: &[String]) -> bool {
+/// Whether a line is a command that `install` could have written: this program, `hook`, and options that name prompts. Any other
+/// word may do something else, such as an operator of the shell, and is its owner's. So is a variable: only the shell knows
+/// its value, unless it is quoted as `install` does.
+pub(super) fn is_plain(line: &str) -> bool {
+    let words = words(line);
+    let quoted = || shlex::try_join(words.iter().map(String::as_str));
+    let is_literal = !line.contains(['$', '`']) || quoted().is_ok_and(|quoted| quoted == without_suffix(line));
+    is_hook_command(&words) && is_literal
+}
+
+fn is_hook_command(words: &[String]) -> bool {
     program_in(words) == Some(0) && Arguments::of(&words[1..]).is_hook()
 }
 
-/// The same for a line.
-pub(super) fn is_plain_line(line: &str) -> bool {
-    is_plain(&words(line))
+fn without_suffix(line: &str) -> &str {
+    line.trim().strip_suffix(NEVER_FAILS).unwrap_or(line.trim())
 }
 
 /// Whether a path, or a word of a command, names prompt-expander.
@@ -106,8 +113,7 @@ fn program_in(words: &[String]) -> Option<usize> {
 /// The words of a line, without [`NEVER_FAILS`]. It is read as on this system; or as on the other kind, since a file may come
 /// from there.
 fn words(line: &str) -> Vec<String> {
-    let line = line.trim();
-    let line = line.strip_suffix(NEVER_FAILS).unwrap_or(line);
+    let line = without_suffix(line);
     let split = |line: &str| {
         let words = shlex::split(line)?;
         Some(words.into_iter().map(|word| word.trim_end_matches(';').to_owned()).collect::<Vec<_>>())
@@ -117,7 +123,7 @@ fn words(line: &str) -> Vec<String> {
     let windows = || split(&line.strip_prefix("& ").unwrap_or(line).replace('\\', "/"));
     let readings = if cfg!(windows) { [windows(), posix()] } else { [posix(), windows()] };
     let find = |is_right: fn(&[String]) -> bool| readings.iter().flatten().find(|words| is_right(words));
-    let words = find(is_plain).or_else(|| find(|words| program_in(words).is_some())).or(readings[0].as_ref());
+    let words = find(is_hook_command).or_else(|| find(|words| program_in(words).is_some())).or(readings[0].as_ref());
     words.cloned().unwrap_or_default()
 }
 
@@ -157,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_hook_is_recognized_by_its_program_and_only_a_plain_one_is_replaced_or_run() {
-        for (line, is_ours, is_plain) in [
+        for (line, is_ours, plain) in [
             ("prompt-expander hook codex", true, true),
             ("/usr/bin/prompt-expander hook codex --prompts /p", true, true),
             ("'/a b/prompt-expander' --no-builtin hook codex; exit 0", true, true),
@@ -179,13 +185,16 @@ mod tests {
             ("prompt-expander hook $(log)", true, false),
             ("prompt-expander hook `log`", true, false),
             ("prompt-expander hook codex;log", true, false),
+            ("prompt-expander hook codex --prompts $HOME/p", true, false),
+            ("prompt-expander hook codex --prompts \"$HOME/p\"", true, false),
+            ("prompt-expander hook codex --prompts '$HOME/p'", true, true),
             ("prompt-expander list", false, false),
             ("/opt/not-prompt-expander hook codex", false, false),
             ("prompt-expander.sh hook codex", false, false),
             ("prompt-expander 'hook codex", false, false),
             ("", false, false),
         ] {
-            assert_eq!((program_in(&words(line)).is_some(), is_plain_line(line)), (is_ours, is_plain), "{line}");
+            assert_eq!((program_in(&words(line)).is_some(), is_plain(line)), (is_ours, plain), "{line}");
         }
     }
 }

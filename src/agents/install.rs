@@ -4,7 +4,7 @@
 //! add`), a new entry is the one that it writes.
 
 use super::edit::{self, Entry, Syntax, SyntaxError};
-use super::hook_line::{handlers, is_plain_line, is_prompt_expander};
+use super::hook_line::{handlers, is_plain, is_prompt_expander};
 use super::{
     AGENTS, Agent, AgentFiles, ConfigError, ConfigFile, Hook, HookLine, Position, Registration, SERVER, Scope, System,
     is_same_file,
@@ -239,18 +239,18 @@ impl Part {
     fn add_to(&self, text: &str, syntax: Syntax) -> Result<String, SyntaxError> {
         match self {
             Part::Server { keys, entry, is_replaced } => syntax.set(text, keys, entry, *is_replaced),
-            Part::Hook { event, line, timeout } => edit::set_hook(syntax, text, event, line, *timeout, &is_plain_line),
+            Part::Hook { event, line, timeout } => edit::set_hook(syntax, text, event, line, *timeout, &is_plain),
         }
     }
 
     fn remove_from(&self, text: &str, syntax: Syntax) -> Result<String, SyntaxError> {
         match self {
             Part::Server { keys, .. } => syntax.remove(text, keys),
-            Part::Hook { event, .. } => edit::remove_hook(syntax, text, event, &is_plain_line),
+            Part::Hook { event, .. } => edit::remove_hook(syntax, text, event, &is_plain),
         }
     }
 
-    /// Whether a file that says this has it already.
+    /// Whether the value of a file has it.
     fn is_in(&self, value: &Value) -> bool {
         match self {
             Part::Server { keys, .. } => {
@@ -259,7 +259,7 @@ impl Part {
                 command.is_some_and(is_prompt_expander)
             }
             Part::Hook { event, .. } => {
-                handlers(value, event).filter_map(|(_, handler)| handler["command"].as_str()).any(is_plain_line)
+                handlers(value, event).filter_map(|(_, handler)| handler["command"].as_str()).any(is_plain)
             }
         }
     }
@@ -453,7 +453,7 @@ impl Agent {
             status.errors.extend(errors.into_iter().cloned());
         }
         status.hooks.dedup();
-        // What is wrong with a file that is read twice, is said once.
+        // A file that is read for two reasons has its error once.
         let mut errors: Vec<ConfigError> = Vec::new();
         for error in status.errors {
             if !errors.contains(&error) {

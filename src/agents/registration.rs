@@ -80,7 +80,7 @@ impl Agent {
         nested.as_object().is_some_and(are_servers).then_some((key, nested))
     }
 
-    /// What an entry says, without its name and its place.
+    /// What an entry says, without its name and position.
     fn registration(&self, value: &Value, file: &ConfigFile) -> Registration {
         let Some(entry) = value.as_object() else {
             let error = format!("it must be {}, and is {}", file.syntax.object(), kind(value));
@@ -242,11 +242,11 @@ mod tests {
     /// Each server in a line.
     fn shown(registrations: Vec<Registration>) -> Vec<String> {
         let line = |server: Registration| {
-            let place = server.position.unwrap();
+            let position = server.position.unwrap();
             let command = server.command.unwrap_or_default();
             let off = if server.is_disabled { " off" } else { "" };
             let errors = server.errors.iter().map(|error| format!(" ({error})")).collect::<String>();
-            format!("{place} {}: {command} {:?} {:?}{off}{errors}", server.name, server.args, server.env)
+            format!("{position} {}: {command} {:?} {:?}{off}{errors}", server.name, server.args, server.env)
         };
         registrations.into_iter().map(line).collect()
     }
@@ -261,7 +261,7 @@ mod tests {
         let codex = "[mcp_servers.prompts]\ncommand = '/p'\nargs = ['a']\n[mcp_servers.prompts.env]\nE = 'e'\n";
         let opencode = r#"{"mcp": {"prompts": {"type": "local", "command": ["/p", "a"], "environment": {"E": "e"}}}}"#;
         let opencode_2 = r#"{"mcp": {"servers": {"prompts": {"type": "local", "command": ["/p", "a"], "environment": {"E": "e"}}}}}"#;
-        for (agent, text, place) in [
+        for (agent, text, position) in [
             ("codex", codex, "1:14"),
             ("claude-code", &json("mcpServers"), "1:17"),
             ("gemini", &json("mcpServers"), "1:17"),
@@ -272,7 +272,7 @@ mod tests {
             ("zed", &json("context_servers"), "1:22"),
         ] {
             let read = shown(read(agent, Scope::User, text).unwrap());
-            assert_eq!(read, [format!("{place} prompts: /p [\"a\"] {{\"E\": \"e\"}}")], "{agent}");
+            assert_eq!(read, [format!("{position} prompts: /p [\"a\"] {{\"E\": \"e\"}}")], "{agent}");
         }
     }
 

@@ -5,7 +5,7 @@
 //! started.
 
 use super::process::{self, Output, how};
-use crate::agents::{Ending, Environment, Launch, Opening};
+use crate::agents::{Environment, Launch, Opening};
 use crate::wording::{printable, quoted};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -21,7 +21,7 @@ const MAX_LINE: u64 = 160 * 1024 * 1024;
 /// How many timeouts a whole conversation may take.
 const WHOLE: u32 = 6;
 
-/// How many bytes are kept of a line that is not a message.
+/// How many bytes of a line that is not a message are shown.
 const MAX_SHOWN: usize = 1_000;
 
 /// After this many lines that are not messages, nothing more is read.
@@ -47,7 +47,7 @@ pub(super) struct Start {
 /// The values of a prompt's arguments, by name.
 type Values = Map<String, Value>;
 
-/// What a server said of itself.
+/// What a server answered.
 #[derive(Debug, Default)]
 pub(super) struct Visit {
     /// From the start to the first answer.
@@ -259,8 +259,8 @@ impl Conversation {
     /// The text that a tool returns; or the text of its error.
     fn call(&mut self, tool: &str, arguments: Value) -> Result<Result<String, String>, Why> {
         let result = self.result("tools/call", json!({"name": tool, "arguments": arguments}))?;
-        let said = text(&result["content"][0]["text"]);
-        Ok(if result["isError"] == true { Err(said) } else { Ok(said) })
+        let text = text(&result["content"][0]["text"]);
+        Ok(if result["isError"] == true { Err(text) } else { Ok(text) })
     }
 
     /// The result of a request that must have one.
@@ -335,6 +335,7 @@ impl Conversation {
         self.lines = None; // from now on, nobody reads what it prints
         #[cfg(unix)]
         {
+            use crate::agents::Ending;
             use rustix::process::{Pid, Signal, kill_process};
             let signal = |signal| _ = kill_process(Pid::from_child(&self.child), signal);
             match start.launch.ending {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
 
-/// How much of an output is kept, its end, in bytes: more than the longest answer of a hook, a megabyte of which JSON writes
+/// How much of the end of an output is kept, in bytes: more than the longest answer of a hook, a megabyte of which JSON writes
 /// each byte as six.
 const MAX_OUTPUT: usize = 8 * 1024 * 1024;
 

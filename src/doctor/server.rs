@@ -176,7 +176,7 @@ impl ServerCheck<'_> {
         Some(self.broken(message).fix(format!("set `{key}` to {value}")))
     }
 
-    /// The tools that the registration keeps from the model.
+    /// The tools that the registration hides from the model.
     fn missing_tools(&self) -> Vec<Finding> {
         let Some((included, excluded)) = self.agent.checks.tool_filters else { return Vec::new() };
         let list = |key: &str| self.server.entry.get(key).and_then(Value::as_array);
@@ -317,7 +317,7 @@ impl ServerCheck<'_> {
         Ok(())
     }
 
-    /// What the server said of itself, or why it is of no use.
+    /// What the server answers, or why it is of no use.
     fn visit(&self, start: &Start) -> Result<Visit, Finding> {
         conversation::visit(start).map_err(|failure| {
             let message = format!("{} ({}) {failure}", self.name(), shown(start));

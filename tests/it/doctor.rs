@@ -747,6 +747,8 @@ fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
             "prompt-expander hook codex; ./evil.sh",
             "prompt-expander hook codex | ./evil.sh",
             "prompt-expander hook codex --log-file ran",
+            "prompt-expander hook codex --prompts `touch${IFS}ran`",
+            "prompt-expander hook codex --prompts \"$(touch ran)\"",
             "prompt-expander --tap ran hook codex",
             "prompt-expander new ran --dir . --prompts hook codex",
             "own/prompt-expander hook codex",

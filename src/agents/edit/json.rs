@@ -1,4 +1,4 @@
-//! Edits of JSON, by `jsonc-parser`, whose syntax tree keeps comments and layout.
+//! Edits of JSON, by `jsonc-parser`, whose syntax tree has comments and layout.
 
 use super::{Entry, Syntax, SyntaxError, lowercase_first};
 use crate::agents::edit::Position;
@@ -152,7 +152,7 @@ struct Handler {
 }
 
 impl Handler {
-    /// Removes it. A group without another handler is removed with what it says of when to run them.
+    /// Removes it, with its group if there is no other handler in it.
     fn remove(self) {
         if self.list.elements().len() == 1 { self.group.remove() } else { self.handler.remove() }
     }
@@ -198,7 +198,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// The object at the end of these keys, made where there is none.
+    /// The object at the end of these keys, created if it is missing.
     fn object_or_new(&self, keys: &[String]) -> Result<CstObject, SyntaxError> {
         let mut object = self.root.object_value_or_set();
         for depth in 0..keys.len() {
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_key_or_a_value_of_another_kind_is_an_error() {
-        for (text, place, message) in [
+        for (text, position, message) in [
             ("{\"s\": {},\n \"s\": {}}", "2:2", "`s` appears twice; join the two, or remove one"),
             (
                 "{\"s\": {\"prompts\": {},\n \"prompts\": {}}}",
@@ -322,7 +322,7 @@ mod tests {
             ("{\"s\": {\"prompts\": \"x\"}}", "1:8", "`s.prompts` must be an object, and is not"),
         ] {
             let error = LENIENT.set(text, &keys("s.prompts"), &entry(&[]), false).unwrap_err();
-            assert_eq!((error.position.to_string().as_str(), error.message.as_str()), (place, message));
+            assert_eq!((error.position.to_string().as_str(), error.message.as_str()), (position, message));
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, SyntaxError>
     Ok(with_line_endings_of(text, changed))
 }
 
-/// The table at the end of these keys, made where there is none.
+/// The table at the end of these keys, created if it is missing.
 fn table_at<'d>(
     document: &'d mut DocumentMut,
     text: &str,
