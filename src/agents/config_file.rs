@@ -2,7 +2,7 @@
 
 use super::edit::{Position, Syntax, SyntaxError};
 use super::registration::kind;
-use super::{Agent, HookLine, Scope, System};
+use super::{Agent, HookLine, Registration, Scope, System};
 use crate::wording::printable;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -424,6 +424,29 @@ impl AgentFiles<'_> {
         let users = if scope == Scope::Project { of(Scope::User) } else { Vec::new() };
         let own = of(scope).into_iter().filter(move |path| !users.iter().any(|user| is_same_file(user, path)));
         own.filter_map(|path| self.at(&path))
+    }
+
+    /// The servers of these scopes, in their order; and why a file could not be read.
+    pub fn registrations(&self, scopes: [Scope; 3]) -> (Vec<Registration>, Vec<ConfigError>) {
+        let (mut registrations, mut errors) = (Vec::new(), Vec::new());
+        let mut seen: Vec<(Scope, &Path)> = Vec::new();
+        for scope in scopes {
+            for file in self.configs(scope) {
+                let read = file.map_err(Clone::clone);
+                match read.and_then(|file| Ok((self.agent.registrations(file, scope, self.system)?, &file.path))) {
+                    // Two names of one file.
+                    Ok((_, path)) if seen.iter().any(|seen| seen.0 == scope && is_same_file(seen.1, path)) => {}
+                    Ok((servers, path)) => {
+                        seen.push((scope, path));
+                        registrations.extend(servers);
+                    }
+                    // A file may be read for two scopes.
+                    Err(error) if errors.contains(&error) => {}
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        (registrations, errors)
     }
 
     /// The hooks of a file that run prompt-expander.

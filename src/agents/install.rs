@@ -425,42 +425,18 @@ pub struct Status {
 impl Agent {
     /// What is registered with it. Reads its files.
     pub fn status(&'static self, system: &System) -> Status {
-        let mut status = Status {
-            agent: self,
-            is_found: self.is_found(system),
-            registrations: Vec::new(),
-            hooks: Vec::new(),
-            errors: Vec::new(),
-        };
         let files = self.read_files(system);
-        let mut seen: Vec<&Path> = Vec::new();
-        for scope in [Scope::User, Scope::Local, Scope::Project] {
-            for file in files.configs(scope) {
-                let read = file.map_err(Clone::clone);
-                match read.and_then(|file| Ok((self.registrations(file, scope, system)?, &file.path))) {
-                    // Two names of one file.
-                    Ok((_, path)) if scope == Scope::Project && seen.iter().any(|seen| is_same_file(seen, path)) => {}
-                    Ok((registrations, path)) => {
-                        seen.push(path);
-                        let is_relevant = |server: &Registration| server.name == SERVER || server.is_prompt_expander();
-                        status.registrations.extend(registrations.into_iter().filter(is_relevant));
-                    }
-                    Err(error) => status.errors.push(error),
-                }
-            }
-            let (hooks, errors) = files.hooks(scope);
-            status.hooks.extend(hooks.into_iter().map(|hook| hook.path));
-            status.errors.extend(errors.into_iter().cloned());
+        let (mut registrations, mut errors) = files.registrations([Scope::User, Scope::Local, Scope::Project]);
+        registrations.retain(|server| server.name == SERVER || server.is_prompt_expander());
+        let mut hooks: Vec<PathBuf> = Vec::new();
+        for scope in [Scope::User, Scope::Project] {
+            let (found, unreadable) = files.hooks(scope);
+            hooks.extend(found.into_iter().map(|hook| hook.path));
+            let new: Vec<_> = unreadable.into_iter().filter(|error| !errors.contains(error)).cloned().collect();
+            errors.extend(new);
         }
-        status.hooks.dedup();
-        // A file that is read for two reasons has its error once.
-        let mut errors: Vec<ConfigError> = Vec::new();
-        for error in status.errors {
-            if !errors.contains(&error) {
-                errors.push(error);
-            }
-        }
-        Status { errors, ..status }
+        hooks.dedup();
+        Status { agent: self, is_found: self.is_found(system), registrations, hooks, errors }
     }
 
     /// Whether `install` would write a hook anew: it is plain, and in the file where `install` would put it.

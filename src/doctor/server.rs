@@ -34,20 +34,9 @@ struct ServerCheck<'a> {
 impl Examination {
     /// The findings about the servers of an agent, and those of them that are prompt-expander.
     pub(super) fn servers(&self, files: &AgentFiles) -> (Vec<Finding>, Vec<RegisteredPrompts>) {
-        let mut findings = Vec::new();
-        let mut servers: Vec<Registration> = Vec::new();
         // The first of a name takes precedence.
-        for scope in [Scope::Local, Scope::Project, Scope::User] {
-            for file in files.configs(scope) {
-                let read = file.map_err(Clone::clone);
-                match read.and_then(|file| files.agent.registrations(file, scope, &self.system)) {
-                    Ok(registrations) => servers.extend(registrations),
-                    // The user's file is read for both scopes.
-                    Err(_) if scope == Scope::Local => {}
-                    Err(error) => findings.push(unreadable(files.agent, &error)),
-                }
-            }
-        }
+        let (servers, errors) = files.registrations([Scope::Local, Scope::Project, Scope::User]);
+        let mut findings: Vec<Finding> = errors.iter().map(|error| unreadable(files.agent, error)).collect();
         let (of_the_name, others): (Vec<_>, Vec<_>) = servers.into_iter().partition(|server| server.name == SERVER);
         let others: Vec<Registration> =
             others.into_iter().filter(|server| self.is_prompt_expander(files.agent, server)).collect();
