@@ -3,9 +3,9 @@
 //! Without a command, the program serves MCP on stdio. Commands use the same library and the same expansion, without the
 //! protocol.
 
+mod agent;
 mod call;
 mod check;
-mod client;
 mod completions;
 mod doctor;
 mod edit;

@@ -1,155 +1,93 @@
-//! What keeps `:research` from working: each client's configuration is read, and what it registers is started as the client
-//! would, asked, and ended.
+//! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
+//! asks it for its prompts, and ends it.
 //!
-//! Nothing is written. What a project says, which may be a stranger's word, is started only if it is this very program with
-//! nothing but folders of prompts named to it; so is what a relative path finds in the folder. Of a hook, only a line that is
-//! this program and nothing else is run.
+//! Nothing is written. What a project registers, which may be a stranger's, is started only if it is this very program with
+//! options that name prompts; the same goes for what a relative path finds in the working directory. Of the hooks, only a
+//! command that `install` could have written is run, and without a shell.
 
-mod allowed;
-mod answers;
+mod conversation;
 mod hook;
-mod launch;
-mod probe;
 mod process;
-mod remedy;
 mod server;
-mod start;
 
-pub use start::Environment;
+pub use crate::agents::{Finding, Severity};
 
-use crate::client::{Client, ConfigError, Files, Position, Scope, Surroundings};
+use crate::agents::{AGENTS, Agent, AgentFiles, ConfigError, Scope, System};
 use crate::library::Library;
 use crate::prompt;
 use crate::wording::{alternatives, count};
-use remedy::install;
-use std::fmt;
+use server::install_command;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where to look, and as whom.
+/// What is examined.
 #[derive(Debug)]
 pub struct Examination {
-    /// Where the clients keep what is the user's.
-    pub surroundings: Surroundings,
-    /// The environment that a client would be started in.
-    pub environment: Environment,
+    /// The user's folders, environment and project.
+    pub system: System,
     /// This program.
     pub program: PathBuf,
-    /// How long a server or a hook may take for an answer, and for its end.
-    pub patience: Duration,
-}
-
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Something does not work.
-    Broken,
-    /// It works, but perhaps not always, or not as one would think.
-    Warning,
-    /// It works.
-    Fine,
-}
-
-/// Something that was found, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Whom it is about. `None`: every client.
-    pub client: Option<Client>,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What it is.
-    pub message: String,
-    /// What to do; `None` where there is nothing to be done.
-    pub remedy: Option<String>,
-    /// The file where it was found, or that is to be changed.
-    pub file: Option<PathBuf>,
-    /// Where in that file.
-    pub position: Option<Position>,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Broken => "broken",
-            Severity::Warning => "warning",
-            Severity::Fine => "fine",
-        })
-    }
-}
-
-impl Finding {
-    fn new(client: Option<Client>, severity: Severity, message: impl Into<String>) -> Finding {
-        Finding { client, severity, message: message.into(), remedy: None, file: None, position: None }
-    }
-
-    fn remedy(self, remedy: impl Into<String>) -> Finding {
-        Finding { remedy: Some(remedy.into()), ..self }
-    }
-
-    fn at(self, file: &Path, position: Option<Position>) -> Finding {
-        Finding { file: Some(file.to_owned()), position, ..self }
-    }
+    /// How long a server or a hook may take for an answer, and to end.
+    pub timeout: Duration,
 }
 
 impl Examination {
-    /// What there is to say of this client, or of all that are found on the machine; then of the library.
-    pub fn findings(&self, only: Option<Client>, library: &Library) -> Vec<Finding> {
-        let is_found = |client: &Client| client.is_found(&self.surroundings);
-        let clients: Vec<Client> = match only {
-            Some(client) => vec![client],
-            None => Client::ALL.into_iter().filter(is_found).collect(),
+    /// The findings about this agent, or about all that are on the machine; then about the library.
+    pub fn findings(&self, only: Option<&'static Agent>, library: &Library) -> Vec<Finding> {
+        let is_found = |agent: &&Agent| agent.is_found(&self.system);
+        let agents: Vec<&Agent> = match only {
+            Some(agent) => vec![agent],
+            None => AGENTS.into_iter().filter(is_found).collect(),
         };
-        let files: Vec<Files> = clients.iter().map(|client| client.read_files(&self.surroundings)).collect();
+        let files: Vec<AgentFiles> = agents.iter().map(|agent| agent.read_files(&self.system)).collect();
         let servers: Vec<_> = files.iter().map(|files| (files, self.servers(files))).collect();
-        // A client that one does not use is no harm; but one of them should know us.
-        let severity = match servers.iter().any(|(_, (_, settled))| !settled.is_empty()) {
+        // An agent that is not used needs no registration, but one agent should have one.
+        let severity = match servers.iter().any(|(_, (_, registered))| !registered.is_empty()) {
             true => Severity::Warning,
             false => Severity::Broken,
         };
         let mut findings = Vec::new();
-        if self.surroundings.home.is_none() {
-            let message = "the environment names no home directory, so that most files of the clients cannot be found";
-            findings.push(Finding::new(None, Severity::Broken, message).remedy("set HOME"));
+        if self.system.home.is_none() {
+            let message = "the environment names no home directory, so most files of the agents cannot be found";
+            findings.push(Finding::new(None, Severity::Broken, message).fix("set HOME"));
         }
-        for (files, (mut found, settled)) in servers {
-            if settled.is_empty() && found.is_empty() {
-                found.push(self.unacquainted(files.client, severity));
+        for (files, (mut found, registered)) in servers {
+            if registered.is_empty() && found.is_empty() {
+                found.push(self.not_registered(files.agent, severity));
             }
-            found.extend(self.hooks(files, &settled, library));
+            found.extend(self.hooks(files, &registered, library));
             found.sort_by_key(|finding| finding.severity);
             findings.extend(found);
         }
-        if clients.is_empty() {
-            let names: Vec<&str> = Client::ALL.into_iter().map(Client::name).collect();
-            let message = format!("no client is found on this machine; looked for {}", alternatives(&names));
-            let remedy = "install one of them, or give another client the command `prompt-expander` as a stdio server";
-            findings.push(Finding::new(None, Severity::Broken, message).remedy(remedy));
+        if agents.is_empty() {
+            let names = AGENTS.map(|agent| agent.name);
+            let message = format!("no agent is found on this machine; looked for {}", alternatives(&names));
+            let fix = "install one of them, or give another agent the command `prompt-expander` as a stdio server";
+            findings.push(Finding::new(None, Severity::Broken, message).fix(fix));
         }
         findings.extend(self.library(library));
         findings
     }
 
-    /// That a client does not know us.
-    fn unacquainted(&self, client: Client, severity: Severity) -> Finding {
-        let title = client.title();
-        let message = if client.is_found(&self.surroundings) {
-            format!("{title} does not know this program yet")
-        } else {
-            format!("{title} is not found on this machine, and does not know this program")
+    fn not_registered(&self, agent: &'static Agent, severity: Severity) -> Finding {
+        let message = match agent.is_found(&self.system) {
+            true => format!("this program is not registered with {} yet", agent.title),
+            false => {
+                format!("{} is not found on this machine, and this program is not registered with it", agent.title)
+            }
         };
-        let remedy = format!("run {}", install(client, Scope::User));
-        Finding::new(Some(client), severity, message).remedy(remedy)
+        Finding::new(Some(agent), severity, message).fix(format!("run {}", install_command(agent, Scope::User)))
     }
 
-    /// The folder that `--prompts` names so, for a program that works in another.
-    fn folder(&self, written: &str, working: &Path) -> PathBuf {
-        match (Path::new(written).strip_prefix("~"), &self.surroundings.home) {
+    /// The folder that `--prompts` names for a program that works in another.
+    fn prompts_folder(&self, written: &str, working: &Path) -> PathBuf {
+        match (Path::new(written).strip_prefix("~"), &self.system.home) {
             (Ok(below), Some(home)) => home.join(below),
             _ => working.join(written),
         }
     }
 
-    /// What is wrong with the files.
+    /// The number of problems and warnings of the prompt files.
     fn library(&self, library: &Library) -> Option<Finding> {
         let report = library.view().check();
         let of =
@@ -160,19 +98,16 @@ impl Examination {
             (0, _) => Severity::Warning,
             _ => Severity::Broken,
         };
-        let said = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(number, _)| *number > 0);
-        let said: Vec<String> = said.map(|(number, what)| count(number, what)).collect();
-        let message = format!("the prompt files have {}", said.join(" and "));
-        Some(
-            Finding::new(None, severity, message)
-                .remedy("run `prompt-expander check`, which names each with its repair"),
-        )
+        let counts = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(number, _)| *number > 0);
+        let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
+        let message = format!("the prompt files have {}", counts.join(" and "));
+        Some(Finding::new(None, severity, message).fix("run `prompt-expander check`, which says how to fix each"))
     }
 }
 
-fn unreadable(client: Client, error: &ConfigError) -> Finding {
-    let remedy = format!("correct it; until then {} may read nothing of it", client.title());
-    Finding::new(Some(client), Severity::Broken, &error.message).remedy(remedy).at(&error.path, error.position)
+fn unreadable(agent: &'static Agent, error: &ConfigError) -> Finding {
+    let fix = format!("correct it; until then {} may read nothing of it", agent.title);
+    Finding::new(Some(agent), Severity::Broken, &error.message).fix(fix).at(&error.path, error.position)
 }
 
 /// A time as one reads it: `0.8 ms`, `12 ms`.

@@ -1,59 +1,66 @@
-//! What a client's prompt-submit hook is told: an event in, and an answer, if the prompt holds `:commands` that exist.
+//! What an agent's prompt-submit hook answers: an event in, and context out, if the message has `:commands` that exist.
 //!
-//! The answer is context for the model, which the client adds to the prompt: the expansion of each command, so that the
-//! model need not think of calling `expand_prompt`. Everything that is no event, and every prompt without a command, has no
-//! answer. A name is looked up exactly as it was typed; no directory is ever read.
+//! The agent adds the context to the message for its model: the expansion of each command, so that the model need not think of
+//! calling `expand_prompt`. Anything else than an event, and a message without commands, has no answer. A name is looked up
+//! exactly as it was typed; no directory is read.
+//!
+//! The context says what the message means and gives no orders: Gemini CLI tells its model to take the context of a hook as
+//! information. Where an agent would cut the context, the model is told to call `expand_prompt` instead.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-mod context;
 mod invocations;
 
-pub use context::of_one;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
-use crate::client::Client;
-use crate::library::{Layer, Library};
-use context::Found;
+use crate::agents::{Agent, Way};
+use crate::library::{Layer, Library, Problem};
+use crate::prompt::{Call, Messages, Prompt};
+use crate::wording::quoted;
+use invocations::Invocation;
 use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
-/// No system has a path to a folder that is longer, in bytes; each folder on the way of one would be looked at.
+/// No system has a longer path to a folder, in bytes; a longer one would cost a look at each folder on its way.
 const MAX_FOLDER: usize = 32 * 1024;
 
-/// A prompt that was submitted.
+/// A message that a user submitted.
 #[derive(Debug)]
 pub struct Event<'e> {
-    client: Client,
+    agent: &'static Agent,
     prompt: Cow<'e, str>,
     folder: Option<String>,
 }
 
+/// What the agents pass to a hook, as far as it is used.
+#[derive(Deserialize)]
+struct Input<'e> {
+    #[serde(borrow)]
+    hook_event_name: Cow<'e, str>,
+    #[serde(borrow)]
+    prompt: Cow<'e, str>,
+    #[serde(borrow)]
+    cwd: Option<&'e RawValue>,
+}
+
 impl<'e> Event<'e> {
-    /// Reads what `client` passes to its hook. `None`: it is something else, or the client has no such hook.
-    pub fn parse(client: Client, text: &'e str) -> Option<Event<'e>> {
-        #[derive(Deserialize)]
-        struct Submitted<'e> {
-            hook_event_name: String,
-            #[serde(borrow)]
-            prompt: Cow<'e, str>,
-            cwd: Option<String>,
-        }
-        let Submitted { hook_event_name, prompt, cwd } = serde_json::from_str(text).ok()?;
-        if hook_event_name != client.hook_event()? {
-            return None;
-        }
-        Some(Event { client, prompt, folder: cwd })
+    /// Reads what an agent passes to its hook. `None`: it is something else, or the agent has no such hook.
+    pub fn parse(agent: &'static Agent, text: &'e str) -> Option<Event<'e>> {
+        let Input { hook_event_name, prompt, cwd } = serde_json::from_str(text).ok()?;
+        let folder = cwd.and_then(|cwd| serde_json::from_str(cwd.get()).ok());
+        (hook_event_name == agent.hook.as_ref()?.event).then_some(Event { agent, prompt, folder })
     }
 
-    /// The folder that the client works in, if it tells; it may have started us in another.
+    /// The folder in which the agent works, if the event says so; the hook may be started in another.
     pub fn folder(&self) -> Option<&Path> {
         let folder = self.folder.as_deref().filter(|folder| folder.len() <= MAX_FOLDER);
         folder.map(Path::new).filter(|folder| folder.is_absolute())
     }
 
-    /// The one line of JSON that adds to the prompt what its commands stand for. `None`: it has none.
+    /// The one line of JSON that adds the expansions to the message. `None`: it has no commands.
     pub fn answer(&self, library: &Library) -> Option<String> {
         let view = library.view();
         let invocations = invocations::of(&self.prompt, |name| {
@@ -61,10 +68,100 @@ impl<'e> Event<'e> {
             let is_of_project = prompt.as_ref().is_ok_and(|prompt| view.layer_of(&prompt.name) == Some(Layer::Project));
             Some(Found { prompt, is_of_project })
         });
-        let context = context::of(self.client, &invocations)?;
-        let output = json!({ "hookEventName": self.client.hook_event()?, "additionalContext": context });
+        let context = context(self.agent, &invocations)?;
+        let output = json!({ "hookEventName": self.agent.hook.as_ref()?.event, "additionalContext": context });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
     }
+}
+
+/// What a name was found to be.
+struct Found {
+    prompt: Result<Arc<Prompt>, Problem>,
+    is_of_project: bool,
+}
+
+/// Between the parts of a context.
+const SEPARATOR: &str = "\n\n";
+
+/// The context for the commands of a message, if there are any, within the limit of the agent.
+fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
+    let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
+    let mut parts: Vec<String> = expanded.iter().map(too_long).collect();
+    if !further.is_empty() {
+        parts.push(format!(
+            "Only the first {MAX_COMMANDS} such commands are expanded here. For each further one, call the tool \
+             expand_prompt before you answer."
+        ));
+    }
+    // Each part that fits takes the place of the reference to the tool.
+    let limit = agent.limit(Way::Hook)?;
+    let mut room = limit.most.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
+    for (part, invocation) in parts.iter_mut().zip(expanded) {
+        let meaning = meaning(agent, invocation);
+        let more = limit.unit.count(&meaning).saturating_sub(limit.unit.count(part));
+        if more <= room {
+            room -= more;
+            *part = meaning;
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join(SEPARATOR))
+}
+
+/// What a command stands for, or why it cannot be expanded.
+fn meaning(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
+    let typed = typed(invocation.name, invocation.input);
+    let prompt = match &invocation.found.prompt {
+        Ok(prompt) => prompt,
+        Err(problem) => {
+            return format!(
+                "In the user's message, {typed} names a stored prompt that cannot be read. {problem}. Tell the user this; \
+                 the command works as soon as the file is saved."
+            );
+        }
+    };
+    match prompt.expand(Call::Text(invocation.input)).map(Messages::into_text) {
+        Ok(expansion) => framed(agent, &typed, &expansion, invocation.found.is_of_project),
+        Err(error) => format!(
+            "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
+             this; expand_prompt would say the same."
+        ),
+    }
+}
+
+/// An expansion with what the model is told about it.
+fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> String {
+    let origin = match is_of_project {
+        true => "of the project, whose prompts the user chose to use",
+        false => "that the user wrote or chose",
+    };
+    let is_escaped =
+        agent.hook.as_ref().is_some_and(|hook| hook.escapes_angle_brackets) && expansion.contains(['<', '>']);
+    let note = if is_escaped { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
+    format!(
+        "In the user's message, {typed} is short for the text below, from a prompt file {origin}. Read the message as if that \
+         text stood there in full, and do what it says; expand_prompt need not be called for it.{note}\n\n{expansion}\n\n\
+         (End of the text for {typed}.)"
+    )
+}
+
+/// Takes the place of an expansion that does not fit.
+fn too_long(invocation: &Invocation<'_, Found>) -> String {
+    format!(
+        "In the user's message, {} is short for a stored prompt, whose text is longer than what this client takes from a hook. \
+         Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
+         then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
+        typed(invocation.name, invocation.input)
+    )
+}
+
+/// What the user typed, shortened.
+fn typed(name: &str, input: &str) -> String {
+    quoted(format!(":{name} {input}").trim_end())
+}
+
+/// The context of a hook for a message whose only command is `:name input`.
+pub fn context_of_one(agent: &Agent, name: &str, input: &str, expansion: &str, is_of_project: bool) -> String {
+    framed(agent, &typed(name, input), expansion, is_of_project)
 }
 
 #[cfg(test)]
@@ -72,28 +169,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_prompt_that_was_submitted_is_no_event() {
+    fn only_a_submitted_prompt_is_an_event() {
+        let [codex, gemini] = ["codex", "gemini"].map(|name| Agent::named(name).unwrap());
         let submitted = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
-        let event = Event::parse(Client::Codex, submitted).unwrap();
+        let event = Event::parse(codex, submitted).unwrap();
         assert_eq!(
             (&*event.prompt, event.folder()),
             (":research x", Some(Path::new("/")).filter(|root| root.is_absolute()))
         );
         let endless = submitted.replace("\"/\"", &format!("\"{}\"", "/a".repeat(MAX_FOLDER)));
-        assert_eq!(Event::parse(Client::Codex, &endless).unwrap().folder(), None);
-        for (client, text) in [
-            (Client::GeminiCli, submitted),
-            (Client::Codex, r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#),
-            (Client::Codex, r#"{"hook_event_name": ["UserPromptSubmit"], "prompt": ":research x"}"#),
-            (Client::Codex, r#"{"hook_event_name": "UserPromptSubmit", "prompt": [":research x"]}"#),
-            (Client::Codex, r#"{"hook_event_name": "UserPromptSubmit"}"#),
-            (Client::Codex, r#"{"prompt": ":research x"}"#),
-            (Client::Codex, r#"":research x""#),
-            (Client::Codex, ":research x"),
-            (Client::Codex, &submitted[..submitted.len() - 1]),
-            (Client::Codex, ""),
+        assert_eq!(Event::parse(codex, &endless).unwrap().folder(), None);
+        for (agent, text) in [
+            (gemini, submitted),
+            (codex, r#"{"hook_event_name": "Stop", "prompt": ":research x"}"#),
+            (codex, r#"{"hook_event_name": ["UserPromptSubmit"], "prompt": ":research x"}"#),
+            (codex, r#"{"hook_event_name": "UserPromptSubmit", "prompt": [":research x"]}"#),
+            (codex, r#"{"hook_event_name": "UserPromptSubmit"}"#),
+            (codex, r#"{"prompt": ":research x"}"#),
+            (codex, r#"":research x""#),
+            (codex, ":research x"),
+            (codex, &submitted[..submitted.len() - 1]),
+            (codex, ""),
         ] {
-            assert!(Event::parse(client, text).is_none(), "{client:?}: {text}");
+            assert!(Event::parse(agent, text).is_none(), "{agent:?}: {text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A library of Markdown prompt files, and the ways into it: an MCP server on stdio, a command line, and clients' hooks.
+//! A library of Markdown prompt files, and the ways into it: an MCP server on stdio, a command line, and agents' hooks.
 //!
 //! Somebody types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
@@ -29,9 +29,9 @@
 //!
 //! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
 //! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
-//! library and leaves with the template. So does a client's hook ([`hook`]), which expands what a prompt invokes before the
-//! model sees it. How the program gets into a client's config is in [`client`]; what keeps all that from working there,
-//! [`doctor`] finds out.
+//! library and leaves with the template. So does an agent's hook ([`hook`]), which expands the commands of a message before the
+//! model sees it. How the program is registered with an agent is in [`agents`]; [`doctor`] finds out what keeps that from
+//! working.
 //!
 //! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
 //! [`server::Server::library_changed`] says who is to be told what.
@@ -42,8 +42,8 @@
 //!   `library/read.rs` reads files of prompts, and `library/write.rs` creates and deletes them; `library/walk.rs`
 //!   scans folders, and `library/places.rs` and `library/watch.rs` know where to wait for news of them.
 //!   `library/project.rs` knows where the prompts of a project are, which nobody gets who has not asked for them.
-//! - The program writes nothing but what its user named, and clients' configs, after it asked: `client/config.rs` reads them,
-//!   `client/file.rs` writes them, and what is in between is text in, text out.
+//! - The program writes nothing but what its user named, and agents' configs, after it asked: `agents/config_file.rs` reads and
+//!   writes them, and `agents/edit.rs` is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
 //! - What is on disk is what is served, whether the watch has seen it or not. What was read of a file is cached under a
 //!   stamp that shows its changes (`library/cache.rs`), which is checked at each request.
@@ -78,7 +78,7 @@ pub mod server;
 
 pub mod transport;
 
-pub mod client;
+pub mod agents;
 
 pub mod hook;
 

@@ -5,7 +5,7 @@
 
 use super::source::PromptSource;
 use super::{Cli, output, parse_leniently};
-use crate::client::Client;
+use crate::agents::Agent;
 use crate::library::Library;
 use clap::{Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
@@ -100,8 +100,8 @@ pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The agents that run a hook.
-pub(super) fn clients_with_hook() -> Vec<CompletionCandidate> {
-    Client::with_hook().map(|client| CompletionCandidate::new(client.name())).collect()
+pub(super) fn agents_with_hook() -> Vec<CompletionCandidate> {
+    Agent::with_hook().map(|agent| CompletionCandidate::new(agent.name)).collect()
 }
 
 /// Whether a shell reads the text as one literal word.

@@ -1,9 +1,9 @@
-//! `prompt-expander doctor`: what keeps `:research` from working in the clients of this machine.
+//! `prompt-expander doctor`: what keeps `:research` from working in the agents on this machine.
 
-use super::client::{client_parser, surroundings};
+use super::agent::{agent_parser, system};
 use super::output::{self, ERROR, NAME, WARNING};
 use super::source::PromptSource;
-use crate::client::Client;
+use crate::agents::Agent;
 use crate::doctor::{Examination, Finding, Severity};
 use crate::wording::printable;
 use anyhow::Context;
@@ -15,25 +15,25 @@ use std::time::Duration;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander doctor          look at each client that is on this machine
+  prompt-expander doctor          look at each agent that is on this machine
   prompt-expander doctor codex    look at Codex only";
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
-    /// Look at this client only
-    #[arg(value_parser = client_parser())]
-    client: Option<Client>,
+    /// Look at this agent only
+    #[arg(value_parser = agent_parser())]
+    agent: Option<&'static Agent>,
     /// How long a server or a hook may take for an answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// One JSON object: `findings` with severity, message, and client, remedy, file, line and column where there are such
+    /// One JSON object: `findings` with severity, message, and client, remedy, file, line and column where they apply
     #[arg(long)]
     json: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "it must be a number above 0, and 3600 at most".to_owned())
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "it must be a number greater than 0 and at most 3600".to_owned())
 }
 
 #[derive(Serialize)]
@@ -58,12 +58,12 @@ struct JsonFinding {
 }
 
 impl From<Finding> for JsonFinding {
-    fn from(Finding { client, severity, message, remedy, file, position }: Finding) -> Self {
+    fn from(Finding { agent, severity, message, fix, file, position }: Finding) -> Self {
         JsonFinding {
-            client: client.map(Client::name),
+            client: agent.map(|agent| agent.name),
             severity: severity.to_string(),
             message,
-            remedy,
+            remedy: fix,
             file: file.map(|file| file.display().to_string()),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),
@@ -74,12 +74,11 @@ impl From<Finding> for JsonFinding {
 impl Doctor {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let examination = Examination {
-            surroundings: surroundings()?,
-            environment: std::env::vars_os().collect(),
-            program: std::env::current_exe().context("this program does not find its own file")?,
-            patience: self.timeout,
+            system: system()?,
+            program: std::env::current_exe().context("the file of this program cannot be found")?,
+            timeout: self.timeout,
         };
-        let findings = examination.findings(self.client, &source.library());
+        let findings = examination.findings(self.agent, &source.library());
         let is_broken = findings.iter().any(|finding| finding.severity == Severity::Broken);
         if self.json {
             output::print_json(&Json { findings: findings.into_iter().map(Into::into).collect() })?;
@@ -87,7 +86,7 @@ impl Doctor {
             let columns = output::terminal_width();
             let mut text = Vec::new();
             for finding in &findings {
-                let (label, said) = line(finding);
+                let (label, message) = line(finding);
                 let width = output::width(&format!("{label}{}: ", finding.severity));
                 let style = match finding.severity {
                     Severity::Broken => ERROR,
@@ -95,7 +94,11 @@ impl Doctor {
                     Severity::Fine => NAME,
                 };
                 write!(text, "{label}{style}{}:{style:#} ", finding.severity)?;
-                writeln!(text, "{}", columns.map_or(said.clone(), |columns| output::wrapped(&said, width, columns)))?;
+                writeln!(
+                    text,
+                    "{}",
+                    columns.map_or(message.clone(), |columns| output::wrapped(&message, width, columns))
+                )?;
             }
             output::print(&text)?;
         }
@@ -103,14 +106,14 @@ impl Doctor {
     }
 }
 
-/// What stands before the severity, and what behind it.
+/// What is printed before the severity, and after it.
 fn line(finding: &Finding) -> (String, String) {
-    let label = finding.client.map(|client| format!("{}: ", client.name())).unwrap_or_default();
+    let label = finding.agent.map(|agent| format!("{}: ", agent.name)).unwrap_or_default();
     let place = match (&finding.file, finding.position) {
         (None, _) => String::new(),
         (Some(file), None) => format!("{}: ", file.display()),
         (Some(file), Some(position)) => format!("{}:{position}: ", file.display()),
     };
-    let remedy = finding.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-    (label, printable(&format!("{place}{}{remedy}", finding.message)))
+    let fix = finding.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
+    (label, printable(&format!("{place}{}{fix}", finding.message)))
 }

@@ -8,7 +8,7 @@ mod page;
 
 use super::call::{Call, Texts};
 use super::output;
-use crate::client::{Client, Limit, Way};
+use crate::agents::{AGENTS, Agent, Limit, Way};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
@@ -74,7 +74,7 @@ struct Lengths {
 
 /// The length of an expansion, compared with an agent's limit.
 struct Measure {
-    client: Client,
+    client: &'static Agent,
     limit: Limit,
     /// In the unit of the limit.
     length: usize,
@@ -141,20 +141,22 @@ impl Lengths {
     fn of(prompt: &Prompt, texts: &Texts, layer: Layer, text: &str) -> Lengths {
         let result = json!({ "prompt": text }).to_string();
         let is_of_project = layer == Layer::Project;
-        let measure = |client: Client, limit: Limit| {
+        let measure = |client: &'static Agent, limit: Limit| {
             let length = match limit.way {
                 Way::Tool => limit.unit.count(&result),
                 Way::CodeMode => limit.unit.count(text),
-                Way::Hook => limit.unit.count(&hook::of_one(client, &prompt.name, &texts.input, text, is_of_project)),
+                Way::Hook => {
+                    limit.unit.count(&hook::context_of_one(client, &prompt.name, &texts.input, text, is_of_project))
+                }
             };
             Measure { client, limit, length }
         };
-        let measures_of = |client: Client| client.limits().iter().map(move |limit| measure(client, *limit));
+        let measures_of = |client: &'static Agent| client.limits.iter().map(move |limit| measure(client, *limit));
         Lengths {
             bytes: text.len(),
             characters: text.chars().count(),
             tokens: text.len().div_ceil(BYTES_OF_TOKEN),
-            measures: Client::ALL.into_iter().flat_map(measures_of).collect(),
+            measures: AGENTS.into_iter().flat_map(measures_of).collect(),
         }
     }
 }

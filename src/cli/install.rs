@@ -1,12 +1,14 @@
-//! `prompt-expander install` and `uninstall`: the registration in a client's config, and in that of its hook.
+//! `prompt-expander install` and `uninstall`: the registration of the server and the hook in the files of an agent.
 //!
-//! What would change is shown first. Nothing is written before somebody says yes, at a terminal or by --yes.
+//! What would change is shown first. Nothing is written before somebody agrees, at a terminal or by --yes.
 
 use super::Cli;
-use super::client::{client_parser, surroundings};
+use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
 use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute};
-use crate::client::{Change, Client, Installation, Plan, Registration, Removal, SERVER, Scope, State, Surroundings};
+use crate::agents::{
+    AGENTS, Agent, ConfigFile, Installation, Plan, Registration, Removal, SERVER, Scope, Status, System,
+};
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
 use clap::{Args, Parser};
@@ -21,15 +23,15 @@ use std::process::ExitCode;
 /// How many lines are shown before and after one that changes.
 const CONTEXT: usize = 2;
 
-/// A changed line of more bytes than this is shown without most of what does not change in it.
+/// A changed line of more bytes than this is shown without most of its unchanged part.
 const LONG: usize = 1_000;
 
-/// How many characters of such a line are shown before and after what changes.
+/// How many unchanged characters of such a line are shown before and after the change.
 const AROUND: usize = 60;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander install                          which clients are here, and their state
+  prompt-expander install                          which agents are here, and their state
   prompt-expander install codex                    show what would change, and ask
   prompt-expander install codex --hook --yes       with the hook, for a script
   prompt-expander install gemini --prompts ~/team/prompts
@@ -38,29 +40,29 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
-    /// The client to register with; without it, those that are found here are listed with their state
-    #[arg(value_parser = client_parser())]
-    client: Option<Client>,
-    /// Register for the project in the working directory, in a file that lies in it, instead of for you
-    #[arg(long, requires = "client")]
+    /// The agent to register with; without it, the agents on this machine are listed with their state
+    #[arg(value_parser = agent_parser())]
+    agent: Option<&'static Agent>,
+    /// Register for the project in the working directory, in a file of the project, instead of for you
+    #[arg(long, requires = "agent")]
     project: bool,
     /// Also register the prompt-submit hook: the model gets an expansion without calling a tool (codex, claude-code, gemini)
-    #[arg(long, requires = "client")]
+    #[arg(long, requires = "agent")]
     hook: bool,
     /// Write without asking
-    #[arg(long, short, requires = "client")]
+    #[arg(long, short, requires = "agent")]
     yes: bool,
     /// Show what would change, and write nothing
-    #[arg(long, requires = "client", conflicts_with = "yes")]
+    #[arg(long, requires = "agent", conflicts_with = "yes")]
     dry_run: bool,
-    /// Take the place of another server that is registered as `prompts`
-    #[arg(long, requires = "client")]
+    /// Replace another server that is registered as `prompts`
+    #[arg(long, requires = "agent")]
     replace: bool,
-    /// One JSON object with the state of every client; not with CLIENT
-    #[arg(long, conflicts_with = "client")]
+    /// One JSON object with the state of every agent; not with AGENT
+    #[arg(long, conflicts_with = "agent")]
     json: bool,
-    /// What else the server is started with
-    #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "client")]
+    /// Further arguments of the server
+    #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "agent")]
     arguments: Vec<String>,
 }
 
@@ -70,9 +72,9 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
-    /// The client
-    #[arg(value_parser = client_parser())]
-    client: Client,
+    /// The agent
+    #[arg(value_parser = agent_parser())]
+    agent: &'static Agent,
     /// Remove what `install --project` wrote in the working directory
     #[arg(long)]
     project: bool,
@@ -86,54 +88,52 @@ pub(super) struct Uninstall {
 
 impl Install {
     pub(super) fn run(self, folders: &Folders) -> anyhow::Result<ExitCode> {
-        let surroundings = surroundings()?;
-        let Some(client) = self.client else {
+        let system = system()?;
+        let Some(agent) = self.agent else {
             if folders.is_given() {
-                bail!("--prompts and --no-builtin are for a registration; name the client, as in `install codex`");
+                bail!("--prompts and --no-builtin are for a registration; name the agent, as in `install codex`");
             }
-            return list(&surroundings, self.json);
+            return list(&system, self.json);
         };
-        if self.hook && client.hook_event().is_none() {
-            let with_hook: Vec<&str> = Client::with_hook().map(Client::name).collect();
+        if self.hook && agent.hook.is_none() {
+            let with_hook: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
             bail!(
                 "{} has no hook that is known to add to what you type; {} have one. Leave --hook out",
-                client.title(),
+                agent.title,
                 all_of(&with_hook)
             );
         }
         let library = folders.arguments()?;
-        check_server(client, &self.arguments)?;
+        check_server(agent, &self.arguments)?;
         for problem in folders.library().view().missing() {
             output::warning(&problem.to_string());
         }
         if folders.prompts.is_empty() && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
             output::warning(&format!(
-                "{PROMPTS_VARIABLE} is not part of the registration, and few clients pass it on; name its folders with --prompts"
+                "{PROMPTS_VARIABLE} is not part of the registration, and few agents pass it on; name its folders with --prompts"
             ));
         }
-        // The one option of the server that a hook has, too; --prompts and --no-builtin stand before `--`.
+        // The one option of the server that a hook has, too; --prompts and --no-builtin come before `--`.
         let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
-        // A hook that is there must know the same prompts as the server.
-        let has_hook = self.hook || client.read_files(&surroundings).has_hook(scope(self.project));
+        // A hook that is registered already must know the same prompts as the server.
+        let has_hook = self.hook || agent.read_files(&system).has_hook(scope(self.project));
         let installation = Installation {
-            client,
+            agent,
             scope: scope(self.project),
             program: program()?,
             hook: has_hook.then(|| library.iter().cloned().chain(project).collect()),
             arguments: [library, self.arguments].concat(),
             replace: self.replace,
         };
-        let plan = installation.plan(&surroundings)?;
-        if !client.is_found(&surroundings) {
-            output::warning(&format!(
-                "{} was not found on this machine; it is registered for the day it is",
-                client.title()
-            ));
+        let plan = installation.plan(&system)?;
+        if !agent.is_found(&system) {
+            let title = agent.title;
+            output::warning(&format!("{title} was not found on this machine; the registration is for when it is"));
         }
         if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
             return Ok(ExitCode::SUCCESS);
         }
-        let next = next(client, has_hook, self.project);
+        let next = (agent.next_step)(has_hook, self.project);
         output::print(format!("{FAINT}next:{FAINT:#} {next}\n").as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
@@ -141,8 +141,8 @@ impl Install {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let removal = Removal { client: self.client, scope: scope(self.project) };
-        let plan = removal.plan(&surroundings()?)?;
+        let removal = Removal { agent: self.agent, scope: scope(self.project) };
+        let plan = removal.plan(&system()?)?;
         carry_out(&plan, self.yes, self.dry_run, "not registered; nothing to remove")?;
         Ok(ExitCode::SUCCESS)
     }
@@ -152,22 +152,22 @@ fn scope(is_project: bool) -> Scope {
     if is_project { Scope::Project } else { Scope::User }
 }
 
-/// Shows a plan, asks, and carries it out; says whether it did.
+/// Shows a plan, asks, and carries it out. Returns whether it did.
 fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Result<bool> {
     for note in &plan.notes {
         output::warning(note);
     }
-    if plan.changes.is_empty() {
+    if plan.files.is_empty() {
         output::print(format!("{nothing}\n").as_bytes())?;
         return Ok(false);
     }
-    // Before anybody is asked in vain.
-    for change in &plan.changes {
-        change.target()?;
+    // Before the question, not after it.
+    for file in &plan.files {
+        file.target()?;
     }
     let mut text = Vec::new();
-    for change in &plan.changes {
-        show(&mut text, change)?;
+    for file in &plan.files {
+        show(&mut text, file)?;
     }
     output::print(&text)?;
     if is_dry {
@@ -177,15 +177,15 @@ fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Res
     if !yes && !is_agreed()? {
         bail!("nothing is written");
     }
-    for change in &plan.changes {
-        let backup = change.make()?;
-        let path = output::shown(&change.path);
-        let said = match (&change.after, backup) {
-            (None, _) => format!("removed {path}, in which nothing else was\n"),
-            (Some(_), Some(backup)) => format!("wrote {path}; what it was before is in {}\n", output::shown(&backup)),
+    for file in &plan.files {
+        let backup = file.write()?;
+        let path = output::shown(&file.path);
+        let message = match (&file.edited, backup) {
+            (None, _) => format!("removed {path}, which had nothing else in it\n"),
+            (Some(_), Some(backup)) => format!("wrote {path}; its backup is {}\n", output::shown(&backup)),
             (Some(_), None) => format!("wrote {path}\n"),
         };
-        output::print(said.as_bytes())?;
+        output::print(message.as_bytes())?;
     }
     Ok(true)
 }
@@ -193,9 +193,7 @@ fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Res
 /// Asks the person at the terminal.
 fn is_agreed() -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
-        bail!(
-            "nobody can be asked, since standard input is no terminal; write --yes to change this, or --dry-run to look only"
-        );
+        bail!("cannot ask, since standard input is not a terminal; add --yes to write, or --dry-run to look only");
     }
     let mut stderr = io::stderr();
     write!(stderr, "Write this? [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
@@ -208,14 +206,12 @@ fn is_agreed() -> anyhow::Result<bool> {
 }
 
 /// The lines that change, and a few around them.
-fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
+fn show(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
     let columns = output::terminal_width();
-    writeln!(text, "{NAME}{}{NAME:#}", output::shown(&change.path))?;
-    let without_bom =
-        |text: &Option<String>| text.clone().unwrap_or_default().trim_start_matches('\u{feff}').to_owned();
-    let (before, after) = (without_bom(&change.before), without_bom(&change.after));
+    writeln!(text, "{NAME}{}{NAME:#}", output::shown(&file.path))?;
+    let [original, edited] = file.texts();
     let line_of = |line: &str| printable(&line.trim_end_matches(['\r', '\n']).replace('\t', "    "));
-    let diff = DiffOptions::new().set_context_len(CONTEXT).create_patch(&before, &after);
+    let diff = DiffOptions::new().set_context_len(CONTEXT).create_patch(original, edited);
     for (at, hunk) in diff.hunks().iter().enumerate() {
         if at > 0 {
             writeln!(text, "{FAINT}  …{FAINT:#}")?;
@@ -223,8 +219,8 @@ fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
         let lines = hunk.lines();
         for (at, line) in lines.iter().enumerate() {
             match line {
-                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", line_of(&apart(line, lines, at)))?,
-                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", line_of(&apart(line, lines, at)))?,
+                Line::Delete(line) => writeln!(text, "{REMOVED}- {}{REMOVED:#}", line_of(&shortened(line, lines, at)))?,
+                Line::Insert(line) => writeln!(text, "{ADDED}+ {}{ADDED:#}", line_of(&shortened(line, lines, at)))?,
                 Line::Context(line) => {
                     let line = line_of(line);
                     let line = columns.map_or(line.clone(), |columns| output::fit(&line, columns.saturating_sub(3)));
@@ -236,23 +232,23 @@ fn show(text: &mut Vec<u8>, change: &Change) -> io::Result<()> {
     Ok(())
 }
 
-/// A changed line, without most of what it shares with what takes its place if it is too long to be read, as in a file that
-/// is one line.
-fn apart(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
+/// A changed line. If it is too long to be read, as in a file of one line, without most of what it has in common with the line
+/// that replaces it.
+fn shortened(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
     if line.len() <= LONG {
         return line.to_owned();
     }
     let is_context = |line: &&Line<'_, str>| matches!(line, Line::Context(_));
     let before = lines[..at].iter().rev().take_while(|line| !is_context(line)).count();
     let after = lines[at..].iter().take_while(|line| !is_context(line)).count();
-    // What goes stands before what comes.
+    // The removed lines come before the added ones.
     let block = &lines[at - before..at + after];
-    let gone: Vec<&str> =
+    let removed: Vec<&str> =
         block.iter().filter_map(|line| if let Line::Delete(line) = line { Some(*line) } else { None }).collect();
-    let come: Vec<&str> =
+    let added: Vec<&str> =
         block.iter().filter_map(|line| if let Line::Insert(line) = line { Some(*line) } else { None }).collect();
     let (own, others, at) =
-        if before < gone.len() { (&gone, &come, before) } else { (&come, &gone, before - gone.len()) };
+        if before < removed.len() { (&removed, &added, before) } else { (&added, &removed, before - removed.len()) };
     let first = others.first().filter(|_| at == 0).copied().unwrap_or_default();
     let last = others.last().filter(|_| at + 1 == own.len()).copied().unwrap_or_default();
     let same = |pair: (char, char)| (pair.0 == pair.1).then(|| pair.0.len_utf8());
@@ -265,77 +261,44 @@ fn apart(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
     format!("{}{}{}", mark(from.is_some()), &line[from.unwrap_or(0)..to.unwrap_or(line.len())], mark(to.is_some()))
 }
 
-/// What to do now, and what to type.
-fn next(client: Client, has_hook: bool, is_project: bool) -> String {
-    let typed = "`:research solid-state batteries`";
-    match client {
-        Client::Codex if has_hook => format!(
-            "start `codex` once and choose \"Trust all and continue\", or it skips the hook without a word; then type {typed}"
-        ),
-        Client::Codex if is_project => format!("start `codex` here, trust the project, and type {typed}"),
-        Client::Codex => format!("start `codex`, and type {typed}"),
-        Client::ClaudeCode if has_hook => format!("start `claude`, and type {typed}"),
-        Client::ClaudeCode if is_project => {
-            format!("start `claude` here, allow the server of the project, and type {typed}")
-        }
-        Client::ClaudeCode => {
-            format!("start `claude`, and type {typed}; at the first call, choose \"don't ask again\"")
-        }
-        Client::GeminiCli if has_hook => format!("start `gemini` in a folder that it trusts, and type {typed}"),
-        Client::GeminiCli => {
-            "start `gemini` in a folder that it trusts, and type `/research solid-state batteries`".to_owned()
-        }
-        Client::VsCode => {
-            format!("open the chat of VS Code in agent mode, start the server when it asks, and type {typed}")
-        }
-        Client::Cursor => format!("switch `{SERVER}` on in the MCP settings of Cursor, and type {typed} in its chat"),
-        Client::Opencode => format!("start `opencode`, and type {typed}"),
-        Client::Zed if is_project => format!("trust the project in Zed, and type {typed} in the Agent Panel"),
-        Client::Zed => format!("type {typed} in the Agent Panel of Zed"),
-    }
-}
-
-/// Refuses words that the server would not start with.
-fn check_server(client: Client, words: &[String]) -> anyhow::Result<()> {
+/// Refuses arguments with which the server would not start.
+fn check_server(agent: &Agent, words: &[String]) -> anyhow::Result<()> {
     let before = [env!("CARGO_PKG_NAME").to_owned()];
     let cli = match Cli::try_parse_from(before.iter().chain(words)) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() == 0 => {
-            bail!("the server would not start with what stands behind `--`, which prints a text and ends");
+            bail!("the server would not start with what follows `--`, which prints a text and ends");
         }
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            bail!("the server would not start with what stands behind `--`: {reason}");
+            bail!("the server would not start with what follows `--`: {reason}");
         }
     };
     if cli.command.is_some() {
-        bail!(
-            "what stands behind `--` must be options of the server, and is a command; {} starts the server",
-            client.title()
-        );
+        bail!("what follows `--` must be options of the server, and is a command; {} starts the server", agent.title);
     }
     if cli.source.folders.is_given() {
-        bail!("--prompts and --no-builtin go before `--`, so that the hook has them, too");
+        bail!("write --prompts and --no-builtin before `--`, so that the hook has them, too");
     }
     Ok(())
 }
 
-/// Where this program is, from the root, by the name that stays: where a link on `PATH` leads here, the link, since what it
-/// leads to may have another name after an update.
+/// The absolute path of this program that stays the same after an update: if a link on `PATH` leads here, the link, since its
+/// target may get another name.
 fn program() -> anyhow::Result<String> {
-    let this = env::current_exe().context("this program cannot tell where it is")?;
+    let this = env::current_exe().context("the file of this program cannot be found")?;
     let real = fs::canonicalize(&this).unwrap_or_else(|_| this.clone());
     let is_this = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path == real);
     let name = format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX);
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(&name));
     let as_called = env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
-    let mut ways = on_path.chain(as_called.map(|called| absolute(&called))).chain([this.clone()]);
-    let program = ways.find(is_this).unwrap_or(this);
+    let mut paths = on_path.chain(as_called.map(|called| absolute(&called))).chain([this.clone()]);
+    let program = paths.find(is_this).unwrap_or(this);
     if program.file_name().is_none_or(|known| !known.eq_ignore_ascii_case(&name)) {
         bail!(
-            "this program is called `{}`, and would not be known again; call it {}",
+            "this program is called `{}`, and would not be recognized later; call it {}",
             output::shown(&program),
             named(&name)
         );
@@ -343,16 +306,16 @@ fn program() -> anyhow::Result<String> {
     text(&program)
 }
 
-/// A path as a config can hold it.
+/// A path as it can be in a config.
 fn text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().map(str::to_owned);
     text.with_context(|| {
-        format!("`{}` is not UTF-8, and no config can hold it; give it another name", output::shown(path))
+        format!("`{}` is not UTF-8, so it cannot be in a config; give it another name", output::shown(path))
     })
 }
 
 impl Folders {
-    /// These options, to be written down: with whole paths.
+    /// These options with absolute paths, to be registered.
     fn arguments(&self) -> anyhow::Result<Vec<String>> {
         let mut arguments = Vec::new();
         for folder in &self.prompts {
@@ -367,11 +330,11 @@ impl Folders {
 
 #[derive(Serialize)]
 struct Json {
-    clients: Vec<JsonClient>,
+    clients: Vec<JsonAgent>,
 }
 
 #[derive(Serialize)]
-struct JsonClient {
+struct JsonAgent {
     name: &'static str,
     title: &'static str,
     found: bool,
@@ -395,22 +358,22 @@ struct JsonRegistration {
     ours: bool,
 }
 
-/// Lists the clients with their state.
-fn list(surroundings: &Surroundings, is_json: bool) -> anyhow::Result<ExitCode> {
-    let states: Vec<State> = Client::ALL.into_iter().map(|client| client.state(surroundings)).collect();
+/// Lists the agents with their state.
+fn list(system: &System, is_json: bool) -> anyhow::Result<ExitCode> {
+    let states: Vec<Status> = AGENTS.into_iter().map(|agent| agent.status(system)).collect();
     if is_json {
         output::print_json(&Json { clients: states.iter().map(json).collect() })?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = Vec::new();
-    let is_shown = |state: &&State| {
+    let is_shown = |state: &&Status| {
         state.is_found || !state.registrations.is_empty() || !state.hooks.is_empty() || !state.errors.is_empty()
     };
-    let (shown, others): (Vec<&State>, Vec<&State>) = states.iter().partition(is_shown);
+    let (shown, others): (Vec<&Status>, Vec<&Status>) = states.iter().partition(is_shown);
     let is_table = output::terminal_width().is_some();
-    let column = shown.iter().map(|state| state.client.name().len()).max().unwrap_or(0);
+    let column = shown.iter().map(|state| state.agent.name.len()).max().unwrap_or(0);
     for state in &shown {
-        let name = state.client.name();
+        let name = state.agent.name;
         for (what, file) in rows(state) {
             if is_table {
                 let gap = " ".repeat(column - name.len() + 2);
@@ -426,17 +389,17 @@ fn list(surroundings: &Surroundings, is_json: bool) -> anyhow::Result<ExitCode> 
         state.errors.iter().for_each(|error| output::warning(&error.to_string()));
     }
     if !others.is_empty() && is_table {
-        let names: Vec<&str> = others.iter().map(|state| state.client.name()).collect();
+        let names: Vec<&str> = others.iter().map(|state| state.agent.name).collect();
         output::print(format!("{FAINT}not found here:{FAINT:#} {}\n", names.join(", ")).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What there is to say of a client: each with the file that it stands in.
-fn rows(state: &State) -> Vec<(String, Option<String>)> {
+/// The rows for an agent, each with the file that it is about.
+fn rows(state: &Status) -> Vec<(String, Option<String>)> {
     let servers = state.registrations.iter().map(|server| {
         let position = server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        (standing(server), Some(format!("{}{position}", output::shown(&server.path))))
+        (describe(server), Some(format!("{}{position}", output::shown(&server.path))))
     });
     let hooks = state.hooks.iter().map(|file| ("hook".to_owned(), Some(output::shown(file))));
     let rows: Vec<_> = servers.chain(hooks).collect();
@@ -447,27 +410,26 @@ fn rows(state: &State) -> Vec<(String, Option<String>)> {
     }
 }
 
-/// How a server stands.
-fn standing(server: &Registration) -> String {
-    let mut standing = match (server.is_ours(), server.name == SERVER) {
+fn describe(server: &Registration) -> String {
+    let mut text = match (server.is_prompt_expander(), server.name == SERVER) {
         (true, true) => "registered".to_owned(),
         (true, false) => format!("registered as {}", named(&server.name)),
         (false, _) => format!("another server is registered as `{SERVER}`"),
     };
     if server.scope != Scope::User {
-        standing.push_str(" for this project");
+        text.push_str(" for this project");
     }
-    if !server.enabled {
-        standing.push_str(", switched off");
+    if server.is_disabled {
+        text.push_str(", disabled");
     }
     let program = server.command.as_deref().map(Path::new).filter(|program| program.is_absolute());
     if program.is_some_and(|program| !program.exists()) {
-        standing.push_str(", but its program is not there");
+        text.push_str(", but its program is missing");
     }
-    standing
+    text
 }
 
-fn json(state: &State) -> JsonClient {
+fn json(state: &Status) -> JsonAgent {
     let registration = |server: &Registration| JsonRegistration {
         name: server.name.clone(),
         scope: match server.scope {
@@ -479,12 +441,12 @@ fn json(state: &State) -> JsonClient {
         line: server.position.map(|position| position.line),
         command: server.command.clone(),
         args: server.args.clone(),
-        enabled: server.enabled,
-        ours: server.is_ours(),
+        enabled: !server.is_disabled,
+        ours: server.is_prompt_expander(),
     };
-    JsonClient {
-        name: state.client.name(),
-        title: state.client.title(),
+    JsonAgent {
+        name: state.agent.name,
+        title: state.agent.title,
         found: state.is_found,
         registrations: state.registrations.iter().map(registration).collect(),
         hooks: state.hooks.iter().map(|file| file.display().to_string()).collect(),

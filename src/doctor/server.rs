@@ -1,189 +1,460 @@
-//! A client's registrations of us: what is written there, and what comes of it when it is started.
+//! An agent's registrations of prompt-expander: what they say, and what happens when they are started.
 
-use super::answers::Answered;
-use super::remedy::{again, reinstall, uninstall};
-use super::start;
-use super::{Examination, Finding, Severity, unreadable};
-use crate::client::{Client, Config, Files, Registration, SERVER, Scope, is_same_file};
-use crate::wording::named;
+use super::conversation::{self, Start, Visit};
+use super::{Examination, Finding, Severity, milliseconds, unreadable};
+use crate::agents::{
+    Agent, AgentFiles, Arguments, RegisteredServer, Registration, SERVER, Scope, Way, has_separator, is_same_file,
+};
+use crate::wording::{count, named, quoted};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A registration of us that the client would start, or try to.
+/// Variables that name prompts.
+const LIBRARY_VARIABLES: [&str; 2] = ["PROMPT_EXPANDER_PROMPTS", "XDG_CONFIG_HOME"];
+
+/// The prompts of a server that the agent would start, or try to.
 #[derive(Debug)]
-pub(super) struct Settled {
-    /// What `--prompts` names.
+pub(super) struct RegisteredPrompts {
+    /// The folders of `--prompts`.
     pub(super) folders: Vec<PathBuf>,
     /// The name of a prompt that the server listed.
     pub(super) prompt: Option<String>,
-    /// The command that registers it anew, and the hook.
-    pub(super) with_hook: String,
+    /// The command that registers the server anew, and the hook.
+    pub(super) install_with_hook: String,
 }
 
-/// The configs of a client that could be read.
-#[derive(Default)]
-pub(super) struct Configs<'a>(Vec<&'a Config>);
-
-impl Configs<'_> {
-    /// What the first of them has that has anything there.
-    pub(super) fn get(&self, pointer: &str) -> Option<&Value> {
-        self.0.iter().find_map(|config| config.value.pointer(pointer))
-    }
-}
-
-/// A server that a client knows, and what it takes to judge it.
-pub(super) struct Case<'a> {
-    pub(super) examination: &'a Examination,
-    pub(super) client: Client,
-    pub(super) server: &'a Registration,
-    pub(super) files: &'a Files<'a>,
-    pub(super) configs: &'a Configs<'a>,
+/// A server that is examined.
+struct ServerCheck<'a> {
+    examination: &'a Examination,
+    agent: &'static Agent,
+    server: &'a Registration,
+    registered: RegisteredServer<'a>,
 }
 
 impl Examination {
-    /// What is to be said of the servers that a client knows, and those of them that are ours.
-    pub(super) fn servers(&self, files: &Files) -> (Vec<Finding>, Vec<Settled>) {
-        let client = files.client;
-        let mut findings = Vec::new();
-        let mut configs = Configs::default();
-        let mut servers: Vec<Registration> = Vec::new();
-        // In the order in which one goes before another of the same name.
-        for scope in [Scope::Local, Scope::Project, Scope::User] {
-            for read in files.configs(scope) {
-                let read = read.map_err(Clone::clone);
-                match read.and_then(|config| Ok((config.registrations(scope, &self.surroundings)?, config))) {
-                    Ok((registrations, config)) => {
-                        servers.extend(registrations);
-                        configs.0.push(config);
-                    }
-                    // The file of the user's is read for both scopes.
-                    Err(_) if scope == Scope::Local => {}
-                    Err(error) => findings.push(unreadable(client, &error)),
-                }
-            }
-        }
+    /// The findings about the servers of an agent, and those of them that are prompt-expander.
+    pub(super) fn servers(&self, files: &AgentFiles) -> (Vec<Finding>, Vec<RegisteredPrompts>) {
+        // The first of a name takes precedence.
+        let (servers, errors) = files.registrations([Scope::Local, Scope::Project, Scope::User]);
+        let mut findings: Vec<Finding> = errors.iter().map(|error| unreadable(files.agent, error)).collect();
         let (of_the_name, others): (Vec<_>, Vec<_>) = servers.into_iter().partition(|server| server.name == SERVER);
-        let ours: Vec<Registration> = others.into_iter().filter(|server| self.is_ours(client, server)).collect();
-        let case = |server| Case { examination: self, client, server, files, configs: &configs };
-        let mut settled = Vec::new();
-        if let Some((first, hidden)) = of_the_name.split_first() {
-            let (found, tried) = case(first).examined();
-            findings.extend(found);
-            settled.extend(tried);
-            findings.extend(hidden.iter().map(|server| case(server).hidden_by(first)));
-            findings.extend(ours.iter().map(|server| case(server).there_as_well()));
+        let others: Vec<Registration> =
+            others.into_iter().filter(|server| self.is_prompt_expander(files.agent, server)).collect();
+        let check = |server| ServerCheck {
+            examination: self,
+            agent: files.agent,
+            server,
+            registered: RegisteredServer { system: &self.system, files, server },
+        };
+        let mut prompts = Vec::new();
+        if let Some((first, overridden)) = of_the_name.split_first() {
+            prompts.extend(check(first).examine(&mut findings));
+            findings.extend(overridden.iter().map(|server| check(server).overridden_by(first)));
+            findings.extend(others.iter().map(|server| check(server).registered_twice()));
         } else {
-            for server in &ours {
-                findings.push(case(server).under_another_name());
-                let (found, tried) = case(server).examined();
-                findings.extend(found);
-                settled.extend(tried);
+            for server in &others {
+                findings.push(check(server).under_another_name());
+                prompts.extend(check(server).examine(&mut findings));
             }
         }
-        (findings, settled)
+        (findings, prompts)
     }
 
-    /// Whether a server is this program, by its file or its name.
-    fn is_ours(&self, client: Client, server: &Registration) -> bool {
+    /// Whether a server is this program, by its name or its file.
+    fn is_prompt_expander(&self, agent: &Agent, server: &Registration) -> bool {
         let Some(command) = &server.command else { return false };
-        let environment = start::passed_on(client, &self.environment, &self.surroundings.project);
-        server.is_ours()
-            || start::find(command, &environment, &self.surroundings.project)
-                .is_ok_and(|found| is_same_file(&found, &self.program))
+        let environment = (agent.launch.environment)(&self.system, server);
+        let is_this = |program: PathBuf| is_same_file(&program, &self.program);
+        server.is_prompt_expander() || environment.find_program(command, &self.system.project).is_ok_and(is_this)
     }
 }
 
-impl Case<'_> {
-    /// All that there is to say of the server; and the server, unless it is another's.
-    fn examined(&self) -> (Vec<Finding>, Option<Settled>) {
-        let with_hook = reinstall(self.client, self.server, " --hook");
-        let mut settled = Settled { folders: Vec::new(), prompt: None, with_hook };
-        let mut findings = self.faults();
-        if !findings.is_empty() {
-            return (findings, Some(settled));
-        }
-        let Some(command) = &self.server.command else { return (vec![self.at_an_address()], None) };
-        findings.extend(self.switched_off());
-        findings.extend(self.approval());
-        if let Err(finding) = self.tried(command, &mut findings, &mut settled) {
-            findings.push(finding);
-        }
-        (findings, Some(settled))
+// What the registration says.
+impl ServerCheck<'_> {
+    fn name(&self) -> String {
+        self.registered.name()
     }
 
-    /// Starts it as the client would, and adds what there is to say; what keeps it from being tried to the end, is the error.
-    fn tried(&self, command: &str, findings: &mut Vec<Finding>, settled: &mut Settled) -> Result<(), Finding> {
-        let launch = self.launch(command)?;
-        findings.extend(self.found_elsewhere(&launch));
-        let (folders, found) = self.folders(&launch);
-        findings.extend(found);
-        if folders.is_empty() {
-            findings.extend(self.lost_variables(&launch));
+    fn broken(&self, message: impl Into<String>) -> Finding {
+        self.registered.broken(message)
+    }
+
+    fn warning(&self, message: impl Into<String>) -> Finding {
+        self.registered.warning(message)
+    }
+
+    /// Adds the findings about the server; and returns what it has, unless the agent starts no program.
+    fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
+        let install_with_hook = reinstall_command(self.agent, self.server, " --hook");
+        let mut prompts = RegisteredPrompts { folders: Vec::new(), prompt: None, install_with_hook };
+        if !self.server.errors.is_empty() {
+            let fix = format!("correct it, or run {}", self.reinstall());
+            let finding = |error| self.broken(format!("{}: {error}", self.name())).fix(&*fix);
+            findings.extend(self.server.errors.iter().map(finding));
+            return Some(prompts);
         }
-        let missing: Vec<String> =
-            folders.iter().filter(|folder| !folder.is_dir()).map(|folder| folder.display().to_string()).collect();
-        settled.folders = folders;
-        self.check_harmless(&launch)?;
-        let mut visit = self.visit(&launch)?;
-        // What is said of a folder already, is not said again.
-        let is_said = |text: &String| missing.iter().any(|folder| text.contains(folder));
-        visit.problems.retain(|problem| !is_said(problem));
-        visit.said = visit.said.filter(|said| !is_said(said));
-        findings.extend(Answered { case: self, program: &launch.program, visit: &visit }.findings());
-        settled.prompt = visit.first;
+        let Some(command) = &self.server.command else {
+            let message = format!("{} is a server with a URL, not this program", self.name());
+            let fix = format!("give it another name, or run {}", self.reinstall());
+            findings.push(self.broken(message).fix(fix));
+            return None;
+        };
+        findings.extend(self.disabled().or_else(|| (self.agent.checks.not_started)(&self.registered)));
+        findings.extend(self.missing_tools());
+        findings.extend((self.agent.checks.approval)(&self.registered));
+        if let Err(finding) = self.try_out(command, findings, &mut prompts) {
+            findings.push(finding);
+        }
+        Some(prompts)
+    }
+
+    /// Starts it as the agent would, and adds the findings; the error is what keeps it from being tried to the end.
+    fn try_out(
+        &self,
+        command: &str,
+        findings: &mut Vec<Finding>,
+        prompts: &mut RegisteredPrompts,
+    ) -> Result<(), Finding> {
+        let start = self.start(command)?;
+        findings.extend(self.found_from_here_only(&start));
+        prompts.folders = self.folders(&start, findings);
+        if prompts.folders.is_empty() {
+            findings.extend(self.lost_variables(&start));
+        }
+        let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
+        let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
+        self.check_harmless(&start)?;
+        let mut visit = self.visit(&start)?;
+        // A folder that is missing was reported above.
+        let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
+        visit.problems.retain(|problem| !is_reported(problem));
+        visit.stderr = visit.stderr.filter(|line| !is_reported(line));
+        self.judge(&visit, &start, findings);
+        prompts.prompt = visit.first;
         Ok(())
     }
 
-    /// What is written there otherwise than the client wants it.
-    fn faults(&self) -> Vec<Finding> {
-        let remedy = format!("correct it, or run {}", again(self.client, self.server));
-        let fault = |fault| self.broken(format!("{}: {fault}", self.name())).remedy(&*remedy);
-        self.server.faults.iter().map(fault).collect()
+    /// That the agent takes another server of the same name.
+    fn overridden_by(&self, first: &Registration) -> Finding {
+        let file = first.path.display();
+        let message = format!("`{SERVER}` is registered twice; here, the one in {file} overrides this one");
+        let fix = format!("keep one of them: {} removes this one", uninstall_command(self.agent, self.server));
+        self.warning(message).fix(fix)
     }
 
-    fn at_an_address(&self) -> Finding {
-        let message = format!("{} is a server at an address, not this program", self.name());
-        let remedy = format!("give it another name, or run {}", again(self.client, self.server));
-        self.broken(message).remedy(remedy)
-    }
-
-    /// That the client takes another of the same name.
-    fn hidden_by(&self, first: &Registration) -> Finding {
-        let message =
-            format!("`{SERVER}` is registered twice; here, the one of {} goes before this one", first.path.display());
-        let remedy = format!("keep one of them: {} ends this one", uninstall(self.client, self.server.scope, SERVER));
-        self.warning(message).remedy(remedy)
-    }
-
-    /// That we are registered under our name and under this one.
-    fn there_as_well(&self) -> Finding {
+    fn registered_twice(&self) -> Finding {
         let name = self.name();
-        let message = format!("this program is registered as {name} as well, so that each tool is there twice");
-        self.warning(message).remedy(format!("take {name} out of the file"))
+        let message = format!("this program is also registered as {name}, so each tool appears twice");
+        self.warning(message).fix(format!("remove {name} from the file"))
     }
 
-    /// That we are registered under this name only.
     fn under_another_name(&self) -> Finding {
         let name = self.name();
-        let message = format!(
-            "this program is registered as {name}, not as `{SERVER}`, which the permissions and pages here speak of"
-        );
-        let remedy = format!("run {}, then take {name} out of the file", again(self.client, self.server));
-        self.warning(message).remedy(remedy)
+        let message =
+            format!("this program is registered as {name}, not as `{SERVER}`, which permissions and docs refer to");
+        self.warning(message).fix(format!("run {}, then remove {name} from the file", self.reinstall()))
     }
 
-    /// The name of the server, as it is shown.
-    pub(super) fn name(&self) -> String {
-        named(&self.server.name)
+    fn disabled(&self) -> Option<Finding> {
+        if !self.server.is_disabled {
+            return None;
+        }
+        let key = if self.server.entry.contains_key("disabled") { "disabled" } else { "enabled" };
+        let value = key == "enabled";
+        let message = format!("{} is disabled: `{key}` is {}", self.name(), !value);
+        Some(self.broken(message).fix(format!("set `{key}` to {value}")))
     }
 
-    /// A finding at the place of the registration.
-    pub(super) fn broken(&self, message: impl Into<String>) -> Finding {
-        Finding::new(Some(self.client), Severity::Broken, message).at(&self.server.path, self.server.position)
+    /// The tools that the registration hides from the model.
+    fn missing_tools(&self) -> Vec<Finding> {
+        let Some((included, excluded)) = self.agent.checks.tool_filters else { return Vec::new() };
+        let list = |key: &str| self.server.entry.get(key).and_then(Value::as_array);
+        let has = |list: &[Value], tool: &str| {
+            list.iter().filter_map(Value::as_str).any(|item| item.split('(').next() == Some(tool))
+        };
+        let missing = |(tool, severity): (&str, Severity)| {
+            let (message, fix) = if list(included).is_some_and(|list| !has(list, tool)) {
+                (format!("`{included}` does not list `{tool}`"), format!("add it there, or remove `{included}`"))
+            } else if list(excluded).is_some_and(|list| has(list, tool)) {
+                (format!("`{excluded}` lists `{tool}`"), "remove it from that list".to_owned())
+            } else {
+                return None;
+            };
+            Some(Finding { severity, ..self.broken(message) }.fix(fix))
+        };
+        let tools = [("expand_prompt", Severity::Broken), ("list_prompts", Severity::Warning)];
+        tools.into_iter().filter_map(missing).collect()
+    }
+}
+
+// How it is started.
+impl ServerCheck<'_> {
+    /// What the agent would start; or why it cannot.
+    fn start(&self, written: &str) -> Result<Start, Finding> {
+        let project = &self.examination.system.project;
+        let command = self.with_variables(written);
+        let arguments = self.server.args.iter().map(|argument| self.with_variables(argument)).collect();
+        let folder = match &self.server.cwd {
+            None => project.clone(),
+            Some(cwd) => project.join(self.with_variables(cwd)),
+        };
+        if !folder.is_dir() {
+            let message = format!("{} would work in {}, which is not a folder", self.name(), folder.display());
+            return Err(self.broken(message).fix("remove `cwd` from the file, or create the folder"));
+        }
+        let mut environment = (self.agent.launch.environment)(&self.examination.system, self.server);
+        for (name, value) in &self.server.env {
+            environment.set(name, self.with_variables(value));
+        }
+        let program = environment.find_program(&command, &folder).map_err(|why| {
+            let message = format!("the command of {}, {}, {why}", self.name(), named(&command));
+            self.broken(message).fix(self.write_whole_path())
+        })?;
+        let (launch, timeout) = (&self.agent.launch, self.examination.timeout);
+        Ok(Start { command, arguments, environment, folder, program, launch, timeout })
     }
 
-    /// The same of what works, but perhaps not always.
-    pub(super) fn warning(&self, message: impl Into<String>) -> Finding {
-        Finding { severity: Severity::Warning, ..self.broken(message) }
+    /// A text of the config as the agent reads it.
+    fn with_variables(&self, text: &str) -> String {
+        let variables = &self.agent.launch.variables;
+        variables
+            .as_ref()
+            .map_or_else(|| text.to_owned(), |variables| variables.replace(text, &self.examination.system))
     }
+
+    /// That a command was found, but may not be found elsewhere.
+    fn found_from_here_only(&self, start: &Start) -> Option<Finding> {
+        let written = named(&start.command);
+        let message = if Path::new(&start.command).is_absolute() {
+            return None;
+        } else if has_separator(&start.command) {
+            format!("the command is found from this folder only: {written}")
+        } else if self.agent.launch.is_from_desktop {
+            let title = self.agent.title;
+            format!("{written} is looked up on PATH, and {title} has another one when it is started from the desktop")
+        } else {
+            return None;
+        };
+        Some(self.warning(message).fix(format!("run {}, which writes the whole path", self.reinstall())))
+    }
+
+    /// The folders of `--prompts`; adds what is wrong with them.
+    fn folders(&self, start: &Start, findings: &mut Vec<Finding>) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        for written in Arguments::of(&start.arguments).folders {
+            let path = self.examination.prompts_folder(&written, &start.folder);
+            let is_relative = !Path::new(&written).is_absolute() && !written.starts_with('~');
+            let shown = named(&written);
+            if !path.is_dir() {
+                let why = if path.exists() { "is not a folder" } else { "does not exist" };
+                let hint = if written.contains('$') { "; without a shell, `$` has no meaning" } else { "" };
+                let message = format!("--prompts {shown} {why}{hint}");
+                findings.push(self.broken(message).fix("create it, or correct the path"));
+            } else if is_relative {
+                let title = self.agent.title;
+                let message = format!("--prompts {shown} is another folder wherever {title} is started");
+                let fix = format!("write the whole path, {}", named(&path.display().to_string()));
+                findings.push(self.warning(message).fix(fix));
+            }
+            folders.push(path);
+        }
+        folders
+    }
+
+    /// Variables that name prompts in the terminal, and that the agent does not pass on to its servers.
+    fn lost_variables(&self, start: &Start) -> Vec<Finding> {
+        let lost = LIBRARY_VARIABLES.into_iter().filter(|name| {
+            let value = self.examination.system.environment.get(name);
+            value.is_some_and(|value| !value.is_empty()) && start.environment.get(name).is_none()
+        });
+        lost.map(|name| {
+            let title = self.agent.title;
+            let message = format!(
+                "{name} is set here, and {title} does not pass it on, so it has other prompts than you see in the terminal"
+            );
+            let command = reinstall_command(self.agent, self.server, " --prompts DIR");
+            self.warning(message).fix(format!("name the folder in the registration: `{command}`"))
+        })
+        .collect()
+    }
+
+    /// An error for what is not started here: it came with the project, or is in this folder, and may be a stranger's.
+    fn check_harmless(&self, start: &Start) -> Result<(), Finding> {
+        let (name, server) = (self.name(), self.server);
+        let is_this = is_same_file(&start.program, &self.examination.program);
+        let is_harmless = is_this
+            && Arguments::of(&server.args).only_name_prompts()
+            && server.env.keys().all(|name| LIBRARY_VARIABLES.contains(&name.as_str()));
+        if server.scope == Scope::Project && !is_harmless {
+            let shown = shown(start);
+            let message = format!(
+                "{name} comes with the project and is not exactly this program, so it was not started: {shown}"
+            );
+            let title = self.agent.title;
+            return Err(self
+                .warning(message)
+                .fix(format!("if you trust it, start {title} here and ask it for its tools")));
+        }
+        let is_intended = server.cwd.as_ref().is_some_and(|cwd| Path::new(cwd).is_absolute());
+        let Start { command, environment, folder, program, .. } = start;
+        if !is_this && !is_intended && environment.is_found_in(folder, command, program) {
+            let program = named(&program.display().to_string());
+            let message =
+                format!("{name} is a program in this folder, {program}, and not this one, so it was not started");
+            return Err(self.warning(message).fix(self.write_whole_path()));
+        }
+        Ok(())
+    }
+
+    /// What the server answers, or why it is of no use.
+    fn visit(&self, start: &Start) -> Result<Visit, Finding> {
+        conversation::visit(start).map_err(|failure| {
+            let message = format!("{} ({}) {failure}", self.name(), shown(start));
+            let fix = if is_same_file(&start.program, &self.examination.program) {
+                format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
+            } else {
+                format!("run {}, which puts this program in its place", self.reinstall())
+            };
+            self.broken(message).fix(fix)
+        })
+    }
+}
+
+// What it answered.
+impl ServerCheck<'_> {
+    fn judge(&self, visit: &Visit, start: &Start, findings: &mut Vec<Finding>) {
+        let (time, prompts) = (milliseconds(visit.answered_in), count(visit.prompts, "prompt"));
+        let message = format!("{} answers in {time} and has {prompts}", self.name());
+        findings.push(Finding::new(Some(self.agent), Severity::Fine, message));
+        findings.extend(self.other_program(visit, start));
+        findings.extend((self.agent.checks.slow_start)(&self.registered, visit.answered_in));
+        self.judge_prompts(visit, findings);
+        self.judge_behavior(visit, findings);
+        findings.extend(self.too_long(visit));
+    }
+
+    /// That it is another program, or another version of this one.
+    fn other_program(&self, visit: &Visit, start: &Start) -> Option<Finding> {
+        let (name, version) = (self.name(), env!("CARGO_PKG_VERSION"));
+        let message = if visit.name != env!("CARGO_PKG_NAME") {
+            format!("{name} is another program, which calls itself {}", quoted(&visit.name))
+        } else if visit.version != version && !is_same_file(&start.program, &self.examination.program) {
+            let (other, program) = (quoted(&visit.version), start.program.display());
+            format!("{name} is version {other}, in {program}; this program is `{version}`")
+        } else {
+            return None;
+        };
+        Some(self.warning(message).fix(format!("run {} to have this one in its place", self.reinstall())))
+    }
+
+    fn judge_prompts(&self, visit: &Visit, findings: &mut Vec<Finding>) {
+        let name = self.name();
+        let check = "run `prompt-expander check` with its `--prompts`";
+        if visit.prompts == 0 {
+            let fix = "put a file such as `hello.md` into its folder";
+            findings.push(self.warning(format!("{name} has no prompt")).fix(fix));
+        }
+        if let Some(problem) = visit.problems.first() {
+            let files = count(visit.problems.len(), "file");
+            let message = format!("{name} cannot read {files} as prompts, such as {problem}");
+            findings.push(self.broken(message).fix(check));
+        }
+        if let Some((prompt, why)) = &visit.refused {
+            let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
+            findings.push(self.broken(message).fix(check));
+        }
+    }
+
+    fn judge_behavior(&self, visit: &Visit, findings: &mut Vec<Finding>) {
+        let name = self.name();
+        let replace = format!("run {} to have this program in its place", self.reinstall());
+        if let Some(line) = &visit.not_a_message {
+            let message = format!("{name} prints what is not a message: {}", quoted(line));
+            findings.push(self.warning(message).fix(&*replace));
+        }
+        if !visit.ended {
+            let message = format!("{name} does not end when {} ends it", self.agent.title);
+            findings.push(self.warning(message).fix(&*replace));
+        }
+        if let Some(line) = &visit.stderr {
+            findings.push(self.warning(format!("{name} says on standard error: {line}")).fix("do what it says"));
+        }
+    }
+
+    /// That the agent would not show its model all of the longest prompt.
+    fn too_long(&self, visit: &Visit) -> Option<Finding> {
+        let (name, result) = visit.longest.as_ref()?;
+        let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
+        let checks = &self.agent.checks;
+        self.agent.limits.iter().find_map(|limit| {
+            let text = match limit.way {
+                Way::Tool => result,
+                Way::CodeMode => &expansion,
+                Way::Hook => return None, // the hook refers to the tool
+            };
+            let most = (checks.configured_limit)(&self.registered, limit.way).unwrap_or(limit.most);
+            let length = limit.unit.count(text);
+            let (way, unit, beyond) = (limit.way.name(), limit.unit.name(), limit.beyond);
+            let message = format!("{} has {length} {unit}, and beyond {most} ({way}) {beyond}", named(name));
+            (length > most).then(|| self.warning(message).fix((checks.shorten)(length)))
+        })
+    }
+}
+
+// The commands that fix it, as one types them.
+impl ServerCheck<'_> {
+    fn write_whole_path(&self) -> String {
+        format!("run {}, which writes the whole path of this program", self.reinstall())
+    }
+
+    /// The command that puts this program in the place of the server, in backticks; it keeps what the registration says of
+    /// prompts.
+    fn reinstall(&self) -> String {
+        let (agent, server) = (self.agent, self.server);
+        match (server.scope, server.name == SERVER) {
+            (Scope::Local, true) => {
+                format!("{}, then `{}`", uninstall_command(agent, server), reinstall_command(agent, server, ""))
+            }
+            (_, true) if !server.is_prompt_expander() => {
+                format!("`prompt-expander install {}{} --replace`", agent.name, project_option(server.scope))
+            }
+            _ => format!("`{}`", reinstall_command(agent, server, "")),
+        }
+    }
+}
+
+/// The command with its arguments, as one types them, in backticks.
+fn shown(Start { command, arguments, .. }: &Start) -> String {
+    let words = || [command].into_iter().chain(arguments).map(String::as_str);
+    named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
+}
+
+/// The command that registers this program, in backticks.
+pub(super) fn install_command(agent: &Agent, scope: Scope) -> String {
+    format!("`prompt-expander install {}{}`", agent.name, project_option(scope))
+}
+
+/// The command that removes a server, in backticks.
+fn uninstall_command(agent: &Agent, server: &Registration) -> String {
+    match server.scope {
+        Scope::Local => format!("`claude mcp remove --scope local {}`", server.name),
+        scope => format!("`prompt-expander uninstall {}{}`", agent.name, project_option(scope)),
+    }
+}
+
+/// The command that registers a server anew, with its arguments if it is prompt-expander, and these besides.
+fn reinstall_command(agent: &Agent, server: &Registration, more: &str) -> String {
+    let mut command = format!("prompt-expander install {}{}{more}", agent.name, project_option(server.scope));
+    if server.is_prompt_expander() {
+        let Arguments { of_library, others, .. } = Arguments::of(&server.args);
+        let separator = if others.is_empty() { None } else { Some("--") };
+        let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into);
+        let words = of_library.iter().map(quoted).chain(separator.map(str::to_owned)).chain(others.iter().map(quoted));
+        words.for_each(|word| command.extend([" ", &word]));
+    }
+    command
+}
+
+fn project_option(scope: Scope) -> &'static str {
+    if scope == Scope::Project { " --project" } else { "" }
 }

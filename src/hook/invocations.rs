@@ -1,31 +1,34 @@
-//! Where a prompt invokes commands, and with which input.
+//! Where a message invokes commands, and with which input.
 //!
-//! A line invokes a command if it begins with a colon, and what follows up to the next blank is the name of a prompt. The
-//! first line of the text may be indented by up to three spaces; a later one that is indented is code, a list or a
-//! quotation. What stands between fences (three backticks or tildes) is never looked at. The input of a command is all that
-//! follows, up to the next line that invokes one.
+//! A line invokes a command if it begins with a colon, and what follows up to the next space is the name of a prompt. The
+//! first line of the message may be indented by up to three spaces; a later one that is indented is code, a list or a
+//! quotation. What is between fences (three backticks or tildes) is ignored. The input of a command is all that follows, up to
+//! the next line that invokes one.
+//!
+//! Fences are found line by line, not by a Markdown parser: people put code between tags, and in an HTML block a fence means
+//! nothing to Markdown.
 
-/// How many lines that look like a command are looked up. A text with more of them is data.
+/// How many lines that look like a command are looked up. A message with more of them is data.
 pub const MAX_CANDIDATES: usize = 100;
 
-/// How many commands of one text are expanded.
+/// How many commands of one message are expanded.
 pub const MAX_COMMANDS: usize = 8;
 
-/// What may follow a name, as it follows any word.
+/// What may follow a name, as it may follow any word.
 const PUNCTUATION: [char; 5] = ['.', ',', ';', '!', '?'];
 
-/// A command in a text.
+/// A command in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Invocation<'t, T> {
     /// Its name, without the colon.
     pub(super) name: &'t str,
     pub(super) input: &'t str,
-    /// What the name was found to be.
+    /// What was found under the name.
     pub(super) found: T,
 }
 
-/// The commands of a text in their order, one more than [`MAX_COMMANDS`] at most; those with the same name and input are one.
-/// `look_up` says what a name is, if it is one.
+/// The commands of a message in their order, one more than [`MAX_COMMANDS`] at most; those with the same name and input are
+/// one. `look_up` finds a name, if there is such a prompt.
 pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T>) -> Vec<Invocation<'t, T>> {
     let found = candidates(text).take(MAX_CANDIDATES).filter_map(|candidate| {
         let word = candidate.word;
@@ -36,12 +39,12 @@ pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T
     let mut found = found.peekable();
     let mut invocations: Vec<Invocation<'t, T>> = Vec::new();
     while invocations.len() <= MAX_COMMANDS
-        && let Some((candidate, name, found_as)) = found.next()
+        && let Some((candidate, name, found_here)) = found.next()
     {
         let end = found.peek().map_or(text.len(), |(next, ..)| next.line);
-        let input = without_blanks(&text[candidate.word_end..end]);
+        let input = trimmed(&text[candidate.word_end..end]);
         if !invocations.iter().any(|known| (known.name, known.input) == (name, input)) {
-            invocations.push(Invocation { name, input, found: found_as });
+            invocations.push(Invocation { name, input, found: found_here });
         }
     }
     invocations
@@ -71,8 +74,8 @@ fn candidates(text: &str) -> impl Iterator<Item = Candidate<'_>> {
             (Some(opening), Some(closing)) if closing.closes(opening) => fence = None,
             (Some(_), _) => {}
             (None, _) => {
-                let behind_colon = line[indentation..].strip_prefix(':')?;
-                let word = behind_colon.split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
+                let after_colon = line[indentation..].strip_prefix(':')?;
+                let word = after_colon.split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
                 return Some(Candidate { line: start, word, word_end: start + indentation + 1 + word.len() });
             }
         }
@@ -85,20 +88,20 @@ fn indentation(line: &str) -> usize {
     line.bytes().take(3).take_while(|byte| *byte == b' ').count()
 }
 
-/// Whether a word behind a colon can be meant as a name: not the rest of `::vec` or `:smile:`.
+/// Whether a word after a colon may be a name: not the rest of `::vec` or `:smile:`.
 fn may_be_name(word: &str) -> bool {
     !word.is_empty() && !word.starts_with(':') && !word.ends_with(':') && !word.contains("::")
 }
 
-/// Without blanks around it, but for those that indent its first line if that is a line of its own.
-fn without_blanks(rest: &str) -> &str {
+/// A text without spaces around it, except those that indent its first line if a line ending comes before it.
+fn trimmed(rest: &str) -> &str {
     let rest = rest.trim_end();
-    let blanks = rest.len() - rest.trim_start().len();
-    let line = rest[..blanks].rfind('\n').map_or(blanks, |newline| newline + 1);
+    let spaces = rest.len() - rest.trim_start().len();
+    let line = rest[..spaces].rfind('\n').map_or(spaces, |newline| newline + 1);
     &rest[line..]
 }
 
-/// A line that opens or closes a block of code, as Markdown has it.
+/// A line that opens or closes a fenced code block, as in Markdown.
 struct Fence {
     mark: u8,
     length: usize,
@@ -115,7 +118,7 @@ impl Fence {
         let fence = Fence {
             mark,
             length,
-            may_open: mark == b'~' || !info.contains('`'), // else it is code within a line
+            may_open: mark == b'~' || !info.contains('`'), // otherwise it is a code span
             may_close: info.trim().is_empty(),
         };
         (length >= 3).then_some(fence)
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_command_is_none() {
+    fn other_lines_with_a_colon_are_not_commands() {
         for text in [
             "",
             ":",
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_lines_are_looked_up_and_so_many_commands() {
+    fn the_lookups_and_the_commands_of_a_message_are_limited() {
         let many = ":x y\n".repeat(1_000_000);
         let known: String = (0..100).map(|number| format!(":{number}\n")).collect();
         for (text, exists, commands, lookups) in
@@ -220,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_found_begins_a_line_and_inputs_stand_in_the_text_one_after_the_other(
+        fn every_command_begins_a_line_and_the_inputs_follow_each_other(
             pieces in prop::collection::vec(
                 prop_oneof![
                     6 => prop::sample::select(vec![

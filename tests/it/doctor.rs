@@ -1,6 +1,6 @@
-//! `doctor`: what it finds in the configurations of clients, and in what they start.
+//! `doctor`: what it finds in the configurations of agents, and in what they start.
 //!
-//! A client is there when its folder is. The files are those that the clients' own `mcp add` writes, or as their
+//! An agent is found if its folder exists. The files are those that the agents' own `mcp add` writes, or as their
 //! documentation has them; the servers are the real program, or a script for `sh` in its place.
 
 use crate::client::{Client, Ran};
@@ -25,7 +25,7 @@ fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// A registration for Codex, with these lines more.
+/// A registration with Codex, with these further lines.
 fn codex(client: &Client, command: &str, more: &str) -> PathBuf {
     let text = format!("# mine\n[mcp_servers.prompts]\ncommand = {}\n{more}\n", json!(command));
     write(client, ".codex/config.toml", text)
@@ -57,18 +57,18 @@ fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
     findings
 }
 
-/// The one finding whose message holds this.
+/// The one finding whose message contains this.
 #[track_caller]
 fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> Value {
     let all = findings(client, arguments);
     let mut with = all.iter().filter(|finding| finding["message"].as_str().unwrap().contains(message));
     let finding = with.next().unwrap_or_else(|| panic!("no finding has {message:?}: {all:#?}"));
     assert_eq!(finding["severity"], severity, "{all:#?}");
-    assert_eq!(with.next(), None, "said twice: {all:#?}");
+    assert_eq!(with.next(), None, "reported twice: {all:#?}");
     finding.clone()
 }
 
-/// A registration of Codex that is right is fine, and nothing else is said.
+/// A correct registration is fine, and nothing else is reported.
 #[track_caller]
 fn is_fine(client: &Client, name: &str) {
     let found = findings(client, &[name]);
@@ -77,7 +77,7 @@ fn is_fine(client: &Client, name: &str) {
 }
 
 #[test]
-fn a_client_that_works_is_one_line() {
+fn an_agent_that_works_is_one_line() {
     let client = home();
     codex(&client, PROGRAM, "");
     let ran = doctor(&client, &["codex"]);
@@ -87,26 +87,26 @@ fn a_client_that_works_is_one_line() {
 }
 
 #[test]
-fn a_client_that_does_not_know_us_is_no_harm_as_long_as_one_does() {
+fn an_agent_without_a_registration_is_a_warning_if_another_has_one() {
     let client = home();
     let none = doctor(&client, &[]);
     assert_eq!(none.status.code(), Some(1));
-    assert!(none.stdout.starts_with("broken: no client is found on this machine; looked for `codex`, "), "{none:?}");
+    assert!(none.stdout.starts_with("broken: no agent is found on this machine; looked for `codex`, "), "{none:?}");
     fs::create_dir(client.root().join(".codex")).unwrap();
     fs::create_dir(client.root().join(".gemini")).unwrap();
-    let unknown = "codex: broken: Codex does not know this program yet; run `prompt-expander install codex`\n\
-                   gemini: broken: Gemini CLI does not know this program yet; run `prompt-expander install gemini`\n";
+    let unknown = "codex: broken: this program is not registered with Codex yet; run `prompt-expander install codex`\n\
+                   gemini: broken: this program is not registered with Gemini CLI yet; run `prompt-expander install gemini`\n";
     let ran = doctor(&client, &[]);
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), unknown));
     codex(&client, PROGRAM, "");
-    let gemini = found(&client, &[], "warning", "does not know this program yet");
+    let gemini = found(&client, &[], "warning", "not registered with Gemini CLI yet");
     assert_eq!(gemini["client"], "gemini");
     let zed = found(&client, &["zed"], "broken", "Zed is not found on this machine");
     assert_eq!(zed["remedy"], "run `prompt-expander install zed`");
 }
 
 #[test]
-fn an_unknown_client_is_told_which_there_are() {
+fn an_unknown_agent_is_answered_with_those_that_are_known() {
     let ran = doctor(&home(), &["codecs"]);
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""));
     assert!(ran.stderr.contains("[possible values: codex, claude-code, gemini, "), "{}", ran.stderr);
@@ -115,7 +115,7 @@ fn an_unknown_client_is_told_which_there_are() {
 }
 
 #[test]
-fn a_config_that_cannot_be_read_is_named_with_its_place() {
+fn a_config_that_cannot_be_read_is_named_with_its_position() {
     let client = home();
     let file = codex(&client, PROGRAM, "args = [");
     let broken = found(&client, &["codex"], "broken", "array");
@@ -127,9 +127,9 @@ fn a_config_that_cannot_be_read_is_named_with_its_place() {
     assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(2)));
     write(&client, ".claude/settings.json", "{");
     found(&client, &["claude-code"], "broken", "unterminated object");
-    // An empty one registers nothing, and one of another shape says where.
+    // An empty one registers nothing; in one of another kind, the position is reported.
     write(&client, ".gemini/settings.json", "");
-    found(&client, &["gemini"], "broken", "does not know this program yet");
+    found(&client, &["gemini"], "broken", "this program is not registered with Gemini CLI yet");
     let text = "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}";
     write(&client, ".gemini/settings.json", text);
     found(&client, &["gemini"], "broken", "`prompts`: `command` must be a string, and is a list");
@@ -142,7 +142,7 @@ fn a_command_that_cannot_be_started_says_why() {
     for (command, why) in [
         ("/nowhere/prompt-expander", "does not exist"),
         ("bin/prompt-expander", "does not exist"),
-        ("~/bin/prompt-expander", "cannot be started: no shell is there to know `~`"),
+        ("~/bin/prompt-expander", "cannot be started: without a shell, `~` has no meaning"),
         ("prompt-expander", "is in no folder of PATH"),
         ("/", "is a directory"),
         (plain.to_str().unwrap(), "is not executable"),
@@ -159,9 +159,9 @@ fn a_command_that_cannot_be_started_says_why() {
         );
     }
     codex(&client, PROGRAM, "cwd = \"/nowhere\"");
-    found(&client, &["codex"], "broken", "would work in /nowhere, which is no folder");
+    found(&client, &["codex"], "broken", "would work in /nowhere, which is not a folder");
     write(&client, ".codex/config.toml", "[mcp_servers.prompts]\nurl = \"http://127.0.0.1:9/\"\n");
-    found(&client, &["codex"], "broken", "`prompts` is a server at an address, not this program");
+    found(&client, &["codex"], "broken", "`prompts` is a server with a URL, not this program");
 }
 
 #[cfg(unix)]
@@ -172,7 +172,7 @@ fn a_relative_command_is_found_from_its_folder_only() {
     codex(&client, "./here", "");
     found(&client, &["codex"], "warning", "the command is found from this folder only: `./here`");
     found(&client, &["codex"], "fine", "answers in");
-    // On PATH, a client of the terminal finds it as the terminal does; one of the desktop may not.
+    // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may not.
     let bin = client.root().join("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
@@ -187,21 +187,21 @@ fn a_relative_command_is_found_from_its_folder_only() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_folder_has_in_the_place_of_a_command_is_not_started() {
+fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
     let client = home();
     let evil = write(&client, "prompt-expander", "#!/bin/sh\ntouch started\n");
     fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     codex(&client, "./prompt-expander", "");
-    found(&client, &["codex"], "warning", "and not this program, so it was not started");
+    found(&client, &["codex"], "warning", "and not this one, so it was not started");
     let client = client.variable("PATH", ".:/usr/bin:/bin");
     codex(&client, "prompt-expander", "");
-    found(&client, &["codex"], "warning", "and not this program, so it was not started");
+    found(&client, &["codex"], "warning", "and not this one, so it was not started");
     codex_hook(&client, "prompt-expander hook codex", true);
     found(
         &client,
         &["codex"],
         "warning",
-        "the hook runs what lies in this folder, and not this program, so it was not run",
+        "the hook runs a program in the working directory that is not this one, so it was not run",
     );
     assert!(!client.root().join("started").exists());
 }
@@ -221,17 +221,17 @@ fn a_hook_that_answers_with_a_long_text_is_fine() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_none_is_named_and_ended() {
+fn a_program_that_is_not_a_server_is_reported_and_ended() {
     for (text, why) in [
-        ("exec cat", "is no MCP server: it sends back what it is sent"),
-        ("echo hello; exec cat > /dev/null", "is no MCP server: it prints `hello`"),
+        ("exec cat", "is not an MCP server: it sends back what it is sent"),
+        ("echo hello; exec cat > /dev/null", "is not an MCP server: it prints `hello`"),
         ("exit 3", "ended with status 3 before it answered `initialize`"),
         (
             "echo no such thing >&2; exit 1",
             "ended with status 1 before it answered `initialize`; it said: no such thing",
         ),
         ("kill -9 $$", "ended by signal 9 before it answered `initialize`"),
-        ("while :; do echo hello; done", "is no MCP server: it prints `hello`"),
+        ("while :; do echo hello; done", "is not an MCP server: it prints `hello`"),
         (
             "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":\"no\"}}'; read line",
             "refused `initialize`: no (-32600)",
@@ -257,16 +257,16 @@ fn a_server_that_hangs_is_killed_with_all_that_it_started() {
     let pipe = client.root().join("pipe");
     crate::client::make_fifo(&pipe);
     let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
-    // The shell and its child hold the pipe open as long as they live.
+    // The shell and its child have the pipe open until they end.
     script(&client, "exec 3> pipe; sleep 1000; true");
     found(&client, &["codex", "--timeout", "0.2"], "broken", "did not answer `initialize` within 0.2 s");
     rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
-    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end, when nobody has it open");
+    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_a_server_leaves_behind_when_it_ends_is_ended_too() {
+fn processes_that_a_server_leaves_running_are_killed() {
     use rustix::fs::OFlags;
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
@@ -277,12 +277,12 @@ fn what_a_server_leaves_behind_when_it_ends_is_ended_too() {
     script(&client, "exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3");
     found(&client, &["codex"], "broken", "ended with status 3 before it answered `initialize`");
     rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
-    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end, when nobody has it open");
+    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_another_is_told_from_ours() {
+fn another_server_is_distinguished_from_this_program() {
     let client = home();
     let answers = |tools: &str, name: &str, version: &str| {
         let list = json!({"content": [{"type": "text", "text": "{\"prompts\": []}"}]});
@@ -304,7 +304,7 @@ fn a_server_that_is_another_is_told_from_ours() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_lists_without_end_is_left() {
+fn a_server_that_lists_without_end_is_ended() {
     let client = home();
     let tools = r#"{"tools":[{"name":"list_prompts"},{"name":"expand_prompt"}]}"#;
     let answer = |result: &str| format!("printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' $i '{result}'");
@@ -319,27 +319,27 @@ fn a_server_that_lists_without_end_is_left() {
             answer("{\"prompts\":[{\"name\":\"a\"}],\"nextCursor\":\"b\"}"),
         ),
     );
-    found(&client, &["codex", "--timeout", "1"], "broken", "was not through with all its prompts within 6 s");
+    found(&client, &["codex", "--timeout", "1"], "broken", "did not expand all its prompts within 6 s");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_a_server_prints_beside_its_messages_is_shown() {
+fn output_that_is_not_a_message_is_shown() {
     let client = home();
     let program = json!(PROGRAM);
     script(&client, &format!("echo loading; echo careful >&2; exec {program}"));
-    found(&client, &["codex"], "warning", "`prompts` prints what is no message: `loading`");
+    found(&client, &["codex"], "warning", "`prompts` prints what is not a message: `loading`");
     found(&client, &["codex"], "warning", "`prompts` says on standard error: careful");
     found(&client, &["codex"], "fine", "answers in");
     script(&client, &format!("trap '' TERM; {program}; read line"));
-    // Nothing ends it but the end of its input, which Codex does not close.
+    // Only the end of its input ends it, which Codex does not close.
     let text = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
     write(&client, ".codex/config.toml", text);
     found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not end when Codex ends it");
 }
 
 #[test]
-fn arguments_that_our_program_refuses_are_shown() {
+fn arguments_that_this_program_refuses_are_shown() {
     let client = home();
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
     let why =
@@ -348,7 +348,7 @@ fn arguments_that_our_program_refuses_are_shown() {
     assert_eq!(broken["remedy"], "correct its arguments, or run `prompt-expander install codex`");
 }
 
-/// A registration in the JSON of a client, with these keys more; the rest of the file around it.
+/// A registration with Gemini CLI, with these further keys; the rest of the file around it.
 fn gemini(client: &Client, more: Value, rest: Value) -> PathBuf {
     let mut entry = json!({"command": PROGRAM, "trust": true});
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -357,7 +357,7 @@ fn gemini(client: &Client, more: Value, rest: Value) -> PathBuf {
     write(client, ".gemini/settings.json", format!("{settings:#}"))
 }
 
-/// Claude Code with us, and these settings.
+/// A registration with Claude Code, and these settings.
 fn claude(client: &Client, settings: Value) -> PathBuf {
     let servers = json!({"mcpServers": {"prompts": {"type": "stdio", "command": PROGRAM}}});
     write(client, ".claude.json", servers.to_string());
@@ -369,15 +369,15 @@ fn allowed() -> Value {
 }
 
 #[test]
-fn another_name_and_a_second_registration_are_told() {
+fn another_name_and_a_second_registration_are_reported() {
     let client = home();
     let server = format!("command = {}\n", json!(PROGRAM));
     write(&client, ".codex/config.toml", format!("[mcp_servers.mine]\n{server}"));
     let other = found(&client, &["codex"], "warning", "this program is registered as `mine`, not as `prompts`");
-    assert_eq!(other["remedy"], "run `prompt-expander install codex`, then take `mine` out of the file");
+    assert_eq!(other["remedy"], "run `prompt-expander install codex`, then remove `mine` from the file");
     found(&client, &["codex"], "fine", "`mine` answers in");
     write(&client, ".codex/config.toml", format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"));
-    let again = found(&client, &["codex"], "warning", "this program is registered as `mine` as well");
+    let again = found(&client, &["codex"], "warning", "this program is also registered as `mine`");
     assert_eq!(again["line"], 3);
 
     let in_project = client.variable("GEMINI_CLI_HOME", "elsewhere");
@@ -386,20 +386,20 @@ fn another_name_and_a_second_registration_are_told() {
     let projects = write(&in_project, ".gemini/settings.json", &entry);
     let twice = found(&in_project, &["gemini"], "warning", "`prompts` is registered twice");
     assert!(twice["message"].as_str().unwrap().contains(projects.to_str().unwrap()), "{twice}");
-    assert_eq!(twice["remedy"], "keep one of them: `prompt-expander uninstall gemini` ends this one");
+    assert_eq!(twice["remedy"], "keep one of them: `prompt-expander uninstall gemini` removes this one");
 }
 
 #[test]
-fn a_server_that_is_switched_off_is_broken() {
+fn a_server_that_is_disabled_is_broken() {
     let client = home();
     codex(&client, PROGRAM, "enabled = false");
-    let off = found(&client, &["codex"], "broken", "`prompts` is switched off: `enabled` is false");
+    let off = found(&client, &["codex"], "broken", "`prompts` is disabled: `enabled` is false");
     assert_eq!(off["remedy"], "set `enabled` to true");
     let excluded = json!({"mcp": {"excluded": ["prompts"]}});
     gemini(&client, json!({}), excluded);
-    found(&client, &["gemini"], "broken", "`mcp.excluded` keeps out");
+    found(&client, &["gemini"], "broken", "`prompts` is in the list `mcp.excluded`");
     gemini(&client, json!({}), json!({"mcp": {"allowed": ["other"]}}));
-    found(&client, &["gemini"], "broken", "`mcp.allowed` lets in");
+    found(&client, &["gemini"], "broken", "`prompts` is not in the list `mcp.allowed`");
     gemini(&client, json!({}), json!({"mcp": {"allowed": ["prompts"]}}));
     is_fine(&client, "gemini");
     let folder = client.root().canonicalize().unwrap();
@@ -409,12 +409,12 @@ fn a_server_that_is_switched_off_is_broken() {
     gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
     is_fine(&client, "gemini");
     write(&client, ".gemini/mcp-server-enablement.json", "{\"prompts\": {\"enabled\": false}}");
-    let off = found(&client, &["gemini"], "broken", "`prompts` is switched off");
+    let off = found(&client, &["gemini"], "broken", "`prompts` is disabled");
     assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
     let mut denied = allowed();
     denied["deniedMcpServers"] = json!([{"serverName": "prompts"}]);
     claude(&client, denied);
-    found(&client, &["claude-code"], "broken", "`prompts` is among the servers that `deniedMcpServers` keeps out");
+    found(&client, &["claude-code"], "broken", "`prompts` is in the list `deniedMcpServers`");
     claude(&client, allowed());
     is_fine(&client, "claude-code");
     let text = json!({
@@ -422,15 +422,15 @@ fn a_server_that_is_switched_off_is_broken() {
         "projects": {folder: {"disabledMcpServers": ["prompts"]}},
     });
     write(&client, ".claude.json", text.to_string());
-    found(&client, &["claude-code"], "broken", "`prompts` is switched off in this project");
+    found(&client, &["claude-code"], "broken", "`prompts` is disabled in this project");
     let text = json!({"mcp": {"prompts": {"type": "local", "command": [PROGRAM], "enabled": false}}});
     write(&client, ".config/opencode/opencode.json", text.to_string());
     #[cfg(target_os = "linux")]
-    found(&client, &["opencode"], "broken", "`prompts` is switched off: `enabled` is false");
+    found(&client, &["opencode"], "broken", "`prompts` is disabled: `enabled` is false");
 }
 
 #[test]
-fn what_stands_between_the_model_and_the_tools_is_told() {
+fn settings_that_keep_the_model_from_the_tools_are_reported() {
     let client = home();
     codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
     let asks = found(&client, &["codex"], "warning", "`default_tools_approval_mode` is \"prompt\"");
@@ -442,9 +442,9 @@ fn what_stands_between_the_model_and_the_tools_is_told() {
     codex(&client, PROGRAM, "[mcp_servers.prompts.tools.expand_prompt]\napproval_mode = \"prompt\"");
     found(&client, &["codex"], "warning", "`tools.expand_prompt.approval_mode` is \"prompt\"");
     codex(&client, PROGRAM, "enabled_tools = [\"list_prompts\"]");
-    found(&client, &["codex"], "broken", "`enabled_tools` leaves `expand_prompt` out");
+    found(&client, &["codex"], "broken", "`enabled_tools` does not list `expand_prompt`");
     codex(&client, PROGRAM, "disabled_tools = [\"list_prompts\"]");
-    found(&client, &["codex"], "warning", "`disabled_tools` takes `list_prompts` away");
+    found(&client, &["codex"], "warning", "`disabled_tools` lists `list_prompts`");
 
     gemini(&client, json!({"trust": false}), json!({}));
     let asks = found(&client, &["gemini"], "warning", "Gemini CLI asks before each call");
@@ -452,29 +452,28 @@ fn what_stands_between_the_model_and_the_tools_is_told() {
     gemini(&client, json!({"includeTools": ["list_prompts", "expand_prompt(command)"]}), json!({}));
     is_fine(&client, "gemini");
     gemini(&client, json!({"excludeTools": ["expand_prompt"]}), json!({}));
-    found(&client, &["gemini"], "broken", "`excludeTools` takes `expand_prompt` away");
+    found(&client, &["gemini"], "broken", "`excludeTools` lists `expand_prompt`");
 
     claude(&client, json!({}));
     let asks = found(&client, &["claude-code"], "warning", "Claude Code asks before it calls `expand_prompt`");
     assert_eq!(asks["remedy"], "add `mcp__prompts__expand_prompt` to `permissions.allow`");
     let file = claude(&client, json!({"permissions": {"deny": ["mcp__prompts"]}}));
-    let denied =
-        found(&client, &["claude-code"], "broken", "`mcp__prompts` among `permissions.deny` forbids every call");
+    let denied = found(&client, &["claude-code"], "broken", "`mcp__prompts` in `permissions.deny` forbids every call");
     assert_eq!((&denied["file"], &denied["line"]), (&json!(file), &json!(3)));
     claude(&client, json!({"permissions": {"ask": ["mcp__prompts__*"], "allow": ["mcp__prompts"]}}));
-    found(&client, &["claude-code"], "warning", "`mcp__prompts__*` among `permissions.ask`");
+    found(&client, &["claude-code"], "warning", "because of `mcp__prompts__*` in `permissions.ask`");
 }
 
 #[test]
-fn a_time_limit_that_is_too_short_is_told() {
+fn a_timeout_that_is_too_short_is_reported() {
     let client = home();
     codex(&client, PROGRAM, "startup_timeout_sec = 0.000001");
-    let short = found(&client, &["codex"], "broken", "for its first answer, and may take 0.000001 s");
+    let short = found(&client, &["codex"], "broken", "for its first answer; its limit is 0.000001 s");
     assert_eq!(short["remedy"], "raise `startup_timeout_sec`");
 }
 
 #[test]
-fn a_prompt_that_a_client_would_cut_is_named() {
+fn a_prompt_that_an_agent_would_cut_is_named() {
     let client = home();
     let args = format!("args = [\"--no-builtin\", \"--prompts\", {}]", json!(client.prompts()));
     client.write("long.md", "a".repeat(17_000));
@@ -527,17 +526,17 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
 }
 
 #[test]
-fn a_folder_of_prompts_that_is_not_there_is_told() {
+fn a_missing_folder_of_prompts_is_reported() {
     let client = home();
     for (folder, why) in [
         ("/nowhere/prompts", "--prompts `/nowhere/prompts` does not exist"),
-        ("$HOME/prompts", "--prompts `$HOME/prompts` does not exist; no shell is there to know `$`"),
-        ("prompts/hello.md", "--prompts `prompts/hello.md` is no folder"),
+        ("$HOME/prompts", "--prompts `$HOME/prompts` does not exist; without a shell, `$` has no meaning"),
+        ("prompts/hello.md", "--prompts `prompts/hello.md` is not a folder"),
     ] {
         codex(&client, PROGRAM, &format!("args = [\"--prompts={folder}\"]"));
         found(&client, &["codex"], "broken", why);
         let all = findings(&client, &["codex"]);
-        assert_eq!(all.iter().filter(|finding| finding["severity"] != "fine").count(), 1, "said once: {all:#?}");
+        assert_eq!(all.iter().filter(|finding| finding["severity"] != "fine").count(), 1, "reported once: {all:#?}");
     }
     codex(&client, PROGRAM, "args = [\"--prompts\", \"prompts\"]");
     let relative =
@@ -550,7 +549,7 @@ fn a_folder_of_prompts_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_variable_that_the_client_keeps_back_is_told() {
+fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
     let client = home().variable("PROMPT_EXPANDER_PROMPTS", "/nowhere");
     codex(&client, PROGRAM, "");
     let lost =
@@ -568,7 +567,7 @@ fn a_variable_that_the_client_keeps_back_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_is_started_and_ended_as_its_client_does() {
+fn a_server_is_started_and_ended_as_its_agent_does() {
     let client = home().variable("XDG_DATA_HOME", "/x").variable("MY_TOKEN", "t");
     let script = "trap 'echo term >> seen; exit 0' TERM; trap 'echo int >> seen; exit 0' INT\n\
                   env | grep -E '^(XDG_DATA_HOME|MY_TOKEN|CLAUDE_PROJECT_DIR|GEMINI_CLI|EXTRA)=' | cut -d = -f 1 | sort > seen\n\
@@ -647,17 +646,17 @@ fn problems_of_the_library_are_counted() {
     found(&client, &library, "warning", "the prompt files have 1 warning");
     client.write("broken.md", "---\n");
     let broken = found(&client, &library, "broken", "the prompt files have 1 error and 1 warning");
-    assert_eq!(broken["remedy"], "run `prompt-expander check`, which names each with its repair");
+    assert_eq!(broken["remedy"], "run `prompt-expander check`, which says how to fix each");
     assert!(broken.get("client").is_none());
 }
 
 #[test]
-fn without_a_home_directory_that_is_said() {
+fn a_missing_home_directory_is_reported() {
     let Some(client) = home().without_home() else { return };
     found(&client, &["codex"], "broken", "the environment names no home directory");
 }
 
-/// A hook of Codex that runs this line, trusted or not, beside a server without arguments.
+/// A hook of Codex that runs this line, trusted or not, next to a server without arguments.
 fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
     let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
     let file = write(client, ".codex/hooks.json", format!("{hooks:#}"));
@@ -690,7 +689,7 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
     claude(&client, settings);
     found(&client, &["claude-code"], "fine", "the hook expands");
     is_fine(&client, "claude-code");
-    // Of others' hooks nothing is said, and they are not run.
+    // Hooks that do not run this program are neither reported nor run.
     codex_hook(&client, "touch ran", true);
     is_fine(&client, "codex");
     assert!(!client.root().join("ran").exists());
@@ -698,23 +697,23 @@ fn a_hook_is_run_and_must_expand_a_command_and_nothing_else() {
 
 #[cfg(unix)]
 #[test]
-fn a_hook_that_does_something_else_is_told() {
+fn a_hook_that_does_something_else_is_reported() {
     let client = home();
-    // A program of our name that does what it likes.
+    // Another program of this name.
     let program = client.root().join("prompt-expander");
     let line = format!("{} hook codex", program.display());
     for (script, why) in [
-        ("exit 0", "the hook says nothing to `:"),
-        ("echo hello", "the hook answers what Codex does not take: `hello`"),
-        ("echo bad >&2; exit 2", "the hook ended with status 2, which may hold a message back; it said: bad"),
+        ("exit 0", "the hook does not answer to `:"),
+        ("echo hello", "the hook answers what Codex does not accept: `hello`"),
+        ("echo bad >&2; exit 2", "the hook ended with status 2, which may block a message; it said: bad"),
         ("sleep 1000", "the hook did not end within 2 s"),
         (
             "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
-            "the hook answers to `The meeting is at 10:30.`, where it should be silent",
+            "the hook answers to `The meeting is at 10:30.`, which has no command",
         ),
     ] {
         let text = write(&client, "script", format!("#!/bin/sh\n{script}\n"));
-        // By another process: what we have written may be open for writing in a child of another test yet.
+        // By another process: a file that this one wrote may still be open for writing in a child of another test.
         let installed = std::process::Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
         assert!(installed.unwrap().success());
         let file = codex_hook(&client, &line, true);
@@ -726,20 +725,20 @@ fn a_hook_that_does_something_else_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn of_a_hook_only_a_line_that_is_nothing_but_this_program_is_run() {
+fn a_hook_is_run_only_if_it_does_nothing_but_run_this_program() {
     let client = home();
     let bin = client.root().join("bin");
     fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(PROGRAM, bin.join("prompt-expander")).unwrap();
     let client = client.variable("PATH", &format!("{}:/usr/bin:/bin", bin.display())).variable("CODEX_HOME", "mine");
-    // Whatever they are given, they leave a file `ran`.
+    // Whatever their arguments, they write a file `ran`.
     let evil = write(&client, "evil.sh", "#!/bin/sh\ntouch ran\n");
     std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     fs::create_dir(client.root().join("own")).unwrap();
     std::os::unix::fs::symlink("../evil.sh", client.root().join("own/prompt-expander")).unwrap();
     for (folder, said) in [
         (".codex", "the hook comes with the project and is not exactly this program, so it was not run"),
-        ("mine", "the hook is more than this program alone, so it was not run"),
+        ("mine", "the hook does more than run this program, so it was not run"),
     ] {
         for line in [
             "./evil.sh prompt-expander hook codex",
@@ -748,13 +747,15 @@ fn of_a_hook_only_a_line_that_is_nothing_but_this_program_is_run() {
             "prompt-expander hook codex; ./evil.sh",
             "prompt-expander hook codex | ./evil.sh",
             "prompt-expander hook codex --log-file ran",
+            "prompt-expander hook codex --prompts `touch${IFS}ran`",
+            "prompt-expander hook codex --prompts \"$(touch ran)\"",
             "prompt-expander --tap ran hook codex",
             "prompt-expander new ran --dir . --prompts hook codex",
             "own/prompt-expander hook codex",
         ] {
             let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
             let file = write(&client, &format!("{folder}/hooks.json"), hooks.to_string());
-            // One that is told something else is never run either.
+            // One that names another agent is never run either.
             match line.contains("--prompts hook codex") {
                 true => _ = findings(&client, &["codex"]),
                 false if line.starts_with("own/") => _ = found(&client, &["codex"], "warning", "so it was not run"),
@@ -768,7 +769,7 @@ fn of_a_hook_only_a_line_that_is_nothing_but_this_program_is_run() {
 
 #[cfg(unix)]
 #[test]
-fn a_hook_whose_path_holds_what_a_shell_would_read_is_run() {
+fn a_hook_whose_path_has_characters_of_a_shell_is_run() {
     let client = home();
     let folder = client.root().join("it's $HOME (x) & `y`; z");
     fs::create_dir(&folder).unwrap();
@@ -780,23 +781,23 @@ fn a_hook_whose_path_holds_what_a_shell_would_read_is_run() {
 }
 
 #[test]
-fn a_hook_that_the_client_would_not_run_is_told() {
+fn a_hook_that_the_agent_would_not_run_is_reported() {
     let client = home();
     codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
-    let untrusted = found(&client, &["codex"], "broken", "Codex does not trust the hook yet");
+    let untrusted = found(&client, &["codex"], "warning", "Codex silently skips the hook until you trust it");
     assert!(untrusted["remedy"].as_str().unwrap().starts_with("start `codex` once"), "{untrusted}");
-    let line = format!("{PROGRAM} hook codex");
-    let hook = json!({"type": "command", "command": line, "timeout": 5});
-    codex_hook(&client, &line, true);
-    write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string());
-    found(&client, &["codex"], "warning", "the hook has changed since Codex was told to trust it");
+    let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
+    let disabled =
+        format!("[hooks.state.{}]\nenabled = false", json!(format!("{}:user_prompt_submit:0:0", file.display())));
+    codex(&client, PROGRAM, &disabled);
+    found(&client, &["codex"], "broken", "the hook is disabled in Codex");
     codex(&client, PROGRAM, "[features]\nhooks = false");
     let off = found(&client, &["codex"], "broken", "Codex runs no hooks: `features.hooks` is false");
     assert_eq!(off["line"], 5);
     gemini_hook(&client, json!({}), json!({"hooksConfig": {"enabled": false}}));
     found(&client, &["gemini"], "broken", "Gemini CLI runs no hooks: `hooksConfig.enabled` is false");
     gemini_hook(&client, json!({"name": "expand"}), json!({"hooksConfig": {"disabled": ["expand"]}}));
-    found(&client, &["gemini"], "broken", "`hooksConfig.disabled` switches off");
+    found(&client, &["gemini"], "broken", "the hook is in the list `hooksConfig.disabled`");
     let mut settings = allowed();
     let line = format!("{PROGRAM} hook claude-code");
     settings["hooks"] = json!({"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]});
@@ -806,7 +807,7 @@ fn a_hook_that_the_client_would_not_run_is_told() {
 }
 
 #[test]
-fn a_hook_that_does_not_fit_its_client_or_its_server_is_told() {
+fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     let client = home();
     let stale = "args = [\"--prompts\", \"my prompts\", \"--page-size=7\"]";
     codex(&client, "/nowhere/prompt-expander", stale);
@@ -820,15 +821,15 @@ fn a_hook_that_does_not_fit_its_client_or_its_server_is_told() {
         found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");
     assert_eq!(stale["remedy"], "run `prompt-expander install codex --hook`");
     gemini_hook(&client, json!({"command": "/nowhere/prompt-expander hook gemini"}), json!({}));
-    found(&client, &["gemini"], "broken", "does not exist; Gemini CLI holds every message back");
+    found(&client, &["gemini"], "broken", "does not exist; Gemini CLI blocks every message");
     gemini_hook(&client, json!({"command": format!("{PROGRAM} hook codex; exit 0")}), json!({}));
-    found(&client, &["gemini"], "broken", "the hook is told that the client is `codex`");
+    found(&client, &["gemini"], "broken", "the hook is written for `codex`, and does not answer Gemini CLI");
     gemini_hook(&client, json!({"timeout": 5}), json!({}));
     found(&client, &["gemini"], "warning", "the hook has 5 ms, since Gemini CLI counts in milliseconds");
     let other = format!("{PROGRAM} hook codex --prompts '{}'", client.prompts().display());
     codex_hook(&client, &other, true);
     found(&client, &["codex"], "warning", "the hook has other `--prompts` than the server");
-    // The same folder, in front of what `install` writes behind the command.
+    // The same folder, before what `install` writes after the command.
     for folder in ["~/prompts".to_owned(), client.prompts().display().to_string()] {
         let line = format!("{PROGRAM} hook gemini --prompts {folder}; exit 0");
         let hooks = json!({"hooks": {"BeforeAgent": [{"hooks": [{"command": line, "timeout": 5000}]}]}});
@@ -851,14 +852,16 @@ fn what_install_writes_is_fine() {
     }
     for finding in findings(&client, &[]) {
         // Only the user can trust it, in Codex itself.
-        let is_left = finding["message"] == "Codex does not trust the hook yet, and skips it without a word";
-        assert!(finding["severity"] == "fine" || is_left, "{finding}");
+        let is_trust =
+            finding["message"] == "Codex silently skips the hook until you trust it, and has no record that you do";
+        assert!(finding["severity"] == "fine" || is_trust, "{finding}");
     }
+    assert_eq!(doctor(&client, &[]).status.code(), Some(0), "nothing is broken");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_config_may_be_a_link_and_one_that_may_not_be_read_is_told() {
+fn a_config_may_be_a_link_and_one_that_cannot_be_read_is_reported() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let client = home().unprivileged();
     let file = codex(&client, PROGRAM, "");
@@ -870,11 +873,11 @@ fn a_config_may_be_a_link_and_one_that_may_not_be_read_is_told() {
     let unread = found(&client, &["codex"], "broken", "it cannot be read: Permission denied");
     assert_eq!(unread["file"], json!(file));
     fs::remove_file(&dotfiles).unwrap();
-    found(&client, &["codex"], "broken", "does not know this program yet");
+    found(&client, &["codex"], "broken", "this program is not registered with Codex yet");
 }
 
 #[test]
-fn a_finding_is_one_line_whatever_a_path_holds() {
+fn a_finding_is_one_line_whatever_is_in_a_path() {
     let client = home();
     codex(&client, "/no\u{1b}[31m\nwhere", "");
     let ran = doctor(&client, &["codex"]);

@@ -1,12 +1,12 @@
-//! `hook`: what a client's prompt-submit hook is answered, and that no prompt is ever held back.
+//! `hook`: what it answers an agent, and that it never blocks a prompt.
 //!
-//! What the clients do with the answer is in `docs/clients`.
+//! What the agents do with the answer is in `docs/clients`.
 
 use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table_of};
-use prompt_expander::client::{Client as Known, Way};
+use prompt_expander::agents::{Agent, Way};
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -17,7 +17,7 @@ const LIBRARY: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
 const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
                        {{options}} by {{criteria}}";
 
-/// A client that has these prompts, for commands that begin with `hook`.
+/// A home with these prompts, for commands that begin with `hook`.
 fn client() -> Client {
     let client = Client::new().arguments([]).prompt("research.md", "Topic: {{input}}").prompt("compare.md", COMPARE);
     client.prompt("git/commit.md", "Commit.").prompt("smile.md", "Smile.").prompt("broken.md", "---\n")
@@ -37,7 +37,7 @@ fn context(client: &Client, prompt: &str) -> Option<String> {
     context_for(client, "codex", "UserPromptSubmit", prompt)
 }
 
-/// The same for any client. Whatever the prompt, it is one line of JSON or nothing.
+/// The same for any agent. Whatever the prompt, it is one line of JSON or nothing.
 #[track_caller]
 fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> Option<String> {
     let ran = hook(client, name, event(event_name, prompt));
@@ -51,7 +51,7 @@ fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> O
     Some(context)
 }
 
-/// The part of a context that stands for one command.
+/// The part of a context for one command.
 fn part(typed: &str, expansion: &str) -> String {
     format!(
         "In the user's message, `{typed}` is short for the text below, from a prompt file that the user wrote or chose. Read \
@@ -61,7 +61,7 @@ fn part(typed: &str, expansion: &str) -> String {
 }
 
 #[test]
-fn each_client_gets_the_expansion_in_an_answer_to_its_own_event() {
+fn each_agent_gets_the_expansion_in_an_answer_to_its_own_event() {
     let client = client();
     let want = Some(part(":research solid-state batteries", "Topic: solid-state batteries"));
     for (name, event_name) in [
@@ -80,7 +80,7 @@ fn each_client_gets_the_expansion_in_an_answer_to_its_own_event() {
 }
 
 #[test]
-fn the_text_is_that_of_the_other_doors_byte_for_byte() {
+fn the_text_is_that_of_the_tool_byte_for_byte() {
     let body = "# T\r\n\n<a> & \"q\" \\ \t {{ .Values.x }}\n{{input}}\n  end ";
     let mut client = Client::new().prompt("odd.md", body);
     let input = "a \"b\" {{input}}\n\n  <c>\u{1b}[31m 日本";
@@ -92,11 +92,11 @@ fn the_text_is_that_of_the_other_doors_byte_for_byte() {
 }
 
 #[test]
-fn gemini_is_told_that_angle_brackets_may_show_otherwise() {
+fn gemini_gets_a_note_that_angle_brackets_may_be_escaped() {
     let client = client();
     let note = "Angle brackets in it may show as `&lt;` and `&gt;`.";
-    let told = |name, event_name| context_for(&client, name, event_name, ":research a <b>").unwrap().contains(note);
-    assert!(told("gemini", "BeforeAgent") && !told("codex", "UserPromptSubmit"));
+    let has_note = |name, event_name| context_for(&client, name, event_name, ":research a <b>").unwrap().contains(note);
+    assert!(has_note("gemini", "BeforeAgent") && !has_note("codex", "UserPromptSubmit"));
     assert!(!context_for(&client, "gemini", "BeforeAgent", ":research a").unwrap().contains(note));
 }
 
@@ -168,7 +168,7 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
 }
 
 #[test]
-fn of_many_commands_the_first_are_expanded_and_the_others_are_said() {
+fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
     let client = client();
     let commands = |count: usize| (0..count).map(|number| format!(":research {number}\n")).collect::<String>();
     let all = context(&client, &commands(MAX_COMMANDS)).unwrap();
@@ -184,7 +184,7 @@ fn of_many_commands_the_first_are_expanded_and_the_others_are_said() {
 }
 
 #[test]
-fn what_a_client_would_cut_is_left_to_the_tool_and_what_just_fits_is_not() {
+fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
     let too_long = "is short for a stored prompt, whose text is longer than what this client takes from a hook. Before you \
                     answer, call the tool expand_prompt";
     let begun = part(":long", "").len();
@@ -202,7 +202,7 @@ fn what_a_client_would_cut_is_left_to_the_tool_and_what_just_fits_is_not() {
         assert!(of(limit + 1).contains(too_long) && of(limit + 1).len() < 500, "{name} {letter}");
     }
 
-    // What does not fit does not take the room of what does, and all together stay within it.
+    // One that does not fit leaves room for the next, and all together stay within the limit.
     let client = client().prompt("long.md", "x".repeat(9_000));
     let both = context(&client, ":long a\n:research b\n:long c\n:long d\n").unwrap();
     assert!(both.len() <= 10_000 && both.contains(&part(":research b", "Topic: b")), "{both}");
@@ -213,7 +213,7 @@ fn what_a_client_would_cut_is_left_to_the_tool_and_what_just_fits_is_not() {
 }
 
 #[test]
-fn nothing_is_said_to_what_is_no_event_and_no_prompt_is_held_back() {
+fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     let client = client();
     let submitted = event("UserPromptSubmit", ":research x");
     let nested = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
@@ -255,7 +255,7 @@ fn nothing_is_said_to_what_is_no_event_and_no_prompt_is_held_back() {
 
 #[cfg(unix)]
 #[test]
-fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
+fn closed_pipes_and_unreadable_folders_block_no_prompt() {
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::PermissionsExt;
     let submitted = event("UserPromptSubmit", ":research x");
@@ -273,9 +273,9 @@ fn closed_pipes_and_folders_that_cannot_be_read_hold_no_prompt_back() {
     assert!(unreadable.contains("permission denied; correct its permissions. Tell the user this"), "{unreadable}");
 }
 
-/// The clients that have a hook: name and event.
-fn with_hook() -> impl Iterator<Item = (&'static str, Known, &'static str)> {
-    Known::ALL.into_iter().filter_map(|client| Some((client.name(), client, client.hook_event()?)))
+/// The agents that have a hook, with name and event.
+fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static str)> {
+    Agent::with_hook().filter_map(|agent| Some((agent.name, agent, agent.hook.as_ref()?.event)))
 }
 
 #[test]
@@ -286,12 +286,12 @@ fn the_page_of_the_hook_is_true() {
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
-    let rows = table_of(&text, "client");
+    let rows = table_of(&text, "agent");
     assert_eq!(rows.len(), with_hook().count());
-    for (row, (name, client, event_name)) in rows.iter().zip(with_hook()) {
+    for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, client.limit(Way::Hook).unwrap().most.to_string(), "{name}");
+        assert_eq!(limit, agent.limit(Way::Hook).unwrap().most.to_string(), "{name}");
     }
 
     let client = Client::new().arguments([]);
@@ -313,7 +313,7 @@ fn the_page_of_the_hook_is_true() {
 
 #[cfg(unix)]
 #[test]
-fn what_the_page_of_a_client_registers_answers_its_event() {
+fn the_hook_on_the_page_of_an_agent_answers_its_event() {
     for (name, _, event_name) in with_hook() {
         let name = if name == "gemini" { "gemini-cli" } else { name };
         let text = page(&format!("docs/clients/{name}.md"));

@@ -1,6 +1,6 @@
-//! `install` and `uninstall`: what they do to the configs of clients, and how things stand.
+//! `install` and `uninstall`: what they do to the files of agents, and the list of what is registered.
 //!
-//! `tests/install` holds what the clients' own commands wrote, as it was (Codex 0.169.0, Claude Code 2.1.330, Gemini CLI 0.61.0,
+//! `tests/install` has what the agents' own commands wrote, byte for byte (Codex 0.169.0, Claude Code 2.1.330, Gemini CLI 0.61.0,
 //! opencode 1.18.33).
 
 use crate::client::{Client, Ran};
@@ -16,7 +16,7 @@ const VSCODE: &str = if cfg!(target_os = "macos") {
     ".config/Code/User/mcp.json"
 };
 
-/// Each client with its config for the user, and that for a project.
+/// Each agent with its config for the user, and that for a project.
 const CONFIGS: [(&str, &str, &str); 7] = [
     ("codex", ".codex/config.toml", ".codex/config.toml"),
     ("claude-code", ".claude.json", ".mcp.json"),
@@ -27,11 +27,11 @@ const CONFIGS: [(&str, &str, &str); 7] = [
     ("zed", ".config/zed/settings.json", ".zed/settings.json"),
 ];
 
-/// Each client that has a hook, with the file of its hooks.
+/// Each agent that has a hook, with the file of its hooks.
 const HOOKS: [(&str, &str); 3] =
     [("codex", ".codex/hooks.json"), ("claude-code", ".claude/settings.json"), ("gemini", ".gemini/settings.json")];
 
-/// A user who has the program in a folder with a blank in its name, and works in a project.
+/// A user who has the program in a folder with a space in its name, and works in a project.
 struct User {
     client: Client,
     program: PathBuf,
@@ -69,7 +69,7 @@ impl User {
         fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
-    /// All files below the home directory that are not there for the test itself.
+    /// All files below the home directory, except those of the test itself.
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         let mut folders = vec![self.root().to_owned()];
@@ -89,7 +89,7 @@ impl User {
         files
     }
 
-    /// Runs a command as it is found by its path, in the project.
+    /// Runs the program by its path, in the project.
     fn run(&self, line: &[&str]) -> Ran {
         self.run_in("project", &self.program, line)
     }
@@ -117,7 +117,7 @@ impl User {
         }
     }
 
-    /// The same for what must go well; gives what it printed.
+    /// The same for what must succeed. Returns what it printed.
     #[track_caller]
     fn done(&self, line: &[&str]) -> String {
         let ran = self.run(line);
@@ -125,7 +125,7 @@ impl User {
         ran.stdout
     }
 
-    /// The same for what must fail and change no file; gives what it said.
+    /// The same for what must fail and change no file. Returns the error.
     #[track_caller]
     fn refused(&self, line: &[&str]) -> String {
         let texts = || self.files().into_iter().map(|file| (fs::read(self.path(&file)).ok(), file)).collect::<Vec<_>>();
@@ -137,7 +137,7 @@ impl User {
         said.strip_prefix("error: ").unwrap_or_else(|| panic!("{said}")).to_owned()
     }
 
-    /// A config with a server of somebody else, comments where the client takes them, and an odd layout.
+    /// A config with another server, comments where the agent allows them, and an odd layout.
     fn config(name: &str) -> String {
         let servers = match name {
             "codex" => {
@@ -165,13 +165,13 @@ impl User {
     }
 }
 
-/// The lines that `after` has and `before` has not, if it is the same otherwise.
+/// The lines that `after` has and `before` does not, if they are the same otherwise.
 #[track_caller]
 fn added<'t>(before: &str, after: &'t str) -> Vec<&'t str> {
     let mut left = before.lines().peekable();
     let mut added = Vec::new();
     for line in after.lines() {
-        // What was the last entry may have got a comma.
+        // The entry that was last may have a comma now.
         let is_same = |known: &&str| *known == line || format!("{known},") == line;
         if left.next_if(is_same).is_none() {
             added.push(line);
@@ -182,7 +182,7 @@ fn added<'t>(before: &str, after: &'t str) -> Vec<&'t str> {
 }
 
 #[test]
-fn a_new_entry_is_the_one_that_the_clients_own_command_writes() {
+fn a_new_entry_is_the_one_that_the_agents_own_command_writes() {
     for (name, file, project_file, golden) in [
         ("codex", ".codex/config.toml", None, "codex.toml"),
         ("claude-code", ".claude.json", Some(".mcp.json"), "claude-code.json"),
@@ -203,7 +203,7 @@ fn a_new_entry_is_the_one_that_the_clients_own_command_writes() {
 }
 
 #[test]
-fn every_client_gets_its_entry_in_its_scope_and_says_what_to_type_next() {
+fn every_agent_gets_its_entry_in_its_scope_and_the_next_step_is_printed() {
     let user = User::new();
     for (name, file, project_file) in CONFIGS {
         for (scope, file) in [(None, file.to_owned()), (Some("--project"), format!("project/{project_file}"))] {
@@ -237,7 +237,7 @@ fn every_client_gets_its_entry_in_its_scope_and_says_what_to_type_next() {
 }
 
 #[test]
-fn twice_is_the_same_as_once() {
+fn installing_twice_is_the_same_as_once() {
     for (name, ..) in CONFIGS {
         let user = User::new();
         let hook = HOOKS.iter().any(|(with_hook, _)| *with_hook == name).then_some("--hook");
@@ -271,7 +271,7 @@ fn another_installation_changes_the_entry_and_keeps_what_the_user_added_to_it() 
 }
 
 #[test]
-fn all_else_in_a_config_stays_as_it_is_and_uninstall_brings_back_the_last_byte() {
+fn all_else_in_a_config_stays_as_it_is_and_uninstall_restores_it_to_the_last_byte() {
     for (name, file, _) in CONFIGS {
         let unix = User::config(name);
         for (kind, before) in [
@@ -303,7 +303,7 @@ fn all_else_in_a_config_stays_as_it_is_and_uninstall_brings_back_the_last_byte()
 }
 
 #[test]
-fn what_install_made_uninstall_removes() {
+fn uninstall_removes_what_install_made() {
     for (name, ..) in CONFIGS {
         let user = User::new();
         for scope in [None, Some("--project")] {
@@ -318,7 +318,7 @@ fn what_install_made_uninstall_removes() {
 }
 
 #[test]
-fn uninstall_takes_out_what_is_ours_from_a_config_that_was_changed_since() {
+fn uninstall_removes_only_its_own_from_a_config_that_was_changed_since() {
     let user = User::new();
     user.write(".gemini/settings.json", "{\n  \"mcpServers\": {}\n}\n");
     user.done(&["install", "gemini", "--hook", "--yes"]);
@@ -335,7 +335,7 @@ fn uninstall_takes_out_what_is_ours_from_a_config_that_was_changed_since() {
 }
 
 #[test]
-fn a_hook_stands_beside_those_that_are_there() {
+fn a_hook_is_added_to_existing_ones() {
     for (name, file) in HOOKS {
         let user = User::new();
         let event = if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
@@ -356,9 +356,9 @@ fn a_hook_stands_beside_those_that_are_there() {
     }
 }
 
-/// `install` and `doctor` agree on what is our hook: one that does more than `install` writes is its owner's.
+/// `install` and `doctor` agree: a hook that does more than `install` writes is its owner's.
 #[test]
-fn a_hook_that_runs_us_in_its_own_way_is_left_alone_and_gets_no_second() {
+fn a_hook_that_does_more_than_run_this_program_is_left_alone_and_gets_no_second() {
     for (name, file) in HOOKS {
         let user = User::new();
         let event = if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
@@ -369,25 +369,25 @@ fn a_hook_that_runs_us_in_its_own_way_is_left_alone_and_gets_no_second() {
         assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
         let said = format!("warning: {}:1:11: the hook `{line}` runs prompt-expander, ", user.path(file).display());
         assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
-        assert!(ran.stderr.contains("no other is written; take it out first"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no other is written; remove it first"), "{}", ran.stderr);
         let hooks = |text: &str| serde_json::from_str::<Value>(text).unwrap()["hooks"].clone();
         assert_eq!(hooks(&user.read(file)), hooks(&text), "{name}");
         let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
         let client = list["clients"].as_array().unwrap().iter().find(|client| client["name"] == name).unwrap();
         assert_eq!(client["hooks"], json!([user.path(file)]));
         let doctor = user.run(&["doctor", name]).stdout;
-        assert!(doctor.contains("is more than this program alone") && !doctor.contains("twice"), "{doctor}");
-        let remedy = format!("or take it out of the file, then run `prompt-expander install {name} --hook`");
+        assert!(doctor.contains("does more than run this program") && !doctor.contains("twice"), "{doctor}");
+        let remedy = format!("or remove it from the file, then run `prompt-expander install {name} --hook`");
         assert!(doctor.contains(&remedy), "{doctor}");
 
         let ran = user.run(&["uninstall", name, "--yes"]);
-        assert!(ran.stderr.contains("so it is left alone; take it out yourself"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("so it is left alone; remove it yourself"), "{}", ran.stderr);
         assert_eq!(hooks(&user.read(file)), hooks(&text), "{name}");
     }
 }
 
 #[test]
-fn a_hook_in_another_file_of_the_client_gets_no_second() {
+fn a_hook_in_another_file_of_the_agent_gets_no_second() {
     for (name, other, own, text) in [
         (
             "codex",
@@ -424,7 +424,7 @@ fn a_hook_in_another_file_of_the_client_gets_no_second() {
 }
 
 #[test]
-fn a_hook_that_names_another_client_is_put_right() {
+fn a_hook_that_names_another_agent_is_corrected() {
     let user = User::new();
     user.done(&["install", "gemini", "--hook", "--yes"]);
     let right = user.read(".gemini/settings.json");
@@ -434,7 +434,7 @@ fn a_hook_that_names_another_client_is_put_right() {
 }
 
 #[test]
-fn a_hook_that_is_there_follows_the_server_to_other_prompts() {
+fn an_existing_hook_gets_the_prompts_of_the_server() {
     for (name, file) in HOOKS {
         let user = User::new();
         user.write("project/team/hello.md", "Hello.");
@@ -446,7 +446,7 @@ fn a_hook_that_is_there_follows_the_server_to_other_prompts() {
             user.done(&["install", name, "--yes", "--prompts", "team"]),
             "registered already; nothing to change\n"
         );
-        // Without a hook, none is made.
+        // If there is no hook, none is made.
         user.done(&["uninstall", name, "--yes"]);
         user.done(&["install", name, "--yes", "--prompts", "team"]);
         assert!(!user.path(file).exists() || !user.read(file).contains("hook"), "{name}");
@@ -454,7 +454,7 @@ fn a_hook_that_is_there_follows_the_server_to_other_prompts() {
 }
 
 #[test]
-fn two_that_install_at_once_leave_one_entry_and_what_was_there_before() {
+fn two_installations_at_once_leave_one_entry_and_one_backup() {
     let user = User::new();
     for _ in 0..5 {
         user.write(".codex/config.toml", "a = 1\n");
@@ -473,7 +473,7 @@ fn two_that_install_at_once_leave_one_entry_and_what_was_there_before() {
 }
 
 #[test]
-fn a_path_with_blanks_and_quotes_is_one_word_in_a_config_and_for_a_shell() {
+fn a_path_with_spaces_and_quotes_is_one_word_in_a_config_and_for_a_shell() {
     let user = User::new();
     let program = user.path("it's \"mine\" $HOME/prompt-expander");
     fs::create_dir(program.parent().unwrap()).unwrap();
@@ -504,7 +504,7 @@ fn a_path_with_blanks_and_quotes_is_one_word_in_a_config_and_for_a_shell() {
 }
 
 #[test]
-fn a_path_in_which_a_client_sees_a_variable_is_warned_of() {
+fn a_path_in_which_an_agent_sees_a_variable_gets_a_warning() {
     let user = User::new();
     for (name, folder, mark) in [
         ("gemini", "$HOME", Some("$")),
@@ -529,14 +529,14 @@ fn a_path_in_which_a_client_sees_a_variable_is_warned_of() {
 }
 
 #[test]
-fn what_stays_the_same_after_an_update_is_registered() {
+fn the_path_that_stays_the_same_after_an_update_is_registered() {
     let user = User::new();
     // As Homebrew has it: a link on PATH to a folder that is named after the version.
     symlink(&user.program, user.path("bin/prompt-expander")).unwrap();
     let ran = user.run_in("project", &user.program, &["install", "codex", "--yes"]);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert!(user.read(".codex/config.toml").contains(user.path("bin/prompt-expander").to_str().unwrap()));
-    // Under another name, nobody would know it again.
+    // Under another name, it would not be recognized later.
     symlink(&user.program, user.path("project/pe")).unwrap();
     fs::remove_file(user.path("bin/prompt-expander")).unwrap();
     let other = user.run_in("project", Path::new("./pe"), &["install", "codex", "--yes"]);
@@ -545,20 +545,20 @@ fn what_stays_the_same_after_an_update_is_registered() {
 }
 
 #[test]
-fn an_older_backup_is_never_written_over() {
+fn an_older_backup_is_never_overwritten() {
     let user = User::new();
     let [first, second] = ["", ".2"].map(|number| format!(".codex/config.toml.before-prompt-expander{number}"));
     user.write(&first, "precious");
     user.write(".codex/config.toml", "a = 1\n");
     let printed = user.done(&["install", "codex", "--yes"]);
-    assert!(printed.contains(&format!("what it was before is in {}\n", user.path(&second).display())), "{printed}");
+    assert!(printed.contains(&format!("its backup is {}\n", user.path(&second).display())), "{printed}");
     assert_eq!((user.read(&first), user.read(&second)), ("precious".to_owned(), "a = 1\n".to_owned()));
     user.done(&["uninstall", "codex", "--yes"]);
     assert_eq!(user.files(), [".codex/config.toml".to_owned(), first]);
 }
 
 #[test]
-fn a_broken_config_is_named_with_its_place_and_left_alone() {
+fn a_broken_config_is_named_with_its_position_and_left_alone() {
     let huge = format!("{{\"x\": \"{}\"}}", "x".repeat(64 * 1024 * 1024));
     for (name, file, text, want) in [
         ("codex", ".codex/config.toml", b"a = 1\nb = [".as_slice(), ":2:6: "),
@@ -581,7 +581,7 @@ fn a_broken_config_is_named_with_its_place_and_left_alone() {
             "claude-code",
             ".claude.json",
             b"{\"mcpServers\": {}, \"mcpServers\": {}}",
-            ":1:20: `mcpServers` is there twice; ",
+            ":1:20: `mcpServers` appears twice; ",
         ),
         ("claude-code", ".claude.json", b"[]", ":1:1: it must be an object, and is a list"),
         ("gemini", ".gemini/settings.json", b"{\"a\": 1,}", ":1:8: trailing commas are not allowed"),
@@ -591,14 +591,14 @@ fn a_broken_config_is_named_with_its_place_and_left_alone() {
     ] {
         let user = User::new();
         user.write(file, text);
-        // Twice an object without us has nothing to remove.
+        // There is nothing to remove from two objects without the server.
         let commands = if want.contains("twice") { &["install"][..] } else { &["install", "uninstall"] };
         for command in commands {
             let said = user.refused(&[command, name, "--yes"]);
             let is_named = said.starts_with(&format!("{}{want}", user.path(file).display()));
             let shown = String::from_utf8_lossy(&text[..text.len().min(99)]).into_owned();
             assert!(is_named, "{shown}: {said}");
-            assert!(said.ends_with("; the file is left alone: repair it, then run this again"), "{said}");
+            assert!(said.ends_with("; the file is left alone: correct it, then run this again"), "{said}");
         }
     }
 }
@@ -612,7 +612,7 @@ fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
             "{\"hooks\": {\"UserPromptSubmit\": {}}}",
             ":1:12: `hooks.UserPromptSubmit` must be a list",
         ),
-        (".codex/hooks.json", "[]", ": it must be an object, and is not"),
+        (".codex/hooks.json", "[]", ":1:1: it must be an object, and is a list"),
         (".codex/hooks.json", "{\n", ":1:1: "),
     ] {
         let user = User::new();
@@ -620,7 +620,7 @@ fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
         let said = user.refused(&["install", "codex", "--hook", "--yes"]);
         assert!(said.starts_with(&format!("{}{want}", user.path(file).display())), "{said}");
     }
-    // In one file with the servers, the place is that in the file as it is.
+    // In one file with the servers, the position is that in the original.
     let user = User::new();
     user.write(".gemini/settings.json", "{\"hooks\": null}");
     let said = user.refused(&["install", "gemini", "--hook", "--yes"]);
@@ -628,7 +628,7 @@ fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
 }
 
 #[test]
-fn a_broken_file_of_hooks_is_said_by_the_list_and_where_no_hook_is_asked_for() {
+fn a_broken_file_of_hooks_is_reported_by_the_list_and_without_the_hook_option() {
     let user = User::new();
     user.write(".codex/hooks.json", "{");
     let ran = user.run(&["install"]);
@@ -641,18 +641,18 @@ fn a_broken_file_of_hooks_is_said_by_the_list_and_where_no_hook_is_asked_for() {
     let ran = user.run(&["install", "codex", "--yes"]);
     assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
     assert!(ran.stderr.starts_with(&place), "{}", ran.stderr);
-    assert!(ran.stderr.contains("; whether a hook is registered there is not known\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; whether a hook is registered there is unknown\n"), "{}", ran.stderr);
     assert_eq!(
         user.run(&["install"]).stdout,
         format!("codex\tregistered\t{}:1\n", user.path(".codex/config.toml").display())
     );
-    // Said once, where it is the file of the servers as well.
+    // Reported once, if it is the file of the servers as well.
     user.write(".gemini/settings.json", "{,}");
     assert_eq!(user.run(&["install"]).stderr.matches("settings.json").count(), 1);
 }
 
 #[test]
-fn what_is_no_file_or_may_not_be_written_is_said() {
+fn a_path_that_is_not_a_writable_file_is_reported() {
     let user = User::new();
     fs::create_dir_all(user.path(".codex/config.toml")).unwrap();
     let said = user.refused(&["install", "codex", "--yes"]);
@@ -663,7 +663,7 @@ fn what_is_no_file_or_may_not_be_written_is_said() {
     fs::set_permissions(user.path(".codex/config.toml"), fs::Permissions::from_mode(0o444)).unwrap();
     let said = user.refused(&["install", "codex", "--yes"]);
     assert!(
-        said.ends_with("config.toml: it is read-only; make it writable, or change it where it is made from"),
+        said.ends_with("config.toml: it is read-only; make it writable, or change it where it is generated"),
         "{said}"
     );
 
@@ -677,7 +677,7 @@ fn what_is_no_file_or_may_not_be_written_is_said() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_to_is_said_and_nothing_is_left_behind() {
+fn a_read_only_folder_is_reported_and_no_file_is_left_in_it() {
     let client = Client::new().arguments([]).unprivileged();
     let folder = client.root().join(".codex");
     fs::create_dir(&folder).unwrap();
@@ -693,11 +693,11 @@ fn a_folder_that_may_not_be_written_to_is_said_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn where_there_is_no_room_nothing_is_changed_and_no_part_of_a_file_is_left_behind() {
+fn without_space_nothing_is_changed_and_no_part_of_a_file_is_left() {
     let user = User::new();
     let text = format!("# {}\n", "x".repeat(5_000));
     user.write(".codex/config.toml", &text);
-    // A file may have a kilobyte; what is longer cannot be written.
+    // A file may have one kilobyte; a longer one cannot be written.
     let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" install codex --yes > /dev/null";
     let known = user.client.command();
     let mut shell = std::process::Command::new("sh");
@@ -711,7 +711,7 @@ fn where_there_is_no_room_nothing_is_changed_and_no_part_of_a_file_is_left_behin
 }
 
 #[test]
-fn of_a_line_that_is_too_long_to_be_read_what_changes_is_shown() {
+fn only_the_change_is_shown_of_a_very_long_line() {
     let user = User::new();
     let rest = "é".repeat(10_000);
     let text = json!({"a": rest, "mcpServers": {"other": {"command": "x"}}, "z": rest}).to_string();
@@ -725,11 +725,11 @@ fn of_a_line_that_is_too_long_to_be_read_what_changes_is_shown() {
 }
 
 #[test]
-fn what_root_writes_for_a_user_is_the_users() {
+fn the_user_owns_what_root_writes_for_them() {
     let user = User::new();
     fs::create_dir(user.path(".codex")).unwrap();
     if std::os::unix::fs::chown(user.path(".codex"), Some(1234), Some(1234)).is_err() {
-        return; // we are not root, and can write for nobody else
+        return; // the test does not run as root
     }
     user.done(&["install", "codex", "--hook", "--yes"]);
     for file in [".codex/config.toml", ".codex/hooks.json"] {
@@ -739,7 +739,7 @@ fn what_root_writes_for_a_user_is_the_users() {
 }
 
 #[test]
-fn a_path_is_printed_in_one_line_whatever_is_in_it() {
+fn a_path_is_printed_on_one_line_whatever_is_in_it() {
     let user = User::new();
     let odd = user.path("project/a\u{1b}[2J\nb");
     fs::create_dir_all(odd.join(".gemini")).unwrap();
@@ -757,7 +757,7 @@ fn a_path_is_printed_in_one_line_whatever_is_in_it() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_the_file_behind_it_keeps_its_mode() {
+fn a_link_stays_a_link_and_its_target_keeps_its_mode() {
     let user = User::new();
     user.write("dotfiles/codex.toml", "a = 1\n");
     fs::set_permissions(user.path("dotfiles/codex.toml"), fs::Permissions::from_mode(0o640)).unwrap();
@@ -774,15 +774,15 @@ fn a_link_stays_a_link_and_the_file_behind_it_keeps_its_mode() {
     assert_eq!(user.files(), [".codex/config.toml", "dotfiles/codex.toml"]);
     assert!(user.path(".codex/config.toml").is_symlink());
 
-    // A link whose file is not there yet.
+    // A link whose target does not exist yet.
     symlink("dotfiles/new.json", user.path(".claude.json")).unwrap();
     user.done(&["install", "claude-code", "--yes"]);
     assert!(user.path(".claude.json").is_symlink() && user.read("dotfiles/new.json").contains("mcpServers"));
-    assert_eq!(mode("dotfiles/new.json"), 0o600); // Claude Code keeps more than this in it
+    assert_eq!(mode("dotfiles/new.json"), 0o600); // Claude Code stores secrets in it, too
 }
 
 #[test]
-fn another_server_of_the_same_name_is_replaced_only_on_demand() {
+fn another_server_of_the_same_name_is_replaced_only_on_request() {
     for (name, file, text, place) in [
         (
             "codex",
@@ -819,7 +819,7 @@ fn another_server_of_the_same_name_is_replaced_only_on_demand() {
 }
 
 #[test]
-fn what_is_no_server_under_our_name_is_replaced_only_on_demand() {
+fn an_entry_that_is_not_a_server_is_replaced_only_on_request() {
     for (name, file, text, want) in [
         (
             "codex",
@@ -852,28 +852,28 @@ fn what_is_no_server_under_our_name_is_replaced_only_on_demand() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_registration_is_said() {
+fn a_disabled_and_a_second_registration_are_reported() {
     let user = User::new();
     user.write(
         ".cursor/mcp.json",
         "{\"mcpServers\": {\"prompts\": {\"command\": \"/gone/prompt-expander\", \"disabled\": true}, \"pe\": {\"command\": \"prompt-expander\"}}}",
     );
     let rows = user.done(&["install"]);
-    assert!(rows.contains("cursor\tregistered, switched off, but its program is not there\t"), "{rows}");
+    assert!(rows.contains("cursor\tregistered, disabled, but its program is missing\t"), "{rows}");
     assert!(rows.contains("cursor\tregistered as `pe`\t"), "{rows}");
     let ran = user.run(&["install", "cursor", "--yes"]);
-    assert!(ran.stderr.contains("`prompts` is switched off there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`prompts` is disabled there"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`pe` is prompt-expander too; remove it"), "{}", ran.stderr);
 }
 
 #[test]
-fn two_clients_in_one_file_are_said() {
+fn two_agents_with_one_file_are_reported() {
     let user = User::new();
     user.write(".claude.json", "{}");
     fs::create_dir(user.path(".cursor")).unwrap();
     symlink("../.claude.json", user.path(".cursor/mcp.json")).unwrap();
     let ran = user.run(&["install", "claude-code", "--yes"]);
-    let said = "/.claude.json: this file is the config of Cursor too, and the entry is one for both\n";
+    let said = "/.claude.json: this file is the config of Cursor too, and both use the same entry\n";
     assert!(ran.status.success() && ran.stderr.contains(said), "{ran:?}");
     let ran = user.run(&["install", "cursor", "--yes"]);
     assert!(ran.stdout.contains("registered already") && ran.stderr.contains("config of Claude Code too"), "{ran:?}");
@@ -885,14 +885,14 @@ fn a_scope_that_makes_no_sense_is_refused() {
     for name in ["codex", "gemini", "cursor"] {
         let ran = user.run_in(".", &user.program, &["install", name, "--project", "--yes"]);
         assert_eq!(ran.status.code(), Some(1));
-        assert!(ran.stderr.starts_with("error: the working directory is no project for "), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: the working directory is not a project for "), "{}", ran.stderr);
     }
     assert_eq!(user.files(), [""; 0]);
-    // Its server would be of the home directory as a project, its hook of the user.
+    // Its server would be that of the home directory as a project, its hook the user's.
     user.done(&["install", "claude-code", "--hook", "--yes"]);
     let before = user.read(".claude/settings.json");
     let ran = user.run_in(".", &user.program, &["install", "claude-code", "--project", "--hook", "--yes"]);
-    assert!(ran.stderr.contains("error: the working directory is no project for Claude Code: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: the working directory is not a project for Claude Code: "), "{}", ran.stderr);
     let ran = user.run_in(".", &user.program, &["uninstall", "claude-code", "--project", "--yes"]);
     assert_eq!(ran.stdout, "not registered; nothing to remove\n");
     assert_eq!(user.read(".claude/settings.json"), before);
@@ -910,7 +910,7 @@ fn without_a_home_directory_only_a_project_can_be_registered_for() {
     for (name, _, project_file) in CONFIGS {
         let ran = client.run(["install", name, "--yes"], "");
         let said = ran.stderr;
-        assert!(said.starts_with("error: nothing says where the config of ") && said.contains("set HOME"), "{said}");
+        assert!(said.starts_with("error: the config of ") && said.contains(" cannot be found; set HOME"), "{said}");
         let ran = client.run(["install", name, "--yes", "--project"], "");
         assert!(ran.status.success(), "{}", ran.stderr);
         let config = fs::read_to_string(client.root().join("project").join(project_file)).unwrap();
@@ -922,7 +922,7 @@ fn without_a_home_directory_only_a_project_can_be_registered_for() {
 }
 
 #[test]
-fn the_clients_variables_move_their_configs() {
+fn the_agents_variables_move_their_configs() {
     let client = Client::new().arguments([]);
     let moved = client.root().join("moved").to_str().unwrap().to_owned();
     let client = client.variable("CODEX_HOME", &moved).variable("CLAUDE_CONFIG_DIR", &moved);
@@ -949,7 +949,7 @@ fn a_config_of_opencode_2_has_its_servers_where_it_wants_them() {
 }
 
 #[test]
-fn what_stands_behind_two_dashes_is_for_the_server() {
+fn arguments_after_two_dashes_are_for_the_server() {
     let user = User::new();
     user.done(&["install", "codex", "--hook", "--yes", "--prompts", "/p", "--", "--page-size", "9", "--tap", "/t"]);
     assert!(
@@ -960,17 +960,17 @@ fn what_stands_behind_two_dashes_is_for_the_server() {
     for (words, want) in [
         (
             ["--nope"].as_slice(),
-            "the server would not start with what stands behind `--`: unexpected argument '--nope' found",
+            "the server would not start with what follows `--`: unexpected argument '--nope' found",
         ),
-        (&["list"], "what stands behind `--` must be options of the server, and is a command; Codex starts the server"),
-        (&["--prompts", "x"], "--prompts and --no-builtin go before `--`, so that the hook has them, too"),
+        (&["list"], "what follows `--` must be options of the server, and is a command; Codex starts the server"),
+        (&["--prompts", "x"], "write --prompts and --no-builtin before `--`, so that the hook has them, too"),
     ] {
         assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);
     }
 }
 
 #[test]
-fn nothing_is_written_without_a_yes() {
+fn nothing_is_written_without_consent() {
     let user = User::new();
     user.write(".codex/config.toml", "a = 1\n");
     let looked = user.done(&["install", "codex", "--dry-run"]);
@@ -983,15 +983,15 @@ fn nothing_is_written_without_a_yes() {
     let said = user.refused(&["install", "codex"]);
     assert_eq!(
         said,
-        "nobody can be asked, since standard input is no terminal; write --yes to change this, or --dry-run to look only"
+        "cannot ask, since standard input is not a terminal; add --yes to write, or --dry-run to look only"
     );
     user.done(&["install", "codex", "--yes"]);
-    assert!(user.refused(&["uninstall", "codex"]).starts_with("nobody can be asked"));
+    assert!(user.refused(&["uninstall", "codex"]).starts_with("cannot ask, "));
     assert!(user.done(&["uninstall", "codex", "--dry-run"]).contains("\n- [mcp_servers.prompts]\n"));
 }
 
 #[test]
-fn the_list_says_what_is_here_and_how_it_stands() {
+fn the_list_has_every_agent_on_the_machine_with_its_state() {
     let user = User::new();
     assert_eq!(user.done(&["install"]), "");
     fs::write(user.path("bin/claude"), "").unwrap();
@@ -1016,7 +1016,7 @@ fn the_list_says_what_is_here_and_how_it_stands() {
 }
 
 #[test]
-fn a_client_that_is_not_known_or_an_option_without_one_is_refused() {
+fn an_unknown_agent_or_an_option_without_one_is_refused() {
     let user = User::new();
     for (line, want) in [
         (["install", "codx"].as_slice(), "a similar value exists: 'codex'"),
@@ -1038,7 +1038,7 @@ fn a_client_that_is_not_known_or_an_option_without_one_is_refused() {
 }
 
 #[test]
-fn a_folder_that_only_the_environment_names_is_not_registered_and_that_is_said() {
+fn a_folder_that_only_the_environment_names_is_not_registered_and_gets_a_warning() {
     let user = User::of(Client::new().arguments([]).variable("PROMPT_EXPANDER_PROMPTS", "/"));
     let ran = user.run(&["install", "codex", "--yes"]);
     assert!(ran.status.success() && !user.read(".codex/config.toml").contains("args"));
@@ -1051,14 +1051,14 @@ mod at_a_terminal {
     use std::io::{Read, Write};
     use std::process::Child;
 
-    /// The program at a terminal of so many columns.
+    /// The program at a terminal of this width.
     fn started(user: &User, columns: usize, arguments: &str) -> Option<Child> {
         let mut program = user.client.command();
         program.current_dir(user.path("project")).env("NO_COLOR", "1");
         crate::terminal::started(&program, columns, &format!("'{}' {arguments}", user.program.display()))
     }
 
-    /// Reads up to the question, does something, answers; gives all that was said, and the status.
+    /// Reads up to the question, does something, and answers. Returns the output and the status.
     fn asked(
         user: &User,
         columns: usize,

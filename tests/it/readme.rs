@@ -6,7 +6,7 @@
 //! `.ci/run` runs the installation, the tests and the bench.
 
 use crate::client::Client as Harness;
-use prompt_expander::client::Client;
+use prompt_expander::agents::AGENTS;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -210,13 +210,13 @@ fn every_option_is_in_the_readme_and_none_that_is_not_there() {
 #[test]
 fn every_agent_of_install_has_a_row_with_its_command_and_a_page() {
     let rows = table("agent");
-    assert_eq!(rows.len(), Client::ALL.len() + 1); // and any other
-    for client in Client::ALL {
-        let begins = format!("[{}](docs/clients/", client.title());
+    assert_eq!(rows.len(), AGENTS.len() + 1); // and any other
+    for agent in AGENTS {
+        let begins = format!("[{}](docs/clients/", agent.title);
         let row = rows.iter().find(|row| row[0].starts_with(&begins)).unwrap_or_else(|| panic!("{begins}"));
         page(row[0].split(['(', ')']).nth(1).unwrap());
-        assert_eq!(row[1], format!("`prompt-expander install {}`", client.name()));
-        assert_eq!(row[3].starts_with("yes"), client.hook_event().is_some(), "{}", row[0]);
+        assert_eq!(row[1], format!("`prompt-expander install {}`", agent.name));
+        assert_eq!(row[3].starts_with("yes"), agent.hook.is_some(), "{}", row[0]);
     }
     let mut server = Harness::new().arguments([]);
     server.initialize("2025-06-18");

@@ -4,26 +4,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("wording", &[]),
     ("prompt", &[]),
     ("agents", &[]),
-    ("client", &[]), // the name of `agents` until now
     ("jsonrpc", &[]),
     ("mcp", &["jsonrpc"]),
     ("library", &["prompt"]),
-    ("hook", &["agents", "client", "library", "prompt"]),
-    ("doctor", &["agents", "client", "library", "prompt"]),
+    ("hook", &["agents", "library", "prompt"]),
+    ("doctor", &["agents", "library", "prompt"]),
     ("server", &["jsonrpc", "library", "mcp", "prompt"]),
     ("transport", &["jsonrpc", "server"]),
-    ("cli", &["agents", "client", "doctor", "hook", "library", "prompt", "server", "transport"]),
+    ("cli", &["agents", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];
 
 /// The wording of messages.
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 18] = [
+const USED_IN: [(&str, &[&str]); 19] = [
     ("anstream", &["cli"]),
     ("base64", &["server"]),
     ("clap", &["cli"]),
@@ -31,15 +30,16 @@ const USED_IN: [(&str, &[&str]); 18] = [
     ("diffy", &["cli"]),
     ("dirs", &["cli"]),
     ("jiff", &["server", "transport"]),
-    ("jsonc_parser", &["agents", "client"]),
+    ("jsonc_parser", &["agents"]),
     ("notify", &["library"]),
     ("nucleo_matcher", &["library"]),
     ("percent_encoding", &["server"]),
     ("pulldown_cmark", &["prompt"]),
     ("signal_hook", &["cli"]),
     ("textwrap", &["cli"]),
-    ("toml_edit", &["agents", "client"]),
+    ("toml_edit", &["agents"]),
     ("tracing_subscriber", &["cli"]),
+    ("wait_timeout", &["doctor"]),
     ("walkdir", &["library"]),
     ("yaml_rust2", &["prompt"]),
 ];

@@ -152,7 +152,7 @@ impl From<Lengths> for JsonExpansion {
 impl From<Measure> for JsonLimit {
     fn from(measure: Measure) -> JsonLimit {
         JsonLimit {
-            client: measure.client.name(),
+            client: measure.client.name,
             way: measure.limit.way.name(),
             length: measure.length,
             limit: measure.limit.most,

@@ -152,7 +152,7 @@ fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
 
 fn measure(measure: &Measure) -> Field {
     let Measure { client, limit, length } = measure;
-    let label = format!("{} {}", client.name(), limit.way.name());
+    let label = format!("{} {}", client.name, limit.way.name());
     let measured = format!("{} of {} {}", thousands(*length), thousands(limit.most), measure.unit());
     match measure.is_whole() {
         true => Field::new(label, measured),

@@ -1,0 +1,600 @@
+//! The agents: the programs in whose chat somebody types `:research`.
+//!
+//! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all that is known of it, so
+//! another agent is another file and another row. Nothing here reads the process's environment: [`System`] is what the command
+//! line found there.
+//!
+//! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS Code, Cursor and Zed
+//! are as their documentation says. `docs/clients/` has a page for each.
+
+mod claude_code;
+mod codex;
+mod cursor;
+mod gemini;
+mod opencode;
+mod vscode;
+mod zed;
+
+mod config_file;
+mod edit;
+mod environment;
+mod finding;
+mod hook_line;
+mod install;
+mod registration;
+
+pub use config_file::{AgentFiles, ConfigError, ConfigFile, is_same_file};
+pub use edit::Position;
+pub use environment::{Environment, has_separator};
+pub use finding::{Finding, RegisteredHook, RegisteredServer, Severity};
+pub use hook_line::HookLine;
+pub use install::{Installation, Plan, PlanError, Removal, Status};
+pub use registration::{Arguments, Registration};
+
+use edit::{Entry, Syntax};
+use serde_json::json;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// All agents, in the order in which they are listed.
+pub static AGENTS: [&Agent; 7] = [
+    &codex::CODEX,
+    &claude_code::CLAUDE_CODE,
+    &gemini::GEMINI,
+    &vscode::VSCODE,
+    &cursor::CURSOR,
+    &opencode::OPENCODE,
+    &zed::ZED,
+];
+
+/// The name under which `install` registers the server.
+pub const SERVER: &str = "prompts";
+
+/// What is known of an agent.
+pub struct Agent {
+    /// What one writes on the command line.
+    pub name: &'static str,
+    /// Other names that are understood.
+    pub aliases: &'static [&'static str],
+    /// What the agent calls itself.
+    pub title: &'static str,
+    /// The file names of its program.
+    programs: &'static [&'static str],
+    /// The folder with the user's settings.
+    home: fn(&System) -> Option<PathBuf>,
+    config: Config,
+    /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
+    pub hook: Option<Hook>,
+    /// How much of an expansion it shows its model. Empty: nobody has measured it.
+    pub limits: &'static [Limit],
+    /// How it starts a server.
+    pub launch: Launch,
+    /// What `doctor` looks for in its files.
+    pub checks: Checks,
+    /// What to do after an installation: with a hook or without, for a project or for the user.
+    pub next_step: fn(with_hook: bool, is_project: bool) -> String,
+}
+
+/// The files in which an agent registers servers.
+struct Config {
+    syntax: Syntax,
+    /// The folder of the user's files.
+    folder: fn(&System) -> Option<PathBuf>,
+    /// The user's files in that folder, the one that takes precedence first.
+    user: &'static [&'static str],
+    /// Which of them is made if there is none.
+    new_user: &'static str,
+    /// A project's files, below its folder. The first is made if there is none.
+    project: &'static [&'static str],
+    /// The key of the servers.
+    servers: &'static str,
+    /// A key below it that has the servers instead, if it is there.
+    nested_servers: Option<&'static str>,
+    /// The keys of the user's servers for one project, in the user's file.
+    local_servers: Option<fn(&System) -> Vec<String>>,
+    /// What a new file contains.
+    template: &'static str,
+    /// Whether only the user may read a new file.
+    is_private: bool,
+    /// The key of a server's environment.
+    env: &'static str,
+    /// Whether `command` is a list that includes the arguments.
+    has_command_list: bool,
+    /// What the agent's own `mcp add` writes for this program with these arguments.
+    entry: fn(program: &str, arguments: &[String]) -> Entry,
+}
+
+impl Config {
+    /// What most configs in JSON have in common.
+    const JSON: Config = Config {
+        syntax: Syntax::Json { comments: true, trailing_commas: true },
+        folder: |_| None,
+        user: &[],
+        new_user: "",
+        project: &[],
+        servers: "mcpServers",
+        nested_servers: None,
+        local_servers: None,
+        template: "{}\n",
+        is_private: false,
+        env: "env",
+        has_command_list: false,
+        entry: |program, arguments| Entry {
+            required: vec![
+                ("type", Some(json!("stdio"))),
+                ("command", Some(json!(program))),
+                ("args", Some(json!(arguments))),
+            ],
+            initial: Vec::new(),
+        },
+    };
+}
+
+/// The prompt-submit hook of an agent.
+pub struct Hook {
+    /// What the agent calls the event.
+    pub event: &'static str,
+    /// The user's file, below the agent's home.
+    user: &'static str,
+    /// A project's files, the one that takes precedence first. The last is the one that `install` writes.
+    project: &'static [&'static str],
+    /// Whether the files that register servers may have hooks, too.
+    is_in_config: bool,
+    /// Whether a project's settings take precedence over the user's.
+    is_project_first: bool,
+    syntax: Syntax,
+    /// The unit of `timeout`.
+    pub timeout_unit: Duration,
+    /// The shell that runs the command on Windows. Elsewhere it is a POSIX shell.
+    windows_shell: WindowsShell,
+    /// Whether a hook that fails blocks every prompt.
+    pub blocks_on_failure: bool,
+    /// The variable that names the project's folder to the hook.
+    pub project_variable: Option<&'static str>,
+    /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
+    pub escapes_angle_brackets: bool,
+    /// Why the agent would not run a hook.
+    pub check: fn(&RegisteredHook) -> Option<Finding>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WindowsShell {
+    Bash,
+    Cmd,
+    PowerShell,
+}
+
+/// How an agent starts a server and talks to it.
+pub struct Launch {
+    /// The environment of a server, before the variables of its registration.
+    pub environment: fn(&System, &Registration) -> Environment,
+    /// The variables that the agent replaces in a registration.
+    pub variables: Option<Variables>,
+    /// Whether it is usually started from the desktop, with another `PATH` than that of a terminal.
+    pub is_from_desktop: bool,
+    /// Its first message.
+    pub opening: Opening,
+    /// How it ends a server.
+    pub ending: Ending,
+}
+
+/// The first message of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// `initialize` with this protocol version.
+    Initialize(&'static str),
+    /// `server/discover`, and `initialize` with this protocol version where that is unknown.
+    Discover(&'static str),
+}
+
+/// How an agent ends a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// SIGTERM, on systems with signals.
+    Terminate,
+    /// SIGINT, on systems with signals.
+    Interrupt,
+    /// It closes the server's input.
+    CloseInput,
+}
+
+/// The variables that an agent replaces in the texts of its config.
+pub struct Variables {
+    /// What begins a variable; names after the first of these are not looked up.
+    marks: &'static [&'static str],
+    /// Whether `$NAME` is one, besides `${NAME}`.
+    is_bare: bool,
+    /// The value of a name; `None` leaves the text as it is.
+    value: fn(&str, &System) -> Option<String>,
+}
+
+/// What `doctor` looks for in the files of an agent.
+pub struct Checks {
+    /// Why the agent would not start a server.
+    pub not_started: fn(&RegisteredServer) -> Option<Finding>,
+    /// What keeps the model from calling the tools, or makes the agent ask first.
+    pub approval: fn(&RegisteredServer) -> Option<Finding>,
+    /// The keys of a registration that list the only tools, and those that are left out.
+    pub tool_filters: Option<(&'static str, &'static str)>,
+    /// Whether the first answer came too late.
+    pub slow_start: fn(&RegisteredServer, Duration) -> Option<Finding>,
+    /// The limit that the user has set for this way.
+    pub configured_limit: fn(&RegisteredServer, Way) -> Option<usize>,
+    /// What to do about an expansion of this length that is too long.
+    pub shorten: fn(usize) -> String,
+}
+
+/// For whom an agent reads a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// For the user, in every project
+    #[default]
+    User,
+    /// For everybody in one project; the file is in the project
+    Project,
+    /// For the user in one project (Claude Code only); it is in the user's file
+    Local,
+}
+
+/// The user's folders, environment and project.
+#[derive(Debug, Clone, Default)]
+pub struct System {
+    /// The home directory, if it is known.
+    pub home: Option<PathBuf>,
+    /// The configuration directory of the system: `~/.config`, `~/Library/Application Support` or `%APPDATA%`.
+    pub config: Option<PathBuf>,
+    /// The environment in which an agent would be started.
+    pub environment: Environment,
+    /// The project: the working directory.
+    pub project: PathBuf,
+}
+
+impl System {
+    /// The folder that a variable names, if it is not empty.
+    fn folder(&self, variable: &str) -> Option<PathBuf> {
+        self.environment.get(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    fn below_home(&self, name: &str) -> Option<PathBuf> {
+        self.home.as_ref().map(|home| home.join(name))
+    }
+
+    /// `~/.config`, on every system, or where XDG_CONFIG_HOME says that it is.
+    fn dot_config(&self) -> Option<PathBuf> {
+        let xdg = self.folder("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute());
+        xdg.or_else(|| self.below_home(".config"))
+    }
+}
+
+impl Agent {
+    /// The agent of this name.
+    pub fn named(name: &str) -> Option<&'static Agent> {
+        AGENTS.into_iter().find(|agent| agent.name == name || agent.aliases.contains(&name))
+    }
+
+    /// Those that have a prompt-submit hook.
+    pub fn with_hook() -> impl Iterator<Item = &'static Agent> {
+        AGENTS.into_iter().filter(|agent| agent.hook.is_some())
+    }
+
+    /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
+    pub fn is_found(&self, system: &System) -> bool {
+        self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())
+            || self.home(system).is_some_and(|folder| folder.is_dir())
+    }
+
+    /// The folder with the user's settings. `None`: the home directory is unknown.
+    pub fn home(&self, system: &System) -> Option<PathBuf> {
+        (self.home)(system)
+    }
+
+    /// The limit on this way, if it is known.
+    pub fn limit(&self, way: Way) -> Option<Limit> {
+        self.limits.iter().find(|limit| limit.way == way).copied()
+    }
+
+    /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory
+    /// is unknown.
+    pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
+        let Config { folder, user, project, local_servers, .. } = &self.config;
+        match scope {
+            Scope::Local if local_servers.is_none() => Vec::new(),
+            Scope::Project => project.iter().map(|name| system.project.join(name)).collect(),
+            Scope::User | Scope::Local => {
+                folder(system).iter().flat_map(|folder| user.iter().map(|name| folder.join(name))).collect()
+            }
+        }
+    }
+
+    /// The config that is made if there is none.
+    fn new_config_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
+        match scope {
+            Scope::User => Some((self.config.folder)(system)?.join(self.config.new_user)),
+            _ => self.config_paths(scope, system).into_iter().next(),
+        }
+    }
+
+    /// The keys that lead to the servers in a config.
+    fn server_keys(&self, scope: Scope, system: &System) -> Vec<String> {
+        match (scope, self.config.local_servers) {
+            (Scope::Local, Some(keys)) => keys(system),
+            _ => vec![self.config.servers.to_owned()],
+        }
+    }
+
+    /// The files that may have hooks, the one that takes precedence first.
+    fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
+        let Some(hook) = &self.hook else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = match scope {
+            Scope::User => self.home(system).map(|home| home.join(hook.user)).into_iter().collect(),
+            Scope::Project => hook.project.iter().map(|name| system.project.join(name)).collect(),
+            Scope::Local => Vec::new(),
+        };
+        if hook.is_in_config {
+            paths.extend(self.config_paths(scope, system));
+        }
+        paths
+    }
+
+    /// The file in which `install` registers a hook.
+    fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
+        let hook = self.hook.as_ref()?;
+        match scope {
+            Scope::User => Some(self.home(system)?.join(hook.user)),
+            Scope::Project => Some(system.project.join(hook.project.last()?)),
+            Scope::Local => None,
+        }
+    }
+}
+
+impl PartialEq for Agent {
+    fn eq(&self, other: &Agent) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Agent {}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Launch {
+    /// A program that passes on its environment, and uses one of the official SDKs as it is.
+    const BY_SDK: Launch = Launch {
+        environment: |system, _| system.environment.clone(),
+        variables: None,
+        is_from_desktop: false,
+        opening: Opening::Initialize("2025-11-25"),
+        ending: Ending::CloseInput,
+    };
+}
+
+impl Checks {
+    const NONE: Checks = Checks {
+        not_started: |_| None,
+        approval: |_| None,
+        tool_filters: None,
+        slow_start: |_, _| None,
+        configured_limit: |_, _| None,
+        shorten: |_| "shorten it, or name its material by path".to_owned(),
+    };
+}
+
+impl Variables {
+    /// A text with the variables in it replaced. What is not set stays as it is written.
+    pub fn replace(&self, text: &str, system: &System) -> String {
+        let mark = self.marks[0];
+        let mut replaced = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(mark) {
+            let name = if self.is_bare { after.strip_prefix('{') } else { Some(after) };
+            let found = match name {
+                Some(braced) => braced.split_once('}'),
+                None => {
+                    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                    Some(after.split_at(after.find(|letter| !is_of_name(letter)).unwrap_or(after.len())))
+                }
+            };
+            let Some((name, after)) = found else { break };
+            replaced.push_str(before);
+            match (self.value)(name, system) {
+                Some(value) => replaced.push_str(&value),
+                None => replaced.push_str(&rest[before.len()..rest.len() - after.len()]),
+            }
+            rest = after;
+        }
+        replaced + rest
+    }
+
+    /// The first mark in a text that begins a variable.
+    fn mark_in(&self, text: &str) -> Option<&'static str> {
+        let is_named =
+            |after: &str| after.starts_with(|letter: char| letter.is_ascii_alphanumeric() || "_{".contains(letter));
+        let begins = |mark: &&&str| text.split(**mark).skip(1).any(|after| !self.is_bare || is_named(after));
+        self.marks.iter().find(begins).copied()
+    }
+
+    /// `NAME` and `NAME:-default`.
+    fn with_default(name: &str, system: &System) -> Option<String> {
+        match name.split_once(":-") {
+            Some((name, default)) => system.environment.text(name).or_else(|| Some(default.to_owned())),
+            None => system.environment.text(name),
+        }
+    }
+
+    /// `env:NAME`, and the predefined variables of VS Code.
+    fn of_editor(name: &str, system: &System) -> Option<String> {
+        match name {
+            "workspaceFolder" => Some(system.project.display().to_string()),
+            "userHome" => system.environment.text(if cfg!(windows) { "USERPROFILE" } else { "HOME" }),
+            name => name.strip_prefix("env:").and_then(|name| system.environment.text(name)),
+        }
+    }
+}
+
+/// How an expansion gets to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// As the result of `expand_prompt`: the object `{"prompt":"…"}` counts.
+    Tool,
+    /// As such a result that a program of the model prints whole (Codex).
+    CodeMode,
+    /// As the context of a prompt-submit hook, with the sentences around it.
+    Hook,
+}
+
+impl Way {
+    /// The name that is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Tool => "tool",
+            Way::CodeMode => "code mode",
+            Way::Hook => "hook",
+        }
+    }
+}
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes in UTF-8
+    Bytes,
+    /// Unicode scalar values
+    Characters,
+    /// Units of UTF-16, as JavaScript counts
+    Utf16,
+}
+
+impl Unit {
+    /// The name that is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Bytes => "bytes",
+            Unit::Characters => "characters",
+            Unit::Utf16 => "UTF-16 units",
+        }
+    }
+
+    /// The length of a text in this unit.
+    pub fn count(self, text: &str) -> usize {
+        match self {
+            Unit::Bytes => text.len(),
+            Unit::Characters => text.chars().count(),
+            Unit::Utf16 => text.encode_utf16().count(),
+        }
+    }
+}
+
+/// How much an agent shows whole on one way, unless its user has set another limit. `docs/clients/` says how it was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// The way.
+    pub way: Way,
+    /// The most that is shown whole.
+    pub most: usize,
+    /// The unit of `most`.
+    pub unit: Unit,
+    /// What happens to a longer one.
+    pub beyond: &'static str,
+}
+
+impl Limit {
+    const fn tool(most: usize, unit: Unit, beyond: &'static str) -> Limit {
+        Limit { way: Way::Tool, most, unit, beyond }
+    }
+
+    const fn hook(most: usize, unit: Unit) -> Limit {
+        Limit { way: Way::Hook, most, unit, beyond: "the hook tells the model to call the tool" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn an_agent_is_found_by_its_name() {
+        for agent in AGENTS {
+            assert_eq!(Agent::named(agent.name), Some(agent));
+        }
+        assert_eq!(Agent::named("gemini-cli").unwrap().name, "gemini");
+        assert_eq!(Agent::named("Codex"), None);
+        assert_eq!(Agent::named(""), None);
+    }
+
+    #[test]
+    fn the_environment_says_where_a_config_is() {
+        let system = |environment: &[(&str, &str)]| System {
+            home: Some("/h".into()),
+            config: Some("/c".into()),
+            project: "/p".into(),
+            environment: environment.iter().copied().collect(),
+        };
+        let (home, moved) = (
+            system(&[]),
+            system(&[
+                ("XDG_CONFIG_HOME", "/x"),
+                ("CODEX_HOME", "/codex"),
+                ("CLAUDE_CONFIG_DIR", "/claude"),
+                ("GEMINI_CLI_HOME", "/gemini"),
+            ]),
+        );
+        for (name, in_home, in_moved) in [
+            ("codex", "/h/.codex/config.toml", "/codex/config.toml"),
+            ("claude-code", "/h/.claude.json", "/claude/.claude.json"),
+            ("gemini", "/h/.gemini/settings.json", "/gemini/.gemini/settings.json"),
+            ("vscode", "/c/Code/User/mcp.json", "/c/Code/User/mcp.json"),
+            ("cursor", "/h/.cursor/mcp.json", "/h/.cursor/mcp.json"),
+            ("opencode", "/h/.config/opencode/opencode.json", "/x/opencode/opencode.json"),
+        ] {
+            let agent = Agent::named(name).unwrap();
+            assert_eq!(agent.config_paths(Scope::User, &home)[0], Path::new(in_home));
+            assert_eq!(agent.config_paths(Scope::User, &moved)[0], Path::new(in_moved));
+            assert!(agent.config_paths(Scope::Project, &home).iter().all(|path| path.starts_with("/p")));
+            assert!(agent.config_paths(Scope::User, &System::default()).is_empty());
+        }
+    }
+
+    #[test]
+    fn an_agent_passes_on_what_it_was_seen_to_pass_on() {
+        let system = System {
+            project: "/p".into(),
+            environment: [("HOME", "/h"), ("XDG_CONFIG_HOME", "/x"), ("MY_API_KEY", "k"), ("SSL_CERT_FILE", "c")]
+                .into_iter()
+                .collect(),
+            ..System::default()
+        };
+        for (name, want) in [
+            ("codex", "HOME SSL_CERT_FILE"),
+            ("claude-code", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE CLAUDE_PROJECT_DIR"),
+            ("gemini", "HOME XDG_CONFIG_HOME GEMINI_CLI"),
+            ("zed", "HOME XDG_CONFIG_HOME MY_API_KEY SSL_CERT_FILE"),
+        ] {
+            let environment = (Agent::named(name).unwrap().launch.environment)(&system, &Registration::default());
+            let names: Vec<&str> = environment.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+            assert_eq!(names.join(" "), want);
+        }
+    }
+
+    #[test]
+    fn variables_are_replaced_where_the_agent_replaces_them() {
+        let environment = [("HOME", "/h"), ("USERPROFILE", "/h"), ("A", "a")].into_iter().collect();
+        let system = System { project: "/p".into(), environment, ..System::default() };
+        for (name, text, want) in [
+            ("claude-code", "${A}/${B:-b}/${C}/$A", "a/b/${C}/$A"),
+            ("vscode", "${userHome}/${env:A}/${workspaceFolder}/${input:x}", "/h/a//p/${input:x}"),
+            ("opencode", "{env:A}/${A}", "a/${A}"),
+            ("gemini", "${A", "${A"),
+            ("gemini", "/$A/$A_/$/${A}$A", "/a/$A_/$/aa"),
+        ] {
+            let variables = Agent::named(name).unwrap().launch.variables.as_ref().unwrap();
+            assert_eq!(variables.replace(text, &system), want, "{name}");
+        }
+        assert!(Agent::named("codex").unwrap().launch.variables.is_none());
+    }
+}

@@ -1,0 +1,188 @@
+//! OpenAI's Codex, as version 0.169 was measured.
+
+use super::edit::{Entry, Syntax};
+use super::{
+    Agent, Checks, Config, Ending, Environment, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
+    RegisteredServer, Registration, Scope, System, Unit, Way, WindowsShell,
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) static CODEX: Agent = Agent {
+    name: "codex",
+    aliases: &[],
+    title: "Codex",
+    programs: &["codex"],
+    home: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
+    config: Config {
+        syntax: Syntax::Toml,
+        folder: |system| CODEX.home(system),
+        user: &["config.toml"],
+        new_user: "config.toml",
+        project: &[".codex/config.toml"],
+        servers: "mcp_servers",
+        nested_servers: None,
+        local_servers: None,
+        template: "",
+        is_private: true,
+        env: "env",
+        has_command_list: false,
+        entry: |program, arguments| Entry {
+            required: vec![
+                ("command", Some(json!(program))),
+                ("args", Some(json!(arguments)).filter(|_| !arguments.is_empty())),
+            ],
+            initial: Vec::new(),
+        },
+    },
+    hook: Some(Hook {
+        event: "UserPromptSubmit",
+        user: "hooks.json",
+        project: &[".codex/hooks.json"],
+        is_in_config: true,
+        is_project_first: false,
+        syntax: Syntax::Json { comments: false, trailing_commas: false },
+        timeout_unit: Duration::from_secs(1),
+        windows_shell: WindowsShell::Cmd,
+        blocks_on_failure: false,
+        project_variable: None,
+        escapes_angle_brackets: false,
+        check: |hook| hook.all_disabled_by("features.hooks", false).or_else(|| not_trusted(hook)),
+    }),
+    limits: &[
+        // 10,000 tokens, each of which Codex estimates at 4.8 characters.
+        Limit::tool(48_000, Unit::Characters, "the middle is cut out"),
+        // 40,000 for a result that has the prompt twice, in JSON.
+        Limit {
+            way: Way::CodeMode,
+            most: 17_999,
+            unit: Unit::Characters,
+            beyond: "the middle may be cut out, where the model prints all of the result",
+        },
+        Limit::hook(10_000, Unit::Bytes),
+    ],
+    launch: Launch {
+        environment,
+        variables: None,
+        is_from_desktop: false,
+        opening: Opening::Initialize("2025-06-18"),
+        ending: Ending::Terminate,
+    },
+    checks: Checks {
+        not_started,
+        approval,
+        tool_filters: Some(("enabled_tools", "disabled_tools")),
+        slow_start,
+        configured_limit,
+        shorten: |length| {
+            let tokens = (length * 5 / 9 / 1000 + 1) * 1000;
+            format!("shorten it, or set `tool_output_token_limit = {tokens}` in config.toml")
+        },
+    },
+    next_step: |with_hook, is_project| match (with_hook, is_project) {
+        (true, _) => {
+            "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; \
+                      then type `:research solid-state batteries`"
+                .to_owned()
+        }
+        (false, true) => "start `codex` here, trust the project, and type `:research solid-state batteries`".to_owned(),
+        (false, false) => "start `codex`, and type `:research solid-state batteries`".to_owned(),
+    },
+};
+
+/// The variables that a server gets, besides those that its registration names: on Unix, on Windows (by the source), and those
+/// of certificates.
+const PASSED_ON: &str = "\
+    HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
+    APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
+    SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
+    CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
+
+/// A server that is not ready by then is left out of the first turn.
+const GRACE: Duration = Duration::from_secs(1);
+
+fn environment(system: &System, server: &Registration) -> Environment {
+    let mut environment =
+        system.environment.only(|name| name.is_some_and(|name| PASSED_ON.split(' ').any(|known| known == name)));
+    // Names of further variables, or objects with a name.
+    for variable in server.entry.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
+        let name = variable.as_str().or_else(|| variable["name"].as_str());
+        if let Some((name, value)) = name.and_then(|name| Some((name, system.environment.get(name)?))) {
+            environment.set(name, value);
+        }
+    }
+    environment
+}
+
+fn not_started(server: &RegisteredServer) -> Option<Finding> {
+    let projects = server.setting("/projects").and_then(Value::as_object);
+    let is_trusted = server.system.project.ancestors().any(|folder| {
+        let project = projects.and_then(|projects| projects.get(folder.to_string_lossy().as_ref()));
+        project.is_some_and(|project| project["trust_level"] == "trusted")
+    });
+    (server.server.scope == Scope::Project && !is_trusted).then(|| {
+        let message = "Codex does not trust this project yet, and reads nothing in its .codex";
+        server.warning(message).fix("start `codex` here once, and trust the project")
+    })
+}
+
+fn approval(server: &RegisteredServer) -> Option<Finding> {
+    let entry = &server.server.entry;
+    let of_tool = entry.get("tools").and_then(|tools| tools["expand_prompt"].get("approval_mode"));
+    let (key, mode) = match of_tool {
+        Some(mode) => ("tools.expand_prompt.approval_mode", Some(mode)),
+        None => ("default_tools_approval_mode", entry.get("default_tools_approval_mode")),
+    };
+    mode.is_some_and(|mode| mode == "prompt").then(|| {
+        let message = format!("`{key}` is \"prompt\": Codex asks before each call, and `codex exec` refuses it");
+        server.warning(message).fix(format!("set `{key}` to \"auto\"; the tools only read"))
+    })
+}
+
+fn slow_start(server: &RegisteredServer, took: Duration) -> Option<Finding> {
+    let number = |key: &str| server.server.entry.get(key).and_then(Value::as_f64);
+    let limit =
+        number("startup_timeout_sec").or(number("startup_timeout_ms").map(|milliseconds| milliseconds / 1000.0));
+    let (name, seconds) = (server.name(), took.as_secs_f64());
+    if let Some(limit) = limit.filter(|limit| *limit < seconds) {
+        let message = format!("{name} took {seconds:.3} s for its first answer; its limit is {limit} s");
+        Some(server.broken(message).fix("raise `startup_timeout_sec`"))
+    } else if took > GRACE {
+        let message = format!("{name} took {seconds:.1} s for its first answer; Codex goes on without it after 1 s");
+        Some(server.warning(message).fix("set `required` to true, so that Codex waits for it"))
+    } else {
+        None
+    }
+}
+
+/// The limits are set in tokens: 10,000 are 48,000 characters of a result, and 18,000 where a model prints a result that has
+/// the prompt twice.
+fn configured_limit(server: &RegisteredServer, way: Way) -> Option<usize> {
+    let tokens = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
+    let of_all = || server.setting("/tool_output_token_limit").and_then(tokens);
+    let of_tool = || tokens(&server.server.entry.get("tools")?["expand_prompt"]["output_token_limit"]);
+    match way {
+        Way::Tool => of_tool().or_else(of_all).map(|tokens| tokens.saturating_mul(24) / 5),
+        Way::CodeMode => of_all().map(|tokens| (tokens.saturating_mul(9) / 5).saturating_sub(1)),
+        Way::Hook => None,
+    }
+}
+
+/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is its
+/// own business, so only the existence of a record is checked.
+fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
+    let (group, number) = hook.hook.index;
+    let key = format!("{}:user_prompt_submit:{group}:{number}", hook.hook.path.display());
+    match hook.settings().find_map(|file| file.value.pointer("/hooks/state")?.get(&key)) {
+        Some(state) if state["enabled"] == false => {
+            Some(hook.broken("the hook is disabled in Codex").fix("enable it with `/hooks` in Codex"))
+        }
+        Some(_) => None,
+        None => {
+            let message = "Codex silently skips the hook until you trust it, and has no record that you do";
+            Some(
+                hook.warning(message).fix("start `codex` once, and choose to trust the hook when it asks for a review"),
+            )
+        }
+    }
+}

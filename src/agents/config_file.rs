@@ -1,0 +1,553 @@
+//! The files of an agent: read, edited as text, and written in one step.
+
+use super::edit::{Position, Syntax, SyntaxError};
+use super::registration::kind;
+use super::{Agent, HookLine, Registration, Scope, System};
+use crate::wording::printable;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The longest file that is read, in bytes. (Claude Code has its history in its config, which may grow to megabytes.)
+const MAX_FILE: usize = 64 * 1024 * 1024;
+
+/// Follows the name of a file in the name of its backup.
+const BACKUP: &str = "before-prompt-expander";
+
+/// How many links a path may go through.
+const MAX_LINKS: usize = 40;
+
+/// A byte order mark, which some editors put before a text.
+const BOM: char = '\u{feff}';
+
+/// A file of an agent, as it is and as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfigFile {
+    /// The file, as the agent names it; it may be a link.
+    pub path: PathBuf,
+    /// For whom the agent reads it.
+    pub scope: Scope,
+    /// Its text when it was read. `None`: there was no file.
+    pub original: Option<String>,
+    /// The text to be written. `None`: there should be no file.
+    pub edited: Option<String>,
+    /// What the original says.
+    pub value: Value,
+    pub(super) syntax: Syntax,
+    /// What a new file contains.
+    pub(super) template: &'static str,
+    /// Whether only the user may read a new file.
+    pub(super) is_private: bool,
+    /// Backups that the edited text makes superfluous.
+    pub(super) superfluous: Vec<PathBuf>,
+    /// The folder that is removed with the file, if nothing else is in it.
+    pub(super) folder: Option<PathBuf>,
+}
+
+/// Why a file cannot be read or changed, or what in it the agent cannot understand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file.
+    pub path: PathBuf,
+    /// The position in it.
+    pub position: Option<Position>,
+    /// What is wrong, in lower case.
+    pub message: String,
+}
+
+impl ConfigError {
+    pub(super) fn new(path: &Path, message: impl Into<String>) -> ConfigError {
+        ConfigError { path: path.to_owned(), position: None, message: message.into() }
+    }
+
+    fn at(path: &Path, SyntaxError { position, message }: SyntaxError) -> ConfigError {
+        ConfigError { path: path.to_owned(), position: Some(position), message }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", printable(&self.path.display().to_string()))?;
+        if let Some(position) = self.position {
+            write!(f, "{position}:")?;
+        }
+        write!(f, " {}", self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+// Reading and editing.
+impl ConfigFile {
+    /// Reads a file. `None`: there is none.
+    pub(super) fn read(path: PathBuf, syntax: Syntax, scope: Scope) -> Result<Option<ConfigFile>, ConfigError> {
+        let Some(text) = read_text(&path)? else { return Ok(None) };
+        let value = syntax.parse(without_bom(&text)).map_err(|error| ConfigError::at(&path, error))?;
+        let file = ConfigFile {
+            original: Some(text.clone()),
+            edited: Some(text),
+            value,
+            ..ConfigFile::absent(path, syntax, scope)
+        };
+        if !file.value.is_object() {
+            return Err(file.error(&[], &format!("it must be an object, and is {}", kind(&file.value))));
+        }
+        Ok(Some(file))
+    }
+
+    /// A file that does not exist.
+    pub(super) fn absent(path: PathBuf, syntax: Syntax, scope: Scope) -> ConfigFile {
+        ConfigFile {
+            path,
+            scope,
+            original: None,
+            edited: None,
+            value: Value::Null,
+            syntax,
+            template: "{}",
+            is_private: false,
+            superfluous: Vec::new(),
+            folder: None,
+        }
+    }
+
+    /// The position of the last of these keys, if it is there.
+    pub fn position(&self, keys: &[&str]) -> Option<Position> {
+        let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        self.syntax.position(self.text(), &keys)
+    }
+
+    /// The position of each key of the object at the end of these keys.
+    pub(super) fn positions(&self, keys: &[String]) -> BTreeMap<String, Position> {
+        self.syntax.positions(self.text(), keys)
+    }
+
+    /// An error at the end of these keys.
+    pub(super) fn error(&self, keys: &[String], message: &str) -> ConfigError {
+        let position = self.syntax.position(self.text(), keys);
+        ConfigError { path: self.path.clone(), position, message: message.to_owned() }
+    }
+
+    fn text(&self) -> &str {
+        without_bom(self.original.as_deref().unwrap_or_default())
+    }
+
+    /// Edits the text of the file; one that does not exist begins as the template.
+    pub(super) fn edit(
+        &mut self,
+        edit: impl Fn(&str, Syntax) -> Result<String, SyntaxError>,
+    ) -> Result<(), ConfigError> {
+        let edited = self.edit_text(self.edited.as_deref().unwrap_or(self.template), &edit).map_err(|error| {
+            // After another edit, the position would be that in the edited text.
+            let of_original = self.original.as_ref().and_then(|_| edit(self.text(), self.syntax).err());
+            ConfigError::at(&self.path, of_original.unwrap_or(error))
+        })?;
+        self.edited = Some(edited);
+        Ok(())
+    }
+
+    /// Another text of the file, edited; its byte order mark stays.
+    pub(super) fn edit_text(
+        &self,
+        text: &str,
+        edit: impl Fn(&str, Syntax) -> Result<String, SyntaxError>,
+    ) -> Result<String, SyntaxError> {
+        let bom = &text[..text.len() - without_bom(text).len()];
+        Ok(format!("{bom}{}", edit(without_bom(text), self.syntax)?))
+    }
+
+    /// What another text of the file says; null if it cannot be parsed.
+    pub(super) fn parse(&self, text: &str) -> Value {
+        self.syntax.parse(without_bom(text)).unwrap_or_default()
+    }
+
+    /// Whether there is something to write.
+    pub fn is_edited(&self) -> bool {
+        self.edited != self.original
+    }
+
+    /// The original and the edited text, without byte order mark; empty if there is no file.
+    pub fn texts(&self) -> [&str; 2] {
+        [&self.original, &self.edited].map(|text| text.as_deref().map_or("", without_bom))
+    }
+}
+
+// Writing.
+impl ConfigFile {
+    /// The file that is written, after all links.
+    ///
+    /// # Errors
+    /// It cannot be written, as far as one can tell without trying.
+    pub fn target(&self) -> Result<PathBuf, ConfigError> {
+        let mut target = self.path.clone();
+        for _ in 0..MAX_LINKS {
+            let Ok(link) = fs::read_link(&target) else {
+                // Also for root, whom permissions would not stop: somebody made it read-only for a reason.
+                let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
+                let opened = fs::OpenOptions::new().write(true).open(&target);
+                if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+                    let message = "it is read-only; make it writable, or change it where it is generated";
+                    return Err(ConfigError::new(&target, message));
+                }
+                return Ok(target);
+            };
+            target = target.parent().unwrap_or(Path::new("")).join(link);
+        }
+        Err(ConfigError::new(&self.path, "its links form a cycle; remove it, or let it name a file"))
+    }
+
+    /// Writes the edited text, or removes the file. Returns the backup of the original, if one is needed.
+    ///
+    /// # Errors
+    /// It cannot be written, or somebody has changed it since it was read. It is then as it was.
+    pub fn write(&self) -> Result<Option<PathBuf>, ConfigError> {
+        let target = self.target()?;
+        let new = self.edited.as_ref().map(|text| self.temporary(text, &target)).transpose()?;
+        self.check_unchanged()?;
+        let backup = match &self.original {
+            Some(original) if self.superfluous.is_empty() && new.is_some() => Some(self.back_up(original, &target)?),
+            _ => None,
+        };
+        self.check_unchanged()?; // once more, as late as possible; the backup stays, for another may rely on it
+        let failed = |what: &str, error: io::Error| {
+            ConfigError::new(&target, format!("{what}: {error}; nothing in it is changed"))
+        };
+        match new {
+            Some(new) => _ = new.persist(&target).map_err(|error| failed("it cannot be written", error.error))?,
+            None => fs::remove_file(&target).map_err(|error| failed("it cannot be removed", error))?,
+        }
+        // If these cannot be removed, they do no harm.
+        self.superfluous.iter().for_each(|backup| _ = fs::remove_file(backup));
+        self.folder.iter().for_each(|folder| _ = fs::remove_dir(folder));
+        Ok(backup)
+    }
+
+    fn check_unchanged(&self) -> Result<(), ConfigError> {
+        if read_text(&self.path)? == self.original {
+            return Ok(());
+        }
+        let message = "somebody else has changed it meanwhile; nothing in it is changed, run this again";
+        Err(ConfigError::new(&self.path, message))
+    }
+
+    /// A file next to the target, which is to replace it.
+    fn temporary(&self, text: &str, target: &Path) -> Result<tempfile::NamedTempFile, ConfigError> {
+        let folder = target.parent().unwrap_or(Path::new(""));
+        let failed = |error: io::Error| {
+            let fix = if error.kind() == ErrorKind::PermissionDenied { "; make the folder writable" } else { "" };
+            ConfigError::new(folder, format!("no file can be written there: {error}; nothing is changed{fix}"))
+        };
+        fs::create_dir_all(folder).map_err(failed)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".prompt-expander-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Less the user's umask.
+            builder.permissions(fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 }));
+        }
+        let file = builder.tempfile_in(folder).map_err(failed)?;
+        fill(file.as_file(), text, target).map_err(failed)?;
+        Ok(file)
+    }
+
+    /// Writes the original into a file next to this one, and returns its path. A file with another text is never overwritten.
+    fn back_up(&self, original: &str, target: &Path) -> Result<PathBuf, ConfigError> {
+        for path in backup_paths(&self.path) {
+            match fs::read(&path) {
+                Ok(bytes) if bytes == original.as_bytes() => return Ok(path),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let failed = |error: io::Error| {
+                        ConfigError::new(&path, format!("the backup cannot be written: {error}; nothing is changed"))
+                    };
+                    let mut options = fs::OpenOptions::new();
+                    #[cfg(unix)]
+                    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+                    // Not over what somebody else puts there meanwhile.
+                    let file = options.write(true).create_new(true).open(&path).map_err(failed)?;
+                    if let Err(error) = fill(&file, original, target) {
+                        let _ = fs::remove_file(&path); // a part of it would be no backup
+                        return Err(failed(error));
+                    }
+                    return Ok(path);
+                }
+                _ => {}
+            }
+        }
+        unreachable!("there is always one more name")
+    }
+
+    /// The backups of the file, each with its text, the oldest first.
+    pub(super) fn backups(&self) -> Vec<(PathBuf, String)> {
+        backup_paths(&self.path).map_while(|path| Some((path.clone(), read_text(&path).ok()??))).collect()
+    }
+}
+
+/// The paths of a file's backups, without end.
+fn backup_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
+    (1..).map(move |number: usize| {
+        let number = if number > 1 { format!(".{number}") } else { String::new() };
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{BACKUP}{number}"));
+        name.into()
+    })
+}
+
+/// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If there is none, the owner
+/// of the folder becomes its owner, as when root installs for a user.
+fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    if let Ok(other) = fs::metadata(other) {
+        set_owner(file, &other)?;
+        file.set_permissions(other.permissions())?;
+    } else if let Some(folder) = other.parent().and_then(|folder| fs::metadata(folder).ok()) {
+        let _ = set_owner(file, &folder); // not everybody may
+    }
+    file.sync_all()
+}
+
+#[cfg(unix)]
+fn set_owner(file: &fs::File, other: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let own = file.metadata()?;
+    if own.uid() != other.uid() {
+        fchown(file, Some(other.uid()), Some(other.gid()))?;
+    } else if own.gid() != other.gid() && other.is_file() {
+        let _ = fchown(file, None, Some(other.gid())); // the user may have left that group
+    }
+    Ok(())
+}
+
+/// Owners are inherited from the folder.
+#[cfg(not(unix))]
+fn set_owner(_: &fs::File, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+/// The text of a file. `None`: there is no such file.
+fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
+    let unreadable = |error: io::Error| ConfigError::new(path, format!("it cannot be read: {error}"));
+    let metadata = match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        read => read.map_err(unreadable)?,
+    };
+    if metadata.is_dir() {
+        return Err(ConfigError::new(path, "it is a directory, and must be a file"));
+    }
+    if !metadata.is_file() {
+        return Err(ConfigError::new(path, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MAX_FILE {
+        return Err(ConfigError::new(path, format!("it is longer than {} MiB, the limit", MAX_FILE / 1024 / 1024)));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let position = Position::of(valid.len(), &String::from_utf8_lossy(valid));
+        let message = "it is not UTF-8; save it as UTF-8 in your editor".to_owned();
+        ConfigError::at(path, SyntaxError { position, message })
+    })
+}
+
+fn without_bom(text: &str) -> &str {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
+
+/// Whether two paths lead to one file, also through links.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+/// All files of an agent that register servers or hooks, each read once.
+#[derive(Debug)]
+pub struct AgentFiles<'s> {
+    /// The agent.
+    pub agent: &'static Agent,
+    pub(super) system: &'s System,
+    /// Those that exist, or why one cannot be read.
+    files: BTreeMap<PathBuf, Result<ConfigFile, ConfigError>>,
+}
+
+impl Agent {
+    /// Reads its files, the user's and the project's.
+    pub fn read_files<'s>(&'static self, system: &'s System) -> AgentFiles<'s> {
+        let mut files = BTreeMap::new();
+        // The user's come first: in the home directory, the project's files would be the same.
+        for scope in [Scope::User, Scope::Project] {
+            let configs = self.config_paths(scope, system).into_iter().map(|path| (path, self.config.syntax));
+            let hooks = self
+                .hook
+                .iter()
+                .flat_map(|hook| self.hook_paths(scope, system).into_iter().map(move |path| (path, hook.syntax)));
+            for (path, syntax) in configs.chain(hooks) {
+                if !files.contains_key(&path)
+                    && let Some(file) = ConfigFile::read(path.clone(), syntax, scope).transpose()
+                {
+                    files.insert(path, file);
+                }
+            }
+        }
+        AgentFiles { agent: self, system, files }
+    }
+}
+
+impl AgentFiles<'_> {
+    /// The file of this path, if it is one of them and exists.
+    pub(super) fn at(&self, path: &Path) -> Option<Result<&ConfigFile, &ConfigError>> {
+        self.files.get(path).map(Result::as_ref)
+    }
+
+    /// The files that register servers for a scope, the one that takes precedence first; or why one cannot be read. Where the
+    /// project's files are the user's, as in the home directory, they are only the user's.
+    pub fn configs(&self, scope: Scope) -> impl Iterator<Item = Result<&ConfigFile, &ConfigError>> {
+        self.of_scope(scope, Agent::config_paths)
+    }
+
+    /// The same for those that have hooks and other settings, of both scopes.
+    pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &ConfigError>> {
+        let is_project_first = self.agent.hook.as_ref().is_some_and(|hook| hook.is_project_first);
+        let scopes = if is_project_first { [Scope::Project, Scope::User] } else { [Scope::User, Scope::Project] };
+        scopes.into_iter().flat_map(|scope| self.of_scope(scope, Agent::hook_paths))
+    }
+
+    fn of_scope(
+        &self,
+        scope: Scope,
+        paths: fn(&Agent, Scope, &System) -> Vec<PathBuf>,
+    ) -> impl Iterator<Item = Result<&ConfigFile, &ConfigError>> {
+        let of = |scope| paths(self.agent, scope, self.system);
+        let users = if scope == Scope::Project { of(Scope::User) } else { Vec::new() };
+        let own = of(scope).into_iter().filter(move |path| !users.iter().any(|user| is_same_file(user, path)));
+        own.filter_map(|path| self.at(&path))
+    }
+
+    /// The servers of these scopes, in their order; and why a file could not be read.
+    pub fn registrations(&self, scopes: [Scope; 3]) -> (Vec<Registration>, Vec<ConfigError>) {
+        let (mut registrations, mut errors) = (Vec::new(), Vec::new());
+        let mut seen: Vec<(Scope, &Path)> = Vec::new();
+        for scope in scopes {
+            for file in self.configs(scope) {
+                let read = file.map_err(Clone::clone);
+                match read.and_then(|file| Ok((self.agent.registrations(file, scope, self.system)?, &file.path))) {
+                    // Two names of one file.
+                    Ok((_, path)) if seen.iter().any(|seen| seen.0 == scope && is_same_file(seen.1, path)) => {}
+                    Ok((servers, path)) => {
+                        seen.push((scope, path));
+                        registrations.extend(servers);
+                    }
+                    // A file may be read for two scopes.
+                    Err(error) if errors.contains(&error) => {}
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        (registrations, errors)
+    }
+
+    /// The hooks of a file that run prompt-expander.
+    pub fn hooks_in(&self, file: &ConfigFile) -> Vec<HookLine> {
+        let Some(hook) = &self.agent.hook else { return Vec::new() };
+        let position = file.position(&["hooks", hook.event]);
+        HookLine::all_in(file, hook.event, position).filter(HookLine::is_prompt_expander).collect()
+    }
+
+    /// The hooks of a scope that run prompt-expander, and why a file could not be read.
+    pub(super) fn hooks(&self, scope: Scope) -> (Vec<HookLine>, Vec<&ConfigError>) {
+        let (mut hooks, mut errors) = (Vec::new(), Vec::new());
+        for file in self.of_scope(scope, Agent::hook_paths) {
+            match file {
+                Ok(file) => hooks.extend(self.hooks_in(file)),
+                Err(error) => errors.push(error),
+            }
+        }
+        (hooks, errors)
+    }
+
+    /// Whether a hook that runs prompt-expander is registered in this scope.
+    pub fn has_hook(&self, scope: Scope) -> bool {
+        !self.hooks(scope).0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_somebody_else_has_changed_is_left_alone_and_nothing_next_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        fs::write(&path, "theirs").unwrap();
+        for edited in [Some("ours".to_owned()), None] {
+            let absent = ConfigFile::absent(path.clone(), Syntax::Toml, Scope::User);
+            let file = ConfigFile { original: Some("before".to_owned()), edited, ..absent };
+            assert!(file.write().unwrap_err().message.starts_with("somebody else has changed it meanwhile"));
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_path_without_a_file_is_no_error_and_a_directory_is() {
+        let read = |path: &str| ConfigFile::read(path.into(), Syntax::Toml, Scope::User);
+        assert!(read("/nowhere/config.toml").unwrap().is_none());
+        assert!(read(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml/config.toml")).unwrap().is_none());
+        assert!(read(env!("CARGO_MANIFEST_DIR")).unwrap_err().message.contains("a directory"));
+    }
+
+    /// The scopes of the servers, and of the hooks.
+    fn scopes(home: &Path, project: &Path) -> (Vec<Scope>, Vec<Scope>) {
+        let system = System { home: Some(home.to_owned()), project: project.to_owned(), ..System::default() };
+        let files = Agent::named("gemini").unwrap().read_files(&system);
+        let both = || [Scope::Project, Scope::User].into_iter();
+        let servers = both().flat_map(|scope| {
+            let configs = files.configs(scope).flatten();
+            configs.flat_map(|file| files.agent.registrations(file, scope, &system).unwrap()).collect::<Vec<_>>()
+        });
+        let hooks = both().flat_map(|scope| files.hooks(scope).0);
+        (servers.map(|server| server.scope).collect(), hooks.map(|hook| hook.scope).collect())
+    }
+
+    #[test]
+    fn in_the_home_directory_the_user_s_files_are_not_also_those_of_a_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+        let text = r#"{"mcpServers": {"prompts": {"command": "x"}},
+            "hooks": {"BeforeAgent": [{"hooks": [{"command": "prompt-expander hook gemini"}]}]}}"#;
+        for folder in [&home, &project] {
+            fs::create_dir_all(folder.join(".gemini")).unwrap();
+            fs::write(folder.join(".gemini/settings.json"), text).unwrap();
+        }
+        let both = vec![Scope::Project, Scope::User];
+        assert_eq!(scopes(&home, &project), (both.clone(), both));
+        assert_eq!(scopes(&home, &home), (vec![Scope::User], vec![Scope::User]));
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&home, &link).unwrap();
+            assert_eq!(scopes(&home, &link), (vec![Scope::User], vec![Scope::User]));
+        }
+    }
+
+    #[test]
+    fn one_file_has_the_user_s_servers_for_all_projects_and_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            r#"{"mcpServers": {"a": {"command": "x"}}, "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}}}}"#;
+        fs::write(folder.path().join(".claude.json"), text).unwrap();
+        let system = System { home: Some(folder.path().to_owned()), project: "/p".into(), ..System::default() };
+        let files = Agent::named("claude-code").unwrap().read_files(&system);
+        for (scope, want) in [(Scope::User, "a"), (Scope::Local, "b")] {
+            let file = files.configs(scope).next().unwrap().unwrap();
+            let servers = files.agent.registrations(file, scope, &system).unwrap();
+            let servers: Vec<_> = servers.iter().map(|server| (server.name.as_str(), server.scope)).collect();
+            assert_eq!(servers, [(want, scope)]);
+        }
+        assert_eq!(files.files.len(), 1);
+    }
+}

@@ -1,0 +1,252 @@
+//! Edits of TOML, by `toml_edit`, which Codex writes its own config with.
+
+use super::{Entry, Position, Syntax, SyntaxError, lowercase_first};
+use serde_json::{Number, Value};
+use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
+
+/// See [`Syntax::parse`].
+pub(super) fn parse(text: &str) -> Result<Value, SyntaxError> {
+    let document = Document::parse(text).map_err(|error| syntax_error(&error, text))?;
+    Ok(of_table(document.as_table()))
+}
+
+/// See [`Syntax::locate`].
+pub(super) fn locate(text: &str, keys: &[String]) -> Option<(usize, Vec<(usize, String)>)> {
+    let document = Document::parse(text).ok()?;
+    let (mut start, mut item) = (0, document.as_item());
+    for key in keys {
+        let (name, value) = item.as_table_like()?.get_key_value(key)?;
+        start = name.span().or_else(|| value.span()).map_or(start, |span| span.start);
+        item = value;
+    }
+    let table = item.as_table_like();
+    let below = table.into_iter().flat_map(|table| table.iter().map(move |(key, value)| (table, key, value)));
+    let starts = below.filter_map(|(table, key, value)| {
+        let span = table.key(key).and_then(toml_edit::Key::span).or_else(|| value.span())?;
+        Some((span.start, key.to_owned()))
+    });
+    Some((start, starts.collect()))
+}
+
+/// See [`Syntax::set`].
+pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, SyntaxError> {
+    let Some((name, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
+    let mut document = document(text)?;
+    let table = table_at(&mut document, text, parents)?;
+    if replaced {
+        table.remove(name);
+    }
+    match table.get_mut(name).map(Item::as_table_like_mut) {
+        None => {
+            let is_inline = !parents.is_empty() && is_inline(table);
+            table.insert(name, new_item(entry, is_inline));
+        }
+        Some(None) => return Err(Syntax::Toml.not_an_object(text, keys)),
+        Some(Some(known)) => set_required(known, entry),
+    }
+    Ok(with_line_endings_of(text, document.to_string()))
+}
+
+/// See [`Syntax::remove`].
+pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, SyntaxError> {
+    let mut document = document(text)?;
+    let comment = remove_from(document.as_table_mut(), keys).unwrap_or_default();
+    if comment.contains('#') {
+        let rest = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing(format!("{comment}{rest}"));
+    }
+    let mut changed = document.to_string();
+    if !text.starts_with(['\n', '\r']) {
+        changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after our table
+    }
+    Ok(with_line_endings_of(text, changed))
+}
+
+/// The table at the end of these keys, created if it is missing.
+fn table_at<'d>(
+    document: &'d mut DocumentMut,
+    text: &str,
+    keys: &[String],
+) -> Result<&'d mut dyn TableLike, SyntaxError> {
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for (depth, key) in keys.iter().enumerate() {
+        let item = table.entry(key).or_insert_with(|| {
+            let mut parent = Table::new();
+            parent.set_implicit(true);
+            Item::Table(parent)
+        });
+        table = item.as_table_like_mut().ok_or_else(|| Syntax::Toml.not_an_object(text, &keys[..=depth]))?;
+    }
+    Ok(table)
+}
+
+/// A new entry, as a table of its own or in braces.
+fn new_item(entry: &Entry, is_inline: bool) -> Item {
+    let pairs = entry.all().map(|(key, value)| (key, input(value)));
+    if is_inline {
+        Item::Value(toml_edit::Value::InlineTable(pairs.collect()))
+    } else {
+        Item::Table(pairs.map(|(key, value)| (key, Item::Value(value))).collect())
+    }
+}
+
+/// Gives an existing entry what it must have.
+fn set_required(known: &mut dyn TableLike, entry: &Entry) {
+    for (key, value) in &entry.required {
+        match (value, known.get_mut(key)) {
+            (None, _) => _ = known.remove(key),
+            (Some(value), None) => _ = known.insert(key, Item::Value(input(value))),
+            (Some(value), Some(item)) if of_item(item) == *value => {}
+            (Some(value), Some(item)) => {
+                let mut value = input(value);
+                if let Some(old) = item.as_value() {
+                    *value.decor_mut() = old.decor().clone(); // the spaces and the comment around it
+                }
+                *item = Item::Value(value);
+            }
+        }
+    }
+}
+
+fn document(text: &str) -> Result<DocumentMut, SyntaxError> {
+    text.parse().map_err(|error| syntax_error(&error, text))
+}
+
+fn syntax_error(error: &TomlError, text: &str) -> SyntaxError {
+    let byte = error.span().map_or(0, |span| span.start);
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    SyntaxError { position: Position::of(byte, text), message: lowercase_first(&message) }
+}
+
+fn is_inline(table: &dyn TableLike) -> bool {
+    table.iter().next().is_some_and(|(_, item)| item.is_inline_table())
+}
+
+fn input(value: &Value) -> toml_edit::Value {
+    match value {
+        Value::Null => "".into(),
+        Value::Bool(boolean) => (*boolean).into(),
+        Value::Number(number) => number.as_i64().unwrap_or_default().into(),
+        Value::String(text) => text.as_str().into(),
+        Value::Array(values) => toml_edit::Value::Array(values.iter().map(input).collect()),
+        Value::Object(pairs) => {
+            toml_edit::Value::InlineTable(pairs.iter().map(|(key, value)| (key.as_str(), input(value))).collect())
+        }
+    }
+}
+
+/// Removes what is at the end of the keys, and the tables on the way that are empty then; returns the comment above it.
+fn remove_from(table: &mut dyn TableLike, keys: &[String]) -> Option<String> {
+    let (key, below) = keys.split_first()?;
+    if below.is_empty() {
+        let above = |decor: &toml_edit::Decor| decor.prefix().and_then(RawString::as_str).map(str::to_owned);
+        let of_key = table.key(key).and_then(|key| above(key.leaf_decor()));
+        let of_table = table.get(key).and_then(Item::as_table).and_then(|table| above(table.decor()));
+        table.remove(key)?;
+        return of_table.or(of_key);
+    }
+    let parent = table.get_mut(key)?.as_table_like_mut()?;
+    let above = remove_from(parent, below);
+    let is_implicit = table.get(key).and_then(Item::as_table).is_some_and(|parent| parent.is_implicit());
+    if is_implicit && table.get(key).and_then(Item::as_table_like).is_some_and(|parent| parent.is_empty()) {
+        table.remove(key);
+    }
+    above
+}
+
+/// A text with the line endings of another, if that is CRLF throughout.
+fn with_line_endings_of(text: &str, changed: String) -> String {
+    let is_crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
+    if is_crlf { changed.replace("\r\n", "\n").replace('\n', "\r\n") } else { changed }
+}
+
+fn of_table(table: &dyn toml_edit::TableLike) -> Value {
+    Value::Object(table.iter().map(|(key, item)| (key.to_owned(), of_item(item))).collect())
+}
+
+fn of_item(item: &toml_edit::Item) -> Value {
+    if let Some(table) = item.as_table_like() {
+        return of_table(table);
+    }
+    match item {
+        toml_edit::Item::ArrayOfTables(tables) => Value::Array(tables.iter().map(|table| of_table(table)).collect()),
+        toml_edit::Item::Value(value) => of_value(value),
+        _ => Value::Null,
+    }
+}
+
+fn of_value(value: &toml_edit::Value) -> Value {
+    match value {
+        toml_edit::Value::String(text) => Value::String(text.value().clone()),
+        toml_edit::Value::Integer(number) => Value::Number((*number.value()).into()),
+        toml_edit::Value::Float(number) => Number::from_f64(*number.value()).map_or(Value::Null, Value::Number),
+        toml_edit::Value::Boolean(boolean) => Value::Bool(*boolean.value()),
+        toml_edit::Value::Datetime(time) => Value::String(time.value().to_string()),
+        toml_edit::Value::Array(array) => Value::Array(array.iter().map(of_value).collect()),
+        toml_edit::Value::InlineTable(table) => of_table(table),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{entry, keys, there_and_back};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_entry_is_added_to_toml_and_removed_and_all_else_stays() {
+        let new = "[mcp_servers.prompts]\ncommand = \"/p\"\nargs = [\"a b\"]\n";
+        there_and_back(Syntax::Toml, "", new, "");
+        let before = "# c\nmodel = \"x\"   # d\n\n[mcp_servers.other] # e\ncommand = 'y'\n\n[profiles.z]\na = 1\n# f\n";
+        there_and_back(Syntax::Toml, before, &before.replace("\n[profiles", &format!("\n{new}\n[profiles")), before);
+        there_and_back(Syntax::Toml, "a = 1\r\n", &format!("a = 1\n\n{new}").replace('\n', "\r\n"), "a = 1\r\n");
+    }
+
+    #[test]
+    fn no_empty_line_remains_where_an_entry_was_first() {
+        let text = "[mcp_servers.prompts]\ncommand = 'x'\n\n[a]\nb = 1\n";
+        assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), "[a]\nb = 1\n");
+    }
+
+    #[test]
+    fn a_comment_above_an_entry_of_toml_stays_when_it_is_removed() {
+        let text = "a = 1\n\n# mine\n[mcp_servers.prompts]\ncommand = 'x'\n";
+        assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), "a = 1\n\n# mine\n");
+    }
+
+    proptest! {
+        #[test]
+        fn in_any_toml_only_the_entry_changes(
+            pieces in prop::sample::subsequence(
+                vec![
+                    "# c\n", "a = 1 # c\n", "\n", "mcp_servers = {o = {command='y'}}\n", "mcp_servers.o.command = 'y' # c\n",
+                    "mcp_servers.o = {command='y'} # c\n", "[b]\nb = 2\n", "# c\n[mcp_servers] # c\n",
+                    "[mcp_servers.o]\ncommand='y' # c\n", "\n  # c\n", "[mcp_servers.o.env]\nE='e'\n", "[[z]]\nk=1\n\n",
+                    "[[z]]\n", "# c",
+                ],
+                0..14,
+            ).prop_shuffle(),
+        ) {
+            let text = pieces.concat();
+            let Ok(old) = Syntax::Toml.parse(&text) else { return Ok(()) };
+            let keys = keys("mcp_servers.prompts");
+            let mut entry = entry(&["x"]);
+            entry.initial.clear();
+            let changed = set(&text, &keys, &entry, false).unwrap();
+            let mut new = Syntax::Toml.parse(&changed).unwrap();
+            prop_assert_eq!(new["mcp_servers"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
+            prop_assert_eq!(set(&changed, &keys, &entry, false).unwrap(), changed.as_str());
+            let removed = remove(&changed, &keys).unwrap();
+            let without = Syntax::Toml.parse(&removed).unwrap();
+            new["mcp_servers"].as_object_mut().unwrap().remove("prompts");
+            if old.get("mcp_servers").is_none() {
+                new.as_object_mut().unwrap().remove("mcp_servers");
+            }
+            prop_assert_eq!(&new, &old, "{}", changed);
+            prop_assert_eq!(&without, &old, "{}", removed);
+            for text in [&changed, &removed].map(|changed| (changed, changed.matches("# c").count())) {
+                prop_assert_eq!(text.1, pieces.concat().matches("# c").count(), "{}", text.0);
+            }
+        }
+    }
+}

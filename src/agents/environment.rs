@@ -1,0 +1,118 @@
+//! The environment of a program, and the programs that are found with it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The variables of a program, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Environment(Vec<(OsString, OsString)>);
+
+impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Environment {
+        Environment(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl Environment {
+    /// All names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.iter().find(|(known, _)| is_name(known, name)).map(|(_, value)| value)
+    }
+
+    /// The same as text.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    /// Sets a variable, whether it is set already or not.
+    pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.0.retain(|(known, _)| !is_name(known, name));
+        self.0.push((name.into(), value.as_ref().to_owned()));
+    }
+
+    /// Only the variables whose name, in upper case, passes; `None` is a name that is not Unicode.
+    pub(super) fn only(&self, passes: impl Fn(Option<&str>) -> bool) -> Environment {
+        let passes = |name: &OsStr| passes(name.to_str().map(str::to_uppercase).as_deref());
+        self.iter().filter(|(name, _)| passes(name)).collect()
+    }
+
+    /// The file of a command that is started in `folder` with this environment.
+    ///
+    /// # Errors
+    /// Why it cannot be started, as what follows the command in a sentence.
+    pub fn find_program(&self, command: &str, folder: &Path) -> Result<PathBuf, String> {
+        if command.is_empty() {
+            return Err("is empty".to_owned());
+        }
+        let extensions = self.extensions();
+        let with_extensions = |path: PathBuf| {
+            extensions.iter().map(move |extension| {
+                let mut path = path.clone().into_os_string();
+                path.push(extension);
+                PathBuf::from(path)
+            })
+        };
+        let is_program = |path: &PathBuf| why_not_a_program(path).is_none();
+        if has_separator(command) {
+            let path = folder.join(command);
+            return with_extensions(path.clone()).find(is_program).ok_or_else(|| match command.starts_with("~/") {
+                true => "cannot be started: without a shell, `~` has no meaning".to_owned(),
+                false => why_not_a_program(&path).unwrap_or_default().to_owned(),
+            });
+        }
+        let Some(listed) = self.get("PATH") else { return Err("is not found: there is no PATH".to_owned()) };
+        let folders = std::env::split_paths(listed).filter(|listed| !listed.as_os_str().is_empty());
+        let mut candidates = folders.flat_map(|listed| with_extensions(folder.join(listed).join(command)));
+        candidates.find(is_program).ok_or_else(|| "is in no folder of PATH".to_owned())
+    }
+
+    /// Whether a program was found because it is in `folder`: its command or the entry of `PATH` is relative.
+    pub fn is_found_in(&self, folder: &Path, command: &str, program: &Path) -> bool {
+        if has_separator(command) {
+            return Path::new(command).is_relative();
+        }
+        let Some(listed) = self.get("PATH") else { return false };
+        let is_parent = |listed: PathBuf| {
+            program.parent().is_some_and(|parent| parent.components().eq(folder.join(listed).components()))
+        };
+        std::env::split_paths(listed).any(|listed| listed.is_relative() && is_parent(listed))
+    }
+
+    /// What may follow the name of a program: on Windows PATHEXT.
+    fn extensions(&self) -> Vec<String> {
+        let mut extensions = vec![String::new()];
+        if cfg!(windows) {
+            let listed = self.text("PATHEXT").unwrap_or_else(|| ".COM;.EXE;.BAT;.CMD".to_owned());
+            extensions.extend(listed.split(';').map(str::to_owned));
+        }
+        extensions
+    }
+}
+
+fn is_name(known: &OsStr, name: &str) -> bool {
+    if cfg!(windows) { known.eq_ignore_ascii_case(name) } else { known == name }
+}
+
+/// Whether a command is a path, not a name that is looked up on `PATH`.
+pub fn has_separator(command: &str) -> bool {
+    command.contains(std::path::is_separator)
+}
+
+fn why_not_a_program(path: &Path) -> Option<&'static str> {
+    let Ok(metadata) = path.metadata() else {
+        return Some(if path.is_symlink() { "is a broken link" } else { "does not exist" });
+    };
+    if metadata.is_dir() {
+        return Some("is a directory");
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 == 0 {
+        return Some("is not executable");
+    }
+    None
+}

@@ -1,0 +1,142 @@
+//! Google's Gemini CLI, as version 0.61 was measured.
+
+use super::edit::{Entry, Syntax};
+use super::{
+    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, RegisteredHook, RegisteredServer,
+    Scope, Unit, Variables, Way, WindowsShell,
+};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// Parts of the names of variables that are taken for secrets and not passed on.
+const SECRETS: &[&str] =
+    &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "CREDS", "PRIVATE", "CERT"];
+
+pub(super) static GEMINI: Agent = Agent {
+    name: "gemini",
+    aliases: &["gemini-cli"],
+    title: "Gemini CLI",
+    programs: &["gemini"],
+    home: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
+    config: Config {
+        syntax: Syntax::Json { comments: true, trailing_commas: false },
+        folder: |system| GEMINI.home(system),
+        user: &["settings.json"],
+        new_user: "settings.json",
+        project: &[".gemini/settings.json"],
+        // Its own command ends the file without a line ending.
+        template: "{}",
+        entry: |program, arguments| Entry {
+            required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
+            initial: vec![("trust", json!(true))],
+        },
+        ..Config::JSON
+    },
+    hook: Some(Hook {
+        event: "BeforeAgent",
+        user: "settings.json",
+        project: &[".gemini/settings.json"],
+        is_in_config: false,
+        is_project_first: false,
+        syntax: Syntax::Json { comments: true, trailing_commas: true },
+        timeout_unit: Duration::from_millis(1),
+        windows_shell: WindowsShell::PowerShell,
+        // Any status but 0 and 1 does; that of a missing program is 127.
+        blocks_on_failure: true,
+        project_variable: Some("GEMINI_PROJECT_DIR"),
+        escapes_angle_brackets: true,
+        check: |hook| hook.all_disabled_by("hooksConfig.enabled", false).or_else(|| disabled_hook(hook)),
+    }),
+    limits: &[
+        Limit::tool(40_000, Unit::Characters, "the model gets its first 8,000, its last 32,000 and a file"),
+        // None is known. More than this was not tried.
+        Limit::hook(1_000_000, Unit::Bytes),
+    ],
+    launch: Launch {
+        environment: |system, _| {
+            let is_secret = |name: &str| SECRETS.iter().any(|part| name.contains(part));
+            let mut environment = system.environment.only(|name| !name.is_some_and(is_secret));
+            environment.set("GEMINI_CLI", "1");
+            environment
+        },
+        variables: Some(Variables { marks: &["$"], is_bare: true, value: Variables::with_default }),
+        is_from_desktop: false,
+        opening: Opening::Initialize("2025-06-18"),
+        ending: Ending::Terminate,
+    },
+    checks: Checks {
+        not_started,
+        approval,
+        tool_filters: Some(("includeTools", "excludeTools")),
+        configured_limit: |server, way| {
+            let set = server.setting("/tools/truncateToolOutputThreshold").filter(|_| way == Way::Tool)?;
+            usize::try_from(set.as_u64()?).ok()
+        },
+        shorten: |length| format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}"),
+        ..Checks::NONE
+    },
+    next_step: |with_hook, _| {
+        let typed = if with_hook { ":research" } else { "/research" };
+        format!("start `gemini` in a folder that it trusts, and type `{typed} solid-state batteries`")
+    },
+};
+
+fn not_started(server: &RegisteredServer) -> Option<Finding> {
+    let (name, shown) = (&server.server.name, server.name());
+    if file_in_home(server, "mcp-server-enablement.json").pointer(&format!("/{name}/enabled")) == Some(&json!(false)) {
+        return Some(server.broken(format!("{shown} is disabled")).fix(format!("run `gemini mcp enable {name}`")));
+    }
+    if server.is_in(server.setting("/mcp/excluded")) {
+        return Some(server.broken(format!("{shown} is in the list `mcp.excluded`")).fix("remove it from that list"));
+    }
+    let allowed = server.setting("/mcp/allowed");
+    let is_restricted = allowed.and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    if is_restricted && !server.is_in(allowed) {
+        let message = format!("{shown} is not in the list `mcp.allowed`");
+        return Some(server.broken(message).fix("add it to that list"));
+    }
+    let needs_trust = server.setting("/security/folderTrust/enabled") != Some(&json!(false));
+    (needs_trust && is_distrusted(server)).then(|| {
+        let message = "Gemini CLI does not trust this folder, and starts no server in it";
+        server.broken(message).fix("run `/permissions trust` in `gemini` here")
+    })
+}
+
+/// Whether the most specific rule for this folder says so. Without a rule, Gemini CLI asks.
+fn is_distrusted(server: &RegisteredServer) -> bool {
+    let rules = file_in_home(server, "trustedFolders.json");
+    let rules = rules.as_object().into_iter().flatten().filter(|(folder, rule)| {
+        let folder = Path::new(folder.as_str());
+        let folder = if **rule == "TRUST_PARENT" { folder.parent().unwrap_or(folder) } else { folder };
+        server.system.project.starts_with(folder)
+    });
+    rules.max_by_key(|(folder, _)| folder.len()).is_some_and(|(_, rule)| rule == "DO_NOT_TRUST")
+}
+
+/// What a file next to the settings contains; null if there is none.
+fn file_in_home(server: &RegisteredServer, name: &str) -> Value {
+    let path = GEMINI.home(server.system).map(|home| home.join(name));
+    let read = path.and_then(|path| ConfigFile::read(path, GEMINI.config.syntax, Scope::User).ok().flatten());
+    read.map_or(Value::Null, |file| file.value)
+}
+
+fn approval(server: &RegisteredServer) -> Option<Finding> {
+    let allowed = server.setting("/mcp/allowed").and_then(Value::as_array);
+    let is_allowed = allowed.is_some_and(|list| list.iter().any(|item| item == &server.server.name || item == "*"));
+    let is_trusted = server.server.entry.get("trust") == Some(&json!(true));
+    (!is_trusted && !is_allowed).then(|| {
+        let message = "Gemini CLI asks before each call, and `gemini -p` does not show the tools to the model";
+        server.warning(message).fix("set `trust` to true; the tools only read")
+    })
+}
+
+fn disabled_hook(hook: &RegisteredHook) -> Option<Finding> {
+    let name = hook.hook.entry["name"].as_str().unwrap_or(&hook.hook.line);
+    let file = hook.settings().find(|file| {
+        let disabled = file.value.pointer("/hooksConfig/disabled").and_then(Value::as_array);
+        disabled.is_some_and(|disabled| disabled.iter().any(|item| item == name))
+    })?;
+    let finding = hook.broken("the hook is in the list `hooksConfig.disabled`").fix("remove it from that list");
+    Some(finding.at(&file.path, file.position(&["hooksConfig", "disabled"])))
+}

@@ -1,0 +1,468 @@
+//! What `install` and `uninstall` would change, and what is registered. Nothing is written here; see [`ConfigFile::write`].
+//!
+//! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
+//! add`), a new entry is the one that it writes.
+
+use super::edit::{self, Entry, Syntax, SyntaxError};
+use super::hook_line::{handlers, is_plain, is_prompt_expander};
+use super::{
+    AGENTS, Agent, AgentFiles, ConfigError, ConfigFile, Hook, HookLine, Position, Registration, SERVER, Scope, System,
+    is_same_file,
+};
+use crate::wording::{named, printable};
+use serde_json::Value;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an agent may wait for a hook.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A server to be registered.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// For whom; not [`Scope::Local`].
+    pub scope: Scope,
+    /// The absolute path of the program.
+    pub program: String,
+    /// The arguments of the server.
+    pub arguments: Vec<String>,
+    /// The arguments of the hook after `hook AGENT`; `None`: no hook is registered.
+    pub hook: Option<Vec<String>>,
+    /// Whether another server of the same name is replaced.
+    pub replace: bool,
+}
+
+/// What is to be removed: the server named `prompts` if it is prompt-expander, and the hook.
+#[derive(Debug, Clone, Copy)]
+pub struct Removal {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// For whom; not [`Scope::Local`].
+    pub scope: Scope,
+}
+
+/// What would be done.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The files that would change.
+    pub files: Vec<ConfigFile>,
+    /// What the user should know, in lower case.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing can be planned.
+#[derive(Debug)]
+pub enum PlanError {
+    /// A file cannot be read or changed.
+    Config(ConfigError),
+    /// Another server has the name.
+    Taken(Box<Registration>),
+    /// The project's file of this agent is the user's.
+    NotAProject(&'static Agent, PathBuf),
+    /// The home directory is unknown, and so is the config of this agent.
+    NoConfig(&'static Agent),
+    /// The home directory is unknown, and so is the file of the hooks of this agent.
+    NoHooks(&'static Agent),
+    /// An argument of a hook has a NUL character.
+    Nul,
+}
+
+impl From<ConfigError> for PlanError {
+    fn from(error: ConfigError) -> PlanError {
+        PlanError::Config(error)
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Config(error) => write!(f, "{error}; the file is left alone: correct it, then run this again"),
+            PlanError::Taken(server) => write!(
+                f,
+                "{}: another server has the name `{SERVER}`; {}. Give it another name, or write --replace to put \
+                 prompt-expander in its place",
+                location(&server.path, server.position),
+                what_it_runs(server)
+            ),
+            PlanError::NotAProject(agent, file) => write!(
+                f,
+                "the working directory is not a project for {}: `{}` is its config for all projects here; leave --project \
+                 out, or go to a project",
+                agent.title,
+                shown(file)
+            ),
+            PlanError::NoConfig(agent) => write!(
+                f,
+                "the config of {} cannot be found; set HOME to your home directory, or use --project",
+                agent.title
+            ),
+            PlanError::NoHooks(agent) => write!(f, "the hooks of {} cannot be found; set HOME", agent.title),
+            PlanError::Nul => f.write_str("a path with a NUL character cannot be part of a shell command"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl Installation {
+    /// What would be done to install it. Reads the agent's files.
+    pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
+        let mut planner = Planner::new(self.agent, self.scope, system)?;
+        self.add_server(&mut planner)?;
+        self.add_hook(&mut planner)?;
+        Ok(planner.finish())
+    }
+
+    fn add_server(&self, planner: &mut Planner) -> Result<(), PlanError> {
+        let mut is_replaced = false;
+        for server in planner.registrations()? {
+            let at = location(&server.path, server.position);
+            match (server.name == SERVER, server.is_prompt_expander()) {
+                (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
+                (true, false) => is_replaced = true,
+                (true, true) if server.is_disabled => {
+                    planner.notes.push(format!("{at}: `{SERVER}` is disabled there; it stays so until you enable it"));
+                }
+                (false, true) => planner.notes.push(format!(
+                    "{at}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
+                    server.name
+                )),
+                _ => {}
+            }
+        }
+        let variables = self.agent.launch.variables.as_ref();
+        for word in [&self.program].into_iter().chain(&self.arguments) {
+            if let Some(mark) = variables.and_then(|variables| variables.mark_in(word)) {
+                planner.notes.push(format!(
+                    "{} takes `{mark}` in {} for the beginning of a variable, and may not find the path; rename it",
+                    self.agent.title,
+                    named(word)
+                ));
+            }
+        }
+        let entry = (self.agent.config.entry)(&self.program, &self.arguments);
+        let part = Part::Server { keys: planner.server_keys(), entry, is_replaced };
+        planner.config()?.edit(|text, syntax| part.add_to(text, syntax))?;
+        Ok(())
+    }
+
+    fn add_hook(&self, planner: &mut Planner) -> Result<(), PlanError> {
+        let (plain, others) = planner.hooks();
+        let (Some(arguments), Some(hook)) = (&self.hook, &self.agent.hook) else { return Ok(()) };
+        let line = self.agent.hook_line(hook, &self.program, arguments).map_err(|_| PlanError::Nul)?;
+        let what_next = match plain.is_empty() {
+            false => "each message is expanded twice until you remove it",
+            true => "no other is written; remove it first, or see that it names the prompts of the server",
+        };
+        planner.notes.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
+        if others.is_empty() || !plain.is_empty() {
+            let part = Part::hook(hook, line);
+            planner.hook_file()?.edit(|text, syntax| part.add_to(text, syntax))?;
+        }
+        Ok(())
+    }
+}
+
+impl Removal {
+    /// What would be done to remove it. Reads the agent's files.
+    pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
+        let mut planner = Planner::new(self.agent, self.scope, system)?;
+        let mut removed: Vec<(PathBuf, Part)> = Vec::new();
+        if let Some(part) = self.installed_server(&mut planner)? {
+            let file = planner.config()?;
+            file.edit(|text, syntax| part.remove_from(text, syntax))?;
+            removed.push((file.path.clone(), part));
+        }
+        let (plain, others) = planner.hooks();
+        if let (Some(hook), Some(known)) = (&self.agent.hook, plain.into_iter().next()) {
+            let part = Part::hook(hook, known.line);
+            let file = planner.hook_file()?;
+            file.edit(|text, syntax| part.remove_from(text, syntax))?;
+            removed.push((file.path.clone(), part));
+        }
+        planner.notes.extend(others.iter().map(|hook| format!("{}; remove it yourself", not_by_install(hook))));
+        let mut plan = planner.finish();
+        for file in &mut plan.files {
+            let parts = removed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect::<Vec<_>>();
+            restore(file, &parts);
+            let is_of_agent = |folder: &&Path| **folder != system.project && system.home.as_deref() != Some(*folder);
+            if file.edited.is_none() {
+                file.folder = file.path.parent().filter(is_of_agent).map(Path::to_owned);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The server as it would be installed; `None`: it is not.
+    fn installed_server(&self, planner: &mut Planner) -> Result<Option<Part>, PlanError> {
+        let Some(server) = planner.registrations()?.into_iter().find(|server| server.name == SERVER) else {
+            return Ok(None);
+        };
+        let Some(command) = server.command.as_ref().filter(|_| server.is_prompt_expander()) else {
+            planner.notes.push(format!(
+                "{}: `{SERVER}` is another server, which is left alone; {}",
+                location(&server.path, server.position),
+                what_it_runs(&server)
+            ));
+            return Ok(None);
+        };
+        let entry = (self.agent.config.entry)(command, &server.args);
+        Ok(Some(Part::Server { keys: planner.server_keys(), entry, is_replaced: true }))
+    }
+}
+
+/// Something that `install` adds to a file.
+enum Part {
+    Server {
+        keys: Vec<String>,
+        entry: Entry,
+        /// Whether nothing stays of an existing entry.
+        is_replaced: bool,
+    },
+    Hook {
+        event: &'static str,
+        line: String,
+        timeout: u32,
+    },
+}
+
+impl Part {
+    fn hook(hook: &Hook, line: String) -> Part {
+        let timeout = HOOK_TIMEOUT.as_secs_f32() / hook.timeout_unit.as_secs_f32();
+        Part::Hook { event: hook.event, line, timeout: timeout.round() as u32 }
+    }
+
+    fn add_to(&self, text: &str, syntax: Syntax) -> Result<String, SyntaxError> {
+        match self {
+            Part::Server { keys, entry, is_replaced } => syntax.set(text, keys, entry, *is_replaced),
+            Part::Hook { event, line, timeout } => edit::set_hook(syntax, text, event, line, *timeout, &is_plain),
+        }
+    }
+
+    fn remove_from(&self, text: &str, syntax: Syntax) -> Result<String, SyntaxError> {
+        match self {
+            Part::Server { keys, .. } => syntax.remove(text, keys),
+            Part::Hook { event, .. } => edit::remove_hook(syntax, text, event, &is_plain),
+        }
+    }
+
+    /// Whether the value of a file has it.
+    fn is_in(&self, value: &Value) -> bool {
+        match self {
+            Part::Server { keys, .. } => {
+                let entry = keys.iter().fold(value, |value, key| &value[key]);
+                let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str());
+                command.is_some_and(is_prompt_expander)
+            }
+            Part::Hook { event, .. } => {
+                handlers(value, event).filter_map(|(_, handler)| handler["command"].as_str()).any(is_plain)
+            }
+        }
+    }
+}
+
+/// Restores the backup of a file from which these parts are removed, to the last byte, if adding them is all that happened to
+/// the file since; or removes it, if there was no file before.
+fn restore(file: &mut ConfigFile, parts: &[&Part]) {
+    let with_parts = |text: &str| {
+        let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
+        parts.iter().try_fold(text.to_owned(), add).ok()
+    };
+    let is_before = |text: &str| with_parts(text) == file.original;
+    let has_parts = |text: &str| {
+        let value = file.parse(text);
+        parts.iter().any(|part| part.is_in(&value))
+    };
+    let backups: Vec<_> = file.backups().into_iter().filter(|(_, text)| is_before(text)).collect();
+    let restored = match backups.iter().find(|(_, text)| !has_parts(text)) {
+        Some((_, text)) => Some(text.clone()),
+        None if is_before(file.template) => None,
+        None => return,
+    };
+    file.edited = restored;
+    file.superfluous = backups.into_iter().map(|(path, _)| path).collect();
+}
+
+/// The files of an agent, and those of them that are edited.
+struct Planner<'s> {
+    scope: Scope,
+    files: AgentFiles<'s>,
+    /// The config that is edited.
+    config: PathBuf,
+    edited: Vec<ConfigFile>,
+    notes: Vec<String>,
+}
+
+impl<'s> Planner<'s> {
+    /// Reads the agent's files. An error if the scope makes no sense.
+    fn new(agent: &'static Agent, scope: Scope, system: &'s System) -> Result<Planner<'s>, PlanError> {
+        let files = agent.read_files(system);
+        let config = config_to_edit(&files, scope).ok_or(PlanError::NoConfig(agent))?;
+        let of_user = agent.config_paths(Scope::User, system);
+        if scope == Scope::Project && of_user.iter().any(|of_user| is_same_file(of_user, &config)) {
+            return Err(PlanError::NotAProject(agent, config));
+        }
+        let mut planner = Planner { scope, files, config, edited: Vec::new(), notes: Vec::new() };
+        planner.notes = planner.notes_of_shared_config();
+        Ok(planner)
+    }
+
+    /// That another agent reads the config, too.
+    fn notes_of_shared_config(&self) -> Vec<String> {
+        let (agent, system) = (self.files.agent, self.files.system);
+        let is_read_by = |other: &&Agent| {
+            let scopes = [Scope::User, Scope::Project].into_iter();
+            let mut paths = scopes.flat_map(|scope| other.config_paths(scope, system));
+            **other != *agent && paths.any(|path| is_same_file(&path, &self.config))
+        };
+        let note = |other: &Agent| {
+            let is_same_entry = other.server_keys(self.scope, system) == agent.server_keys(self.scope, system);
+            let what = if is_same_entry { ", and both use the same entry" } else { "" };
+            format!("{}: this file is the config of {} too{what}", shown(&self.config), other.title)
+        };
+        AGENTS.into_iter().filter(is_read_by).map(note).collect()
+    }
+
+    fn registrations(&self) -> Result<Vec<Registration>, ConfigError> {
+        let Some(file) = self.files.at(&self.config) else { return Ok(Vec::new()) };
+        self.files.agent.registrations(file.map_err(Clone::clone)?, self.scope, self.files.system)
+    }
+
+    /// The keys of the entry in the config.
+    fn server_keys(&self) -> Vec<String> {
+        let agent = self.files.agent;
+        let mut keys = agent.server_keys(self.scope, self.files.system);
+        let value = self.files.at(&self.config).and_then(Result::ok).map_or(&Value::Null, |file| &file.value);
+        let servers = keys.iter().fold(value, |value, key| &value[key]);
+        keys.extend(agent.nested_servers(servers).map(|(key, _)| key.to_owned()));
+        keys.push(SERVER.to_owned());
+        keys
+    }
+
+    /// The hooks that `install` may write anew, and the others that run prompt-expander: they do more than that, or are in
+    /// another file. Notes what could not be read.
+    fn hooks(&mut self) -> (Vec<HookLine>, Vec<HookLine>) {
+        let (hooks, errors) = self.files.hooks(self.scope);
+        let notes = errors.iter().map(|error| format!("{error}; whether a hook is registered there is unknown"));
+        self.notes.extend(notes);
+        hooks.into_iter().partition(|hook| self.files.agent.is_by_install(hook, self.files.system))
+    }
+
+    fn config(&mut self) -> Result<&mut ConfigFile, ConfigError> {
+        let (path, config) = (self.config.clone(), &self.files.agent.config);
+        let is_private = config.is_private && self.scope == Scope::User;
+        self.file(ConfigFile {
+            template: config.template,
+            is_private,
+            ..ConfigFile::absent(path, config.syntax, self.scope)
+        })
+    }
+
+    fn hook_file(&mut self) -> Result<&mut ConfigFile, PlanError> {
+        let agent = self.files.agent;
+        let path = |scope| agent.hook_path(scope, self.files.system);
+        let (Some(hook), Some(file)) = (&agent.hook, path(self.scope)) else { return Err(PlanError::NoHooks(agent)) };
+        if self.scope == Scope::Project && path(Scope::User).is_some_and(|of_user| is_same_file(&of_user, &file)) {
+            return Err(PlanError::NotAProject(agent, file));
+        }
+        Ok(self.file(ConfigFile::absent(file, hook.syntax, self.scope))?)
+    }
+
+    /// The file that is edited, as it was read; or a new one.
+    fn file(&mut self, new: ConfigFile) -> Result<&mut ConfigFile, ConfigError> {
+        let at = match self.edited.iter().position(|file| file.path == new.path) {
+            Some(at) => at,
+            None => {
+                let file = match self.files.at(&new.path) {
+                    Some(file) => ConfigFile { template: new.template, ..file.map_err(Clone::clone)?.clone() },
+                    None => new,
+                };
+                self.edited.push(file);
+                self.edited.len() - 1
+            }
+        };
+        Ok(&mut self.edited[at])
+    }
+
+    fn finish(self) -> Plan {
+        Plan { files: self.edited.into_iter().filter(ConfigFile::is_edited).collect(), notes: self.notes }
+    }
+}
+
+/// The config of a scope that is edited: the one that has the server, else the first that exists, else the one that the agent
+/// would make.
+fn config_to_edit(files: &AgentFiles, scope: Scope) -> Option<PathBuf> {
+    let paths = files.agent.config_paths(scope, files.system);
+    let existing: Vec<&PathBuf> = paths.iter().filter(|path| fs::symlink_metadata(path).is_ok()).collect();
+    let has_server = |path: &&&PathBuf| {
+        let file = files.at(path).and_then(Result::ok);
+        let servers = file.and_then(|file| files.agent.registrations(file, scope, files.system).ok());
+        servers.is_some_and(|servers| servers.iter().any(|server| server.name == SERVER))
+    };
+    let found = existing.iter().find(has_server).or(existing.first()).map(|path| (*path).clone());
+    found.or_else(|| files.agent.new_config_path(scope, files.system))
+}
+
+/// What is registered with an agent.
+#[derive(Debug)]
+pub struct Status {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// Whether it is on this machine.
+    pub is_found: bool,
+    /// Every server that is prompt-expander, or has its name, of the user and the project.
+    pub registrations: Vec<Registration>,
+    /// The files that register the hook.
+    pub hooks: Vec<PathBuf>,
+    /// Why a file could not be read.
+    pub errors: Vec<ConfigError>,
+}
+
+impl Agent {
+    /// What is registered with it. Reads its files.
+    pub fn status(&'static self, system: &System) -> Status {
+        let files = self.read_files(system);
+        let (mut registrations, mut errors) = files.registrations([Scope::User, Scope::Local, Scope::Project]);
+        registrations.retain(|server| server.name == SERVER || server.is_prompt_expander());
+        let mut hooks: Vec<PathBuf> = Vec::new();
+        for scope in [Scope::User, Scope::Project] {
+            let (found, unreadable) = files.hooks(scope);
+            hooks.extend(found.into_iter().map(|hook| hook.path));
+            let new: Vec<_> = unreadable.into_iter().filter(|error| !errors.contains(error)).cloned().collect();
+            errors.extend(new);
+        }
+        hooks.dedup();
+        Status { agent: self, is_found: self.is_found(system), registrations, hooks, errors }
+    }
+
+    /// Whether `install` would write a hook anew: it is plain, and in the file where `install` would put it.
+    pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
+        hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
+    }
+}
+
+fn location(path: &Path, position: Option<Position>) -> String {
+    let position = position.map(|position| format!(":{position}")).unwrap_or_default();
+    format!("{}{position}", shown(path))
+}
+
+/// A path as it is printed, whatever is in it.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}
+
+fn what_it_runs(server: &Registration) -> String {
+    server.errors.first().cloned().unwrap_or_else(|| format!("it runs {}", named(&server.line())))
+}
+
+fn not_by_install(hook: &HookLine) -> String {
+    format!(
+        "{}: the hook {} runs prompt-expander, but not as `install` writes it, so it is left alone",
+        location(&hook.path, hook.position),
+        named(&hook.line)
+    )
+}

@@ -1,0 +1,41 @@
+//! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
+
+use super::edit::Entry;
+use super::{Agent, Checks, Config, Launch, Limit, Unit, Variables};
+use serde_json::json;
+
+pub(super) static OPENCODE: Agent = Agent {
+    name: "opencode",
+    aliases: &[],
+    title: "opencode",
+    programs: &["opencode", "opencode2"],
+    home: |system| system.dot_config().map(|config| config.join("opencode")),
+    config: Config {
+        folder: |system| OPENCODE.home(system),
+        user: &["opencode.json", "opencode.jsonc"],
+        new_user: "opencode.jsonc",
+        project: &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
+        servers: "mcp",
+        // Version 2 reads the files of version 1 as well.
+        nested_servers: Some("servers"),
+        template: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}",
+        env: "environment",
+        has_command_list: true,
+        entry: |program, arguments| {
+            let words: Vec<&str> = [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+            Entry {
+                required: vec![("type", Some(json!("local"))), ("command", Some(json!(words)))],
+                initial: Vec::new(),
+            }
+        },
+        ..Config::JSON
+    },
+    hook: None,
+    limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],
+    launch: Launch {
+        variables: Some(Variables { marks: &["{env:", "{file:"], is_bare: false, value: Variables::with_default }),
+        ..Launch::BY_SDK
+    },
+    checks: Checks::NONE,
+    next_step: |_, _| "start `opencode`, and type `:research solid-state batteries`".to_owned(),
+};

@@ -1,0 +1,37 @@
+//! Zed Industries' Zed, by its documentation.
+
+use super::edit::Entry;
+use super::{Agent, Checks, Config, Launch};
+use serde_json::json;
+
+pub(super) static ZED: Agent = Agent {
+    name: "zed",
+    aliases: &[],
+    title: "Zed",
+    // `zeditor` where another program has the name `zed`.
+    programs: &["zed", "zeditor"],
+    home: |system| match cfg!(windows) {
+        true => system.config.as_ref().map(|config| config.join("Zed")),
+        false => system.dot_config().map(|config| config.join("zed")),
+    },
+    config: Config {
+        folder: |system| ZED.home(system),
+        user: &["settings.json"],
+        new_user: "settings.json",
+        project: &[".zed/settings.json"],
+        servers: "context_servers",
+        entry: |program, arguments| Entry {
+            required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
+            initial: vec![("env", json!({}))],
+        },
+        ..Config::JSON
+    },
+    hook: None,
+    limits: &[],
+    launch: Launch { is_from_desktop: true, ..Launch::BY_SDK },
+    checks: Checks::NONE,
+    next_step: |_, is_project| match is_project {
+        true => "trust the project in Zed, and type `:research solid-state batteries` in the Agent Panel".to_owned(),
+        false => "type `:research solid-state batteries` in the Agent Panel of Zed".to_owned(),
+    },
+};

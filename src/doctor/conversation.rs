@@ -1,0 +1,390 @@
+//! A conversation with a server as an agent has it: start it, initialize, list, expand every prompt, end it.
+//!
+//! A server may be anything that somebody registered. It may hang, print without end, print what is not a message, or not end.
+//! It costs [`Start::timeout`] for each answer at most, and [`WHOLE`] times that in all; then it is killed with all that it
+//! started.
+
+use super::process::{self, Output, how};
+use crate::agents::{Environment, Launch, Opening};
+use crate::wording::{printable, quoted};
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// The longest line that is read, in bytes: above that of the longest expansion, which is in it twice.
+const MAX_LINE: u64 = 160 * 1024 * 1024;
+
+/// How many timeouts a whole conversation may take.
+const WHOLE: u32 = 6;
+
+/// How many bytes of a line that is not a message are shown.
+const MAX_SHOWN: usize = 1_000;
+
+/// After this many lines that are not messages, nothing more is read.
+const MAX_LINES: usize = 1_000;
+
+/// A server as an agent would start it, all variables replaced.
+pub(super) struct Start {
+    /// The command as it is written.
+    pub(super) command: String,
+    pub(super) arguments: Vec<String>,
+    /// All of its environment.
+    pub(super) environment: Environment,
+    /// The directory in which it works.
+    pub(super) folder: PathBuf,
+    /// The file of the command.
+    pub(super) program: PathBuf,
+    /// How the agent opens and ends a conversation.
+    pub(super) launch: &'static Launch,
+    /// How long an answer may take.
+    pub(super) timeout: Duration,
+}
+
+/// The values of a prompt's arguments, by name.
+type Values = Map<String, Value>;
+
+/// What a server answered.
+#[derive(Debug, Default)]
+pub(super) struct Visit {
+    /// From the start to the first answer.
+    pub(super) answered_in: Duration,
+    pub(super) name: String,
+    pub(super) version: String,
+    /// How many prompts it lists.
+    pub(super) prompts: usize,
+    /// The files that it cannot read as prompts, each as `file: message`.
+    pub(super) problems: Vec<String>,
+    /// The name of its first prompt that can be typed.
+    pub(super) first: Option<String>,
+    /// The prompt with the longest expansion, if each of its arguments is one letter: its name, and `{"prompt":"…"}`.
+    pub(super) longest: Option<(String, String)>,
+    /// A prompt that it lists and does not expand, and why.
+    pub(super) refused: Option<(String, String)>,
+    /// The first line on standard output that was not a message.
+    pub(super) not_a_message: Option<String>,
+    /// See [`Output::line`].
+    pub(super) stderr: Option<String>,
+    /// Whether it ended when the agent ends it.
+    pub(super) ended: bool,
+}
+
+/// Why a server is of no use.
+#[derive(Debug)]
+pub(super) struct Failure {
+    why: Why,
+    /// See [`Output::line`].
+    stderr: Option<String>,
+}
+
+#[derive(Debug)]
+enum Why {
+    NotStarted(io::Error),
+    /// No answer to this request within this time.
+    NoAnswer(&'static str, Duration),
+    /// It has not expanded all prompts within this time.
+    Slow(Duration),
+    /// It ended, or closed its output, before it answered.
+    Ended(&'static str, Option<ExitStatus>),
+    /// It printed this, and did not answer.
+    NotMessages(String),
+    /// It sent back the request.
+    Echo,
+    /// It answered with an error.
+    Refused(&'static str, String),
+    /// It does not have this tool.
+    NoTool(&'static str),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Why::NotStarted(error) => write!(f, "cannot be started: {error}"),
+            Why::NoAnswer(request, timeout) => {
+                write!(f, "did not answer `{request}` within {} s", timeout.as_secs_f32())
+            }
+            Why::Slow(limit) => write!(f, "did not expand all its prompts within {} s", limit.as_secs_f32()),
+            Why::Ended(request, None) => write!(f, "closed its output before it answered `{request}`"),
+            Why::Ended(request, Some(status)) => write!(f, "ended {} before it answered `{request}`", how(*status)),
+            Why::NotMessages(line) => write!(f, "is not an MCP server: it prints {}", quoted(line)),
+            Why::Echo => write!(f, "is not an MCP server: it sends back what it is sent"),
+            Why::Refused(request, error) => write!(f, "refused `{request}`: {error}"),
+            Why::NoTool(tool) => write!(f, "has no tool `{tool}`, so it is another server"),
+        }?;
+        match &self.stderr {
+            Some(line) => write!(f, "; it said: {line}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Starts the server, asks it everything, and ends it.
+///
+/// # Errors
+/// It cannot be started, does not speak MCP, or is not one that has prompts.
+pub(super) fn visit(start: &Start) -> Result<Visit, Failure> {
+    let mut conversation =
+        Conversation::start(start).map_err(|error| Failure { why: Why::NotStarted(error), stderr: None })?;
+    let mut visit = Visit::default();
+    let asked = conversation.hold(start, &mut visit);
+    visit.ended = asked.is_ok() && conversation.end(start);
+    let stderr = conversation.kill();
+    match asked {
+        Ok(()) => Ok(Visit { not_a_message: conversation.not_a_message.take(), stderr, ..visit }),
+        Err(why) => Err(Failure { why, stderr }),
+    }
+}
+
+struct Conversation {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    /// The lines that it prints; `None`: nobody reads them any more.
+    lines: Option<Receiver<Vec<u8>>>,
+    stderr: Output,
+    timeout: Duration,
+    began: Instant,
+    next_id: u64,
+    /// The `_meta` of each request, from protocol version 2026-07-28 on.
+    meta: Option<Value>,
+    /// How many lines were not messages.
+    lines_ignored: usize,
+    /// The first of them.
+    not_a_message: Option<String>,
+}
+
+impl Conversation {
+    fn start(start: &Start) -> io::Result<Conversation> {
+        let began = Instant::now();
+        let mut command = Command::new(&start.program);
+        command.args(&start.arguments).current_dir(&start.folder).env_clear().envs(start.environment.iter());
+        let mut child = process::spawn(&mut command)?;
+        let (sender, lines) = sync_channel(1);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), Output::read(child.stderr.take()));
+        std::thread::spawn(move || stdout.map(|stdout| send_lines(stdout, &sender)));
+        Ok(Conversation {
+            child,
+            stdin,
+            lines: Some(lines),
+            stderr,
+            timeout: start.timeout,
+            began,
+            next_id: 1,
+            meta: None,
+            lines_ignored: 0,
+            not_a_message: None,
+        })
+    }
+
+    /// The whole conversation, as far as the server answers.
+    fn hold(&mut self, start: &Start, visit: &mut Visit) -> Result<(), Why> {
+        let server = self.initialize(start.launch.opening)?;
+        visit.answered_in = self.began.elapsed();
+        visit.name = text(&server["name"]);
+        visit.version = text(&server["version"]);
+        let tools = self.result("tools/list", json!({}))?;
+        for tool in ["list_prompts", "expand_prompt"] {
+            if !array(&tools["tools"]).iter().any(|listed| listed["name"] == tool) {
+                return Err(Why::NoTool(tool));
+            }
+        }
+        let listed = self.call("list_prompts", json!({}))?;
+        let listed = listed.map_err(|error| Why::Refused("list_prompts", quoted(&error)))?;
+        let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
+        visit.prompts = array(&listed["prompts"]).len();
+        let problem = |problem: &Value| format!("{}: {}", text(&problem["file"]), text(&problem["message"]));
+        visit.problems = array(&listed["problems"]).iter().map(problem).collect();
+        for (name, values) in self.prompts()? {
+            match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
+                Ok(text) => {
+                    if visit.first.is_none() && !name.contains(char::is_whitespace) {
+                        visit.first = Some(name.clone());
+                    }
+                    if visit.longest.as_ref().is_none_or(|(_, longest)| longest.len() < text.len()) {
+                        visit.longest = Some((name, text));
+                    }
+                }
+                Err(error) => visit.refused = visit.refused.take().or(Some((name, error))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the conversation. Returns the server's `serverInfo`.
+    fn initialize(&mut self, opening: Opening) -> Result<Value, Why> {
+        let version = match opening {
+            Opening::Initialize(version) => version,
+            Opening::Discover(version) => {
+                self.meta = Some(json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                }));
+                if let Ok(result) = self.request("server/discover", json!({}))? {
+                    return Ok(result["_meta"]["io.modelcontextprotocol/serverInfo"].clone());
+                }
+                self.meta = None;
+                version
+            }
+        };
+        let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        let result = self.result("initialize", params)?;
+        self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        Ok(result["serverInfo"].clone())
+    }
+
+    /// Each prompt, with a letter for each of its arguments.
+    fn prompts(&mut self) -> Result<Vec<(String, Values)>, Why> {
+        let mut prompts = Vec::new();
+        let mut cursor = None;
+        loop {
+            let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
+            let page = self.result("prompts/list", params)?;
+            let listed = array(&page["prompts"]);
+            for prompt in listed {
+                let values = array(&prompt["arguments"]).iter().map(|argument| (text(&argument["name"]), json!("x")));
+                prompts.push((text(&prompt["name"]), values.collect()));
+            }
+            match page.get("nextCursor") {
+                Some(next) if !listed.is_empty() && !next.is_null() => cursor = Some(next.clone()),
+                _ => return Ok(prompts),
+            }
+        }
+    }
+
+    /// The text that a tool returns; or the text of its error.
+    fn call(&mut self, tool: &str, arguments: Value) -> Result<Result<String, String>, Why> {
+        let result = self.result("tools/call", json!({"name": tool, "arguments": arguments}))?;
+        let text = text(&result["content"][0]["text"]);
+        Ok(if result["isError"] == true { Err(text) } else { Ok(text) })
+    }
+
+    /// The result of a request that must have one.
+    fn result(&mut self, method: &'static str, params: Value) -> Result<Value, Why> {
+        self.request(method, params)?.map_err(|error| Why::Refused(method, error))
+    }
+
+    /// Sends a request and waits: its result, or its error as text.
+    fn request(&mut self, method: &'static str, mut params: Value) -> Result<Result<Value, String>, Why> {
+        let limit = WHOLE * self.timeout;
+        if self.began.elapsed() > limit {
+            return Err(Why::Slow(limit));
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        if let Some(meta) = &self.meta {
+            params["_meta"] = meta.clone();
+        }
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let line =
+                self.lines.as_ref().map_or(Err(RecvTimeoutError::Disconnected), |lines| lines.recv_timeout(remaining));
+            let line = match line {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(self
+                        .not_a_message
+                        .take()
+                        .map_or(Why::NoAnswer(method, self.timeout), Why::NotMessages));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let line = self.not_a_message.take();
+                    let ended = || Why::Ended(method, process::wait(&mut self.child, self.timeout));
+                    return Err(line.map_or_else(ended, Why::NotMessages));
+                }
+            };
+            match serde_json::from_slice::<Value>(&line) {
+                Ok(mut message) if message["jsonrpc"] == "2.0" => {
+                    let is_answer = message["id"] == id;
+                    if is_answer && message["method"] == method {
+                        return Err(Why::Echo);
+                    } else if is_answer && message.get("result").is_some() {
+                        return Ok(Ok(message["result"].take()));
+                    } else if is_answer && message.get("error").is_some() {
+                        let error = &message["error"];
+                        return Ok(Err(format!("{} ({})", printable(&text(&error["message"])), error["code"])));
+                    } // else it is a notification, or a request of the server
+                }
+                _ if self.lines_ignored >= MAX_LINES => {
+                    return Err(Why::NotMessages(self.not_a_message.take().unwrap_or_default()));
+                }
+                _ => {
+                    self.lines_ignored += 1;
+                    let line = String::from_utf8_lossy(&line[..line.len().min(MAX_SHOWN)]).trim_end().to_owned();
+                    self.not_a_message.get_or_insert(line);
+                }
+            }
+        }
+    }
+
+    /// If it cannot be written, the end of the output will show.
+    fn write(&mut self, message: &Value) {
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(format!("{message}\n").as_bytes()).and_then(|()| stdin.flush());
+        }
+    }
+
+    /// Ends it as the agent does. Returns whether it ended in time.
+    fn end(&mut self, start: &Start) -> bool {
+        self.lines = None; // from now on, nobody reads what it prints
+        #[cfg(unix)]
+        {
+            use crate::agents::Ending;
+            use rustix::process::{Pid, Signal, kill_process};
+            let signal = |signal| _ = kill_process(Pid::from_child(&self.child), signal);
+            match start.launch.ending {
+                Ending::Terminate => signal(Signal::TERM),
+                Ending::Interrupt => signal(Signal::INT),
+                Ending::CloseInput => drop(self.stdin.take()),
+            }
+        }
+        #[cfg(not(unix))]
+        drop(self.stdin.take());
+        process::wait(&mut self.child, start.timeout).is_some()
+    }
+
+    /// Kills it, and returns what it said on standard error, in a line.
+    fn kill(&mut self) -> Option<String> {
+        drop(self.stdin.take());
+        self.lines = None;
+        process::kill(&mut self.child);
+        self.stderr.line()
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        process::kill(&mut self.child);
+    }
+}
+
+/// Sends what is printed, line by line, without empty ones. A line that is too long is cut, and is the last.
+fn send_lines(stdout: impl Read, lines: &SyncSender<Vec<u8>>) {
+    let mut stdout = BufReader::new(stdout);
+    let mut line = Vec::new();
+    while stdout.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+        let is_too_long = line.len() as u64 == MAX_LINE;
+        if is_too_long {
+            line.truncate(MAX_SHOWN);
+        }
+        let is_empty = line.iter().all(u8::is_ascii_whitespace);
+        if (!is_empty && lines.send(std::mem::take(&mut line)).is_err()) || is_too_long {
+            return;
+        }
+        line.clear();
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
