@@ -13,6 +13,7 @@
 //! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
 //! cached with the stamps of all folders it came from (`walk.rs`).
 
+use super::folder::PromptFile;
 use crate::prompt::{Diagnostic, Prompt, Summary};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -99,8 +100,12 @@ impl Cache {
     }
 
     /// Forgets the files below a folder that are not among these.
-    pub(super) fn retain(&self, folder: &Path, files: &HashSet<&Path>) {
+    pub(super) fn retain(&self, folder: &Path, files: &[PromptFile]) {
         let mut entries = lock(&self.0);
+        if entries.by_path.is_empty() {
+            return;
+        }
+        let files: HashSet<&Path> = files.iter().map(|file| &*file.path).collect();
         let gone = |path: &&Arc<Path>| path.starts_with(folder) && !files.contains(&***path);
         let gone: Vec<Arc<Path>> = entries.by_path.keys().filter(gone).cloned().collect();
         gone.iter().for_each(|path| entries.remove(path));
@@ -314,7 +319,7 @@ mod tests {
             cache.insert(path, stamp, facts.clone(), prompt.clone());
         }
         assert!(cache.facts(&a, &Stamp { size: 2, ..stamp }).is_none());
-        cache.retain(Path::new("/p"), &HashSet::new());
+        cache.retain(Path::new("/p"), &[]);
         assert!(cache.facts(&a, &stamp).is_none() && cache.facts(&b, &stamp).is_some());
         assert_eq!(lock(&cache.0).prompt_bytes, 1);
     }

@@ -75,14 +75,11 @@ fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
     let client = project([]);
     fs::create_dir(client.root().join(".prompts")).unwrap();
     fs::write(client.root().join(".prompts/research.md"), "above the repository").unwrap();
-    let at = |place: &str| put(&client, &format!("{place}.prompts/research.md"), place);
+    let at = |place: &str| put(&client, &format!("{place}.prompts/research.md"), &format!("in repo/{place}"));
     assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
     for place in ["", "src/", "src/deep/"] {
         at(place);
-        assert_eq!(
-            expanded(&client, "research"),
-            format!("{}x\n", if place.is_empty() { "\n\n".to_owned() } else { format!("{place}\n\n") })
-        );
+        assert_eq!(expanded(&client, "research"), format!("in repo/{place}\n\nx\n"));
     }
     // A worktree and a submodule have a file.
     fs::remove_dir_all(client.root().join("repo/src/deep/.prompts")).unwrap();
