@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How many bytes of prompt files are kept parsed, in all.
+/// How many bytes of prompt files are cached as parsed prompts, in all.
 const MAX_PROMPT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems
@@ -43,7 +43,7 @@ pub(super) struct Cache(Mutex<Entries>);
 struct Entries {
     /// Boxed, because a table of large entries takes twice the memory.
     by_path: HashMap<Arc<Path>, Box<Entry>>,
-    /// The total size of the files whose prompts are kept.
+    /// The total size of the files whose prompts are cached.
     prompt_bytes: u64,
 }
 
@@ -84,8 +84,8 @@ impl Cache {
         lock(&self.0).by_path.get(path).filter(|entry| entry.stamp == *stamp).and_then(|entry| get(entry))
     }
 
-    /// Remembers a file under the reliable stamp that it had before it was read. When the kept prompts become too large,
-    /// all others are dropped.
+    /// Remembers a file under the reliable stamp that it had before it was read. When the cached prompts become too
+    /// large, all others are dropped.
     pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, facts: Facts, prompt: Option<Arc<Prompt>>) {
         let mut entries = lock(&self.0);
         entries.remove(path);
@@ -293,21 +293,21 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_kept_up_to_8_mib_and_facts_of_all_files() {
+    fn prompts_are_cached_up_to_8_mib_and_facts_of_all_files() {
         let cache = Cache::default();
         let paths: Vec<Arc<Path>> = (0..9).map(|number| Path::new(&format!("/p/{number}")).into()).collect();
         let (stamp, facts, prompt) = prompt(1024 * 1024);
-        let kept = || paths.iter().filter(|path| cache.prompt(path, &stamp).is_some()).count();
+        let cached = || paths.iter().filter(|path| cache.prompt(path, &stamp).is_some()).count();
         for (path, want) in paths.iter().zip([1, 2, 3, 4, 5, 6, 7, 8, 1]) {
             cache.insert(path, stamp, facts.clone(), prompt.clone());
-            assert_eq!(kept(), want);
+            assert_eq!(cached(), want);
         }
         assert!(paths.iter().all(|path| cache.facts(path, &stamp).is_some()));
         for _ in 0..20 {
             cache.insert(&paths[8], stamp, facts.clone(), prompt.clone()); // counts once
         }
         cache.insert(&paths[0], stamp, facts, prompt);
-        assert_eq!(kept(), 2);
+        assert_eq!(cached(), 2);
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Folder {
         self.resolve_parent(name).map(|(parent, stem, _)| parent.join(format!("{stem}.md")))
     }
 
-    /// The folder that a name leads to, the last segment of the name, and whether a symlink is on the way.
+    /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink.
     fn resolve_parent<'n>(&self, name: &'n Name) -> Option<(PathBuf, &'n str, bool)> {
         let mut parent = self.path.clone();
         let (folders, stem) =
@@ -168,7 +168,7 @@ impl Folder {
         Some((parent, stem, is_symlinked))
     }
 
-    /// The folder that a symlink is in and leads back to, if there is one.
+    /// The folder that a symlink is in and points back to, if there is one.
     pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(link).ok()?;
         let mut parents = link.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));

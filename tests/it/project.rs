@@ -65,7 +65,7 @@ fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     client.run(["--project", "expand", "research", "x"], "").printed("theirs\n\nx\n");
     client.run(["expand", "research", "x", "--project", "--project"], "").printed("theirs\n\nx\n");
     client.run(["expand", "research", "--", "--project"], "").printed("own\n\n--project\n");
-    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option behind `--`");
+    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option after `--`");
     client = client.arguments(["--no-builtin", "--project"]);
     client.expand("research", "x").text("theirs\n\nx");
 }
