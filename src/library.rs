@@ -117,7 +117,7 @@ pub struct Entry<'v>(Place<'v>);
 
 #[derive(Debug)]
 enum Place<'v> {
-    File(&'v Folder, PromptFile),
+    File(&'v Folder, &'v PromptFile),
     Builtin(&'static BuiltinPrompt),
 }
 
@@ -266,8 +266,9 @@ impl View {
 
     /// Which prompts there are: folders are read, files are not.
     pub fn list(&self) -> Listing<'_> {
-        let mut all = Listing::default();
-        for listing in self.sources.iter().map(|source| source.list()) {
+        let mut listings = self.sources.iter().map(|source| source.list());
+        let mut all = listings.next().unwrap_or_default();
+        for listing in listings {
             all.entries.extend(listing.entries);
             all.skipped.extend(listing.skipped);
             all.problems.extend(listing.problems);
@@ -339,7 +340,7 @@ impl View {
 }
 
 impl<'v> Entry<'v> {
-    fn of_file(folder: &'v Folder, file: PromptFile) -> Entry<'v> {
+    fn of_file(folder: &'v Folder, file: &'v PromptFile) -> Entry<'v> {
         Entry(Place::File(folder, file))
     }
 

@@ -13,6 +13,7 @@
 //! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
 //! cached with the stamps of all folders it came from (`walk.rs`).
 
+use super::folder::PromptFile;
 use crate::prompt::{Diagnostic, Prompt, Summary};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -22,7 +23,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How many bytes of prompt files are kept parsed, in all.
+/// How many bytes of prompt files are cached as parsed prompts, in all.
 const MAX_PROMPT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// How long ago the last change of a file must be, so that the next one shows another time. The clocks of file systems
@@ -42,7 +43,7 @@ pub(super) struct Cache(Mutex<Entries>);
 struct Entries {
     /// Boxed, because a table of large entries takes twice the memory.
     by_path: HashMap<Arc<Path>, Box<Entry>>,
-    /// The total size of the files whose prompts are kept.
+    /// The total size of the files whose prompts are cached.
     prompt_bytes: u64,
 }
 
@@ -83,8 +84,8 @@ impl Cache {
         lock(&self.0).by_path.get(path).filter(|entry| entry.stamp == *stamp).and_then(|entry| get(entry))
     }
 
-    /// Remembers a file under the reliable stamp that it had before it was read. When the kept prompts become too large,
-    /// all others are dropped.
+    /// Remembers a file under the reliable stamp that it had before it was read. When the cached prompts become too
+    /// large, all others are dropped.
     pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, facts: Facts, prompt: Option<Arc<Prompt>>) {
         let mut entries = lock(&self.0);
         entries.remove(path);
@@ -99,8 +100,12 @@ impl Cache {
     }
 
     /// Forgets the files below a folder that are not among these.
-    pub(super) fn retain(&self, folder: &Path, files: &HashSet<&Path>) {
+    pub(super) fn retain(&self, folder: &Path, files: &[PromptFile]) {
         let mut entries = lock(&self.0);
+        if entries.by_path.is_empty() {
+            return;
+        }
+        let files: HashSet<&Path> = files.iter().map(|file| &*file.path).collect();
         let gone = |path: &&Arc<Path>| path.starts_with(folder) && !files.contains(&***path);
         let gone: Vec<Arc<Path>> = entries.by_path.keys().filter(gone).cloned().collect();
         gone.iter().for_each(|path| entries.remove(path));
@@ -288,21 +293,21 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_kept_up_to_8_mib_and_facts_of_all_files() {
+    fn prompts_are_cached_up_to_8_mib_and_facts_of_all_files() {
         let cache = Cache::default();
         let paths: Vec<Arc<Path>> = (0..9).map(|number| Path::new(&format!("/p/{number}")).into()).collect();
         let (stamp, facts, prompt) = prompt(1024 * 1024);
-        let kept = || paths.iter().filter(|path| cache.prompt(path, &stamp).is_some()).count();
+        let cached = || paths.iter().filter(|path| cache.prompt(path, &stamp).is_some()).count();
         for (path, want) in paths.iter().zip([1, 2, 3, 4, 5, 6, 7, 8, 1]) {
             cache.insert(path, stamp, facts.clone(), prompt.clone());
-            assert_eq!(kept(), want);
+            assert_eq!(cached(), want);
         }
         assert!(paths.iter().all(|path| cache.facts(path, &stamp).is_some()));
         for _ in 0..20 {
             cache.insert(&paths[8], stamp, facts.clone(), prompt.clone()); // counts once
         }
         cache.insert(&paths[0], stamp, facts, prompt);
-        assert_eq!(kept(), 2);
+        assert_eq!(cached(), 2);
     }
 
     #[test]
@@ -314,7 +319,7 @@ mod tests {
             cache.insert(path, stamp, facts.clone(), prompt.clone());
         }
         assert!(cache.facts(&a, &Stamp { size: 2, ..stamp }).is_none());
-        cache.retain(Path::new("/p"), &HashSet::new());
+        cache.retain(Path::new("/p"), &[]);
         assert!(cache.facts(&a, &stamp).is_none() && cache.facts(&b, &stamp).is_some());
         assert_eq!(lock(&cache.0).prompt_bytes, 1);
     }

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// How the suffix of a file may be spelled, in byte order. Where file names ignore letter case, one spelling finds all.
 const SUFFIXES: &[&str] =
@@ -41,9 +41,22 @@ pub(super) struct PromptFile {
     pub(super) is_symlinked: bool,
 }
 
+/// A folder during one message, for which it is scanned once at most.
+#[derive(Debug)]
+pub(super) struct FolderView {
+    folder: Arc<Folder>,
+    scan: OnceLock<Arc<Scan>>,
+}
+
+impl FolderView {
+    pub(super) fn new(folder: &Arc<Folder>) -> FolderView {
+        FolderView { folder: Arc::clone(folder), scan: OnceLock::new() }
+    }
+}
+
 impl Source for Arc<Folder> {
     fn view(&self) -> Arc<dyn SourceView> {
-        Arc::<Folder>::clone(self)
+        Arc::new(FolderView::new(self))
     }
 
     fn folder_for_new_prompts(&self) -> Option<&Path> {
@@ -51,53 +64,42 @@ impl Source for Arc<Folder> {
     }
 }
 
-impl SourceView for Folder {
+impl SourceView for FolderView {
     fn layer(&self) -> Layer {
-        self.layer
+        self.folder.layer
     }
 
     fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        self.resolve(name).map(|file| self.prompt(&file))
+        self.folder.resolve(name).map(|file| self.folder.prompt(&file))
     }
 
     fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
-        let file = self.resolve(name)?;
-        let text = self.read(&file).and_then(|Content { bytes, .. }| {
+        let file = self.folder.resolve(name)?;
+        let text = self.folder.read(&file).and_then(|Content { bytes, .. }| {
             String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))
         });
-        Some(text.map_err(|diagnostic| self.problem(&file.path, diagnostic)))
+        Some(text.map_err(|diagnostic| self.folder.problem(&file.path, diagnostic)))
     }
 
     fn locate(&self, name: &Name) -> Option<Location> {
-        self.resolve(name).map(|file| Location::File(file.path.to_path_buf()))
+        self.folder.resolve(name).map(|file| Location::File(file.path.to_path_buf()))
     }
 
     fn list(&self) -> Listing<'_> {
-        let scan = self.scan();
+        let scan = self.scan.get_or_init(|| self.folder.scan());
         Listing {
-            entries: scan.files.iter().map(|file| Entry::of_file(self, file.clone())).collect(),
+            entries: scan.files.iter().map(|file| Entry::of_file(&self.folder, file)).collect(),
             skipped: scan.skipped.clone(),
             problems: scan.problems.clone(),
         }
     }
 
     fn missing(&self) -> Option<Problem> {
-        let error = fs::read_dir(&self.path).err()?;
-        let (message, fix) = match error.kind() {
-            ErrorKind::NotFound if !self.is_required => return None,
-            ErrorKind::NotFound => {
-                ("the prompts directory does not exist".to_owned(), "create it; it is served as soon as it exists")
-            }
-            ErrorKind::NotADirectory => {
-                ("the prompts directory is a file".to_owned(), "name the folder that holds the prompt files")
-            }
-            _ => (format!("the prompts directory cannot be read: {error}"), "correct the path, or its permissions"),
-        };
-        Some(self.problem(&self.path, Diagnostic::error(None, message, fix)))
+        self.folder.missing()
     }
 
     fn folder(&self) -> Option<&Folder> {
-        Some(self)
+        Some(&self.folder)
     }
 }
 
@@ -110,6 +112,22 @@ impl Folder {
     /// The folder of a project, which may be missing. Symlinks out of it are refused.
     pub(super) fn of_project(path: PathBuf, cache: &Arc<Cache>) -> Folder {
         Folder { layer: Layer::Project, ..Folder::new(path, false, cache) }
+    }
+
+    /// Why it cannot be read at all at this moment.
+    pub(super) fn missing(&self) -> Option<Problem> {
+        let error = fs::read_dir(&self.path).err()?;
+        let (message, fix) = match error.kind() {
+            ErrorKind::NotFound if !self.is_required => return None,
+            ErrorKind::NotFound => {
+                ("the prompts directory does not exist".to_owned(), "create it; it is served as soon as it exists")
+            }
+            ErrorKind::NotADirectory => {
+                ("the prompts directory is a file".to_owned(), "name the folder that holds the prompt files")
+            }
+            _ => (format!("the prompts directory cannot be read: {error}"), "correct the path, or its permissions"),
+        };
+        Some(self.problem(&self.path, Diagnostic::error(None, message, fix)))
     }
 
     /// The file with exactly this name: the one place where a name becomes a path.
@@ -132,7 +150,7 @@ impl Folder {
         self.resolve_parent(name).map(|(parent, stem, _)| parent.join(format!("{stem}.md")))
     }
 
-    /// The folder that a name leads to, the last segment of the name, and whether a symlink is on the way.
+    /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink.
     fn resolve_parent<'n>(&self, name: &'n Name) -> Option<(PathBuf, &'n str, bool)> {
         let mut parent = self.path.clone();
         let (folders, stem) =
@@ -150,7 +168,7 @@ impl Folder {
         Some((parent, stem, is_symlinked))
     }
 
-    /// The folder that a symlink is in and leads back to, if there is one.
+    /// The folder that a symlink is in and points back to, if there is one.
     pub(super) fn cycle<'p>(&self, link: &'p Path) -> Option<&'p Path> {
         let target = fs::canonicalize(link).ok()?;
         let mut parents = link.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.path));
@@ -272,7 +290,7 @@ impl Folder {
             return scan;
         }
         let scan = Arc::new(self.walk());
-        self.cache.retain(&self.path, &scan.files.iter().map(|file| &*file.path).collect());
+        self.cache.retain(&self.path, &scan.files);
         *lock(&self.scan) = Some(Arc::clone(&scan));
         scan
     }

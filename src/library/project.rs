@@ -8,7 +8,7 @@
 //! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
 
 use super::cache::Cache;
-use super::folder::Folder;
+use super::folder::{Folder, FolderView};
 use super::read::BROKEN_LINK;
 use super::{Layer, Listing, Location, Problem, Source, SourceView};
 use crate::prompt::{Diagnostic, Name, Prompt};
@@ -47,7 +47,7 @@ struct Unavailable(Option<Problem>);
 impl Source for Project {
     fn view(&self) -> Arc<dyn SourceView> {
         match self.prompts() {
-            Some(Ok(folder)) => Arc::<Folder>::clone(folder),
+            Some(Ok(folder)) => Arc::new(FolderView::new(folder)),
             Some(Err(problem)) => Arc::new(Unavailable(Some(problem))),
             None => Arc::new(Unavailable(None)),
         }

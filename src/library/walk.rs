@@ -3,7 +3,7 @@
 use super::cache::Stamp;
 use super::folder::{Folder, PromptFile, escapes, is_hidden};
 use super::read::{BROKEN_LINK, is_broken_link};
-use super::{Layer, Problem, SourceView};
+use super::{Layer, Problem};
 use crate::prompt::{Diagnostic, Format, InvalidName, MAX_DEPTH, MAX_NAME, Name};
 use crate::wording::printable;
 use std::collections::BTreeMap;

@@ -65,7 +65,7 @@ fn the_option_may_be_anywhere_and_overrides_the_users_own_folder() {
     client.run(["--project", "expand", "research", "x"], "").printed("theirs\n\nx\n");
     client.run(["expand", "research", "x", "--project", "--project"], "").printed("theirs\n\nx\n");
     client.run(["expand", "research", "--", "--project"], "").printed("own\n\n--project\n");
-    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option behind `--`");
+    assert_eq!(client.run(["--", "--project"], "").status.code(), Some(2), "no option after `--`");
     client = client.arguments(["--no-builtin", "--project"]);
     client.expand("research", "x").text("theirs\n\nx");
 }
@@ -75,14 +75,11 @@ fn the_nearest_folder_up_to_the_root_of_the_repository_is_used() {
     let client = project([]);
     fs::create_dir(client.root().join(".prompts")).unwrap();
     fs::write(client.root().join(".prompts/research.md"), "above the repository").unwrap();
-    let at = |place: &str| put(&client, &format!("{place}.prompts/research.md"), place);
+    let at = |place: &str| put(&client, &format!("{place}.prompts/research.md"), &format!("in repo/{place}"));
     assert_eq!(client.run(["expand", "research", "x"], "").stdout, "mine\n\nx\n");
     for place in ["", "src/", "src/deep/"] {
         at(place);
-        assert_eq!(
-            expanded(&client, "research"),
-            format!("{}x\n", if place.is_empty() { "\n\n".to_owned() } else { format!("{place}\n\n") })
-        );
+        assert_eq!(expanded(&client, "research"), format!("in repo/{place}\n\nx\n"));
     }
     // A worktree and a submodule have a file.
     fs::remove_dir_all(client.root().join("repo/src/deep/.prompts")).unwrap();
