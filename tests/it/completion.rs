@@ -28,7 +28,7 @@ fn check(client: &mut Client, reference: Value, argument: &str, value: &str, wan
 }
 
 #[test]
-fn choices_that_begin_with_the_text_go_before_those_that_hold_it() {
+fn choices_that_begin_with_the_text_come_before_those_that_contain_it() {
     let choices = "---\narguments:\n  - name: style\n    choices: [terse, Short, very short, structured]\n  - name: free\n\
                    ---\n{{style}} {{free}}";
     let mut client = Client::new().prompt("git/p.md", choices);
@@ -48,7 +48,7 @@ fn choices_that_begin_with_the_text_go_before_those_that_hold_it() {
 }
 
 #[test]
-fn the_name_of_the_resource_template_is_that_of_a_prompt() {
+fn the_resource_template_completes_to_prompt_names() {
     let mut client = Client::new().prompt("git/commit.md", "").prompt("commit.md", "").prompt("a b.md", "---\n");
     let template = json!({"type": "ref/resource", "uri": "prompt://{+name}"});
     check(&mut client, template.clone(), "name", "", &["a b", "commit", "git/commit"]);
@@ -83,7 +83,7 @@ fn at_most_100_values_are_given_and_all_are_counted() {
 }
 
 #[test]
-fn what_does_not_fit_is_invalid_params() {
+fn a_malformed_or_unknown_reference_is_invalid_params() {
     let mut client = Client::new().prompt("p.md", "P").prompt("broken.md", "---\n");
     let code = |client: &mut Client, reference: Value| complete(client, reference, "x", "")["error"]["code"].clone();
     for reference in [

@@ -93,7 +93,7 @@ fn colon_spaces_letter_case_and_colon_for_slash_find_the_prompt() {
 }
 
 #[test]
-fn an_exact_name_goes_before_one_that_only_fits() {
+fn an_exact_name_wins_over_a_tolerant_match() {
     let mut client =
         Client::new().prompt("review.md", "lower").prompt("Review.md", "capital").prompt("a/b.md", "slash");
     #[cfg(unix)]
@@ -112,7 +112,7 @@ fn an_exact_name_goes_before_one_that_only_fits() {
 }
 
 #[test]
-fn an_unknown_prompt_offers_the_closest_names_and_says_how_to_go_on() {
+fn an_unknown_prompt_suggests_the_closest_names_and_says_what_to_do_next() {
     let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C").prompt("summarize.md", "S");
     assert_eq!(
         client.expand("reserch", "x").error(),
@@ -273,7 +273,7 @@ fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
 }
 
 #[test]
-fn a_broken_file_says_file_line_column_and_repair() {
+fn a_broken_file_says_file_line_column_and_fix() {
     let mut client = Client::new().prompt("git/broken.md", "---\ndescription: D\n").prompt("bytes.md", b"ok\nab\xff");
     let path = client.prompts().join("git").join("broken.md");
     assert_eq!(
@@ -365,7 +365,7 @@ fn arguments_by_name_are_taken_verbatim_and_scalars_by_their_json_text() {
 }
 
 #[test]
-fn arguments_that_are_no_strings_or_unknown_are_tool_errors_in_both_eras() {
+fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
     let mut client = Client::new().prompt("compare.md", COMPARE).prompt("p.md", "[{{input}}]");
     for (command, arguments, want) in [
         (

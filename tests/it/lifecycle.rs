@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 #[test]
-fn initialize_answers_the_same_legacy_revision() {
+fn initialize_answers_the_same_legacy_version() {
     for version in LEGACY_VERSIONS {
         assert_eq!(Client::new().initialize(version)["protocolVersion"], version);
     }
@@ -49,7 +49,7 @@ fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
             "clientInfo": info
         })
     );
-    // Whatever JSON it is, it stays as it was written, but in one line.
+    // Any JSON is echoed as it was written, in one line.
     let echoed = |client: &mut Client, info: &str| {
         client.send(format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"x\",\"clientInfo\":{info}}}}}\n"
@@ -107,7 +107,7 @@ fn a_bare_request_before_initialize_is_served_as_legacy() {
 }
 
 #[test]
-fn discover_answers_the_modern_revision_and_initialize_still_works() {
+fn discover_answers_the_modern_version_and_initialize_still_works() {
     let mut client = Client::new();
     let mut answer = client.request("server/discover", modern(json!({})));
     let instructions = answer["result"].as_object_mut().unwrap().remove("instructions").unwrap();
@@ -156,7 +156,7 @@ fn an_incomplete_envelope_is_invalid_params() {
 }
 
 #[test]
-fn an_envelope_with_another_revision_is_unsupported() {
+fn an_envelope_with_another_version_is_unsupported() {
     for_fresh_and_initialized(|client| {
         for version in ["2031-01-01", "2025-11-25", ""] {
             for method in ["tools/list", "initialize", "nope"] {
@@ -182,7 +182,7 @@ fn a_removed_method_with_an_envelope_is_not_found() {
 }
 
 #[test]
-fn the_era_is_settled_by_each_request_alone() {
+fn each_request_alone_decides_its_era() {
     for_fresh_and_initialized(|client| {
         let modern_result = client.request("tools/list", modern(json!({})))["result"].clone();
         assert_eq!(
@@ -200,7 +200,7 @@ fn the_era_is_settled_by_each_request_alone() {
 }
 
 #[test]
-fn the_lists_of_an_empty_library_are_empty_and_no_errors() {
+fn the_lists_of_an_empty_library_are_empty_without_errors() {
     for_fresh_and_initialized(|client| {
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
             assert_eq!(client.request(method, json!({}))["result"], json!({key: []}));
@@ -229,7 +229,7 @@ fn an_invalid_cursor_is_refused_and_an_empty_or_null_one_is_the_first_page() {
 }
 
 #[test]
-fn every_level_of_logging_is_taken_and_an_unknown_one_is_invalid_params() {
+fn every_log_level_is_accepted_and_an_unknown_one_is_invalid_params() {
     let mut client = Client::new();
     client.initialize(LEGACY);
     for level in ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] {

@@ -147,7 +147,7 @@ fn an_expansion_beyond_64_mib_is_refused() {
 }
 
 #[test]
-fn every_shipped_prompt_is_the_same_through_both_doors() {
+fn every_built_in_prompt_is_the_same_from_the_menu_and_from_the_tool() {
     let mut client = Client::new().arguments([]);
     let list = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
     assert_eq!(list.as_array().unwrap().len(), 12);
@@ -197,7 +197,7 @@ fn lists_come_in_pages_of_500_or_of_the_size_that_was_asked_for() {
 }
 
 #[test]
-fn a_page_begins_behind_the_last_key_even_when_that_has_gone() {
+fn a_page_begins_after_the_last_key_even_if_that_was_removed() {
     let mut client = Client::new().arguments(["--page-size", "2", "--no-builtin", "--prompts", "prompts"]);
     for name in ["a.md", "b.md", "c.md", "d.md"] {
         client.write(name, "P");

@@ -41,7 +41,7 @@ fn each_prompt_is_a_resource_with_size_and_time() {
 }
 
 #[test]
-fn a_time_before_1970_or_of_a_builtin_prompt_is_told_or_left_out_and_never_fatal() {
+fn a_time_before_1970_is_given_and_that_of_a_built_in_prompt_is_left_out() {
     let mut client = Client::new().prompt("old.md", "Old.").arguments(["--prompts", "prompts"]);
     let file = std::fs::File::options().write(true).open(client.prompts().join("old.md")).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH - Duration::from_secs(86_400)).unwrap();
@@ -54,7 +54,7 @@ fn a_time_before_1970_or_of_a_builtin_prompt_is_told_or_left_out_and_never_fatal
 }
 
 #[test]
-fn the_uri_of_any_file_name_leads_back_to_the_file() {
+fn the_uri_of_any_file_name_reads_that_file() {
     let mut client = Client::new();
     let mut names =
         vec!["Über Äpfel/日本 語", "a%20b", "100%", "a+b&c=d;e@f!$'()*,~", "[x]{y}^`|", "a b", "x.y", "UPPER"];
@@ -80,7 +80,7 @@ fn the_uri_of_any_file_name_leads_back_to_the_file() {
 }
 
 #[test]
-fn an_unknown_uri_is_not_found_by_the_code_of_its_era() {
+fn an_unknown_uri_has_the_code_of_its_era() {
     let mut client = Client::new().prompt("inside.md", "I");
     std::fs::write(client.root().join("secret.md"), "SECRET").unwrap();
     let long = format!("prompt://{}", "x".repeat(100_000));
@@ -109,7 +109,7 @@ fn an_unknown_uri_is_not_found_by_the_code_of_its_era() {
 }
 
 #[test]
-fn a_uri_that_is_no_string_is_invalid_params() {
+fn a_uri_that_is_not_a_string_is_invalid_params() {
     let mut client = Client::new();
     for method in ["resources/read", "resources/subscribe", "resources/unsubscribe"] {
         for params in [json!({}), json!({"uri": 5}), json!({"uri": null}), json!({"uri": ["prompt://a"]})] {
@@ -119,7 +119,7 @@ fn a_uri_that_is_no_string_is_invalid_params() {
 }
 
 #[test]
-fn a_file_that_is_text_but_no_prompt_can_be_read_and_one_that_is_no_text_says_why() {
+fn a_broken_prompt_can_be_read_and_a_file_that_is_not_text_says_why() {
     let mut client = Client::new().prompt("broken.md", "---\nx: y\n").prompt("bytes.md", b"ok\nab\xff");
     assert_eq!(read(&mut client, "prompt://broken")["result"]["contents"][0]["text"], "---\nx: y\n");
     let error = read(&mut client, "prompt://bytes")["error"].clone();

@@ -11,7 +11,7 @@ fn refused(client: &mut Client, line: &str, code: i64, id: Value) {
     assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{line}: {answer}");
 }
 
-/// What must be true in any state.
+/// What must hold before and after `initialize`, in every version.
 fn for_each_state(check: impl Fn(&mut Client)) {
     check(&mut Client::new());
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -142,7 +142,7 @@ fn an_unknown_method_is_not_found() {
 }
 
 #[test]
-fn blank_lines_crlf_bom_and_a_last_line_without_newline_are_ordinary() {
+fn empty_lines_crlf_a_bom_and_a_last_line_without_newline_are_accepted() {
     let mut client = Client::new();
     client.send(format!("\u{feff}{PING}\r\n"));
     assert_eq!(client.read()["result"], json!({}));
@@ -166,7 +166,7 @@ fn the_end_of_input_is_the_end_with_status_0() {
 
 #[cfg(unix)]
 #[test]
-fn a_client_that_closes_our_output_is_an_ordinary_end() {
+fn a_client_that_closes_the_output_ends_the_server_normally() {
     use std::io::Write;
     use std::process::Stdio;
     let client = Client::new();
@@ -251,7 +251,7 @@ fn a_line_may_be_32_mib_long_and_a_longer_one_is_skipped() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_rest_of_a_line_that_is_too_long_is_not_kept_in_memory() {
+fn the_rest_of_a_line_that_is_too_long_is_not_stored() {
     let mut client = Client::new();
     let piece = vec![b'x'; 16 * 1024 * 1024];
     for _ in 0..16 {

@@ -11,14 +11,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// How many bytes of the description the names of the commands may take.
+/// How many bytes the names of the commands may take up in the description.
 const NAMES_BUDGET: usize = 2048;
 
-/// How many of an error.
+/// The same in an error.
 const NAMES_IN_ERROR: usize = 512;
 
-/// How many of the places that could not be looked into an error tells; list_prompts tells all.
-const UNSEEN_IN_ERROR: usize = 3;
+/// How many unreadable files and folders an error lists; list_prompts lists all.
+const SKIPPED_IN_ERROR: usize = 3;
 
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "expand_prompt",
@@ -92,7 +92,7 @@ fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError>
             )));
         }
         Lookup::Unknown { why, skipped } => {
-            let sentences = [sentence(&why.to_string()), what_next(&why, view), cannot_be_seen(&skipped)];
+            let sentences = [sentence(&why.to_string()), what_next(&why, view), unreadable_places(&skipped)];
             let said = sentences.iter().filter(|sentence| !sentence.is_empty());
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
@@ -131,7 +131,7 @@ fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError>
     values.unwrap_or_default().into_iter().filter_map(text).collect()
 }
 
-/// What a model should do about a command that is none, in sentences.
+/// What a model should do about an unknown command, in sentences.
 fn what_next(unknown: &Unknown, view: &View) -> String {
     match unknown {
         Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
@@ -154,13 +154,13 @@ fn what_next(unknown: &Unknown, view: &View) -> String {
     }
 }
 
-/// What the user should know of the places where the prompt may be after all.
-fn cannot_be_seen(skipped: &[Problem]) -> String {
-    let places: String = skipped.iter().take(UNSEEN_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
+/// The unreadable files and folders, one of which may contain the prompt.
+fn unreadable_places(skipped: &[Problem]) -> String {
+    let places: String = skipped.iter().take(SKIPPED_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
     if places.is_empty() { places } else { format!("Tell the user that some prompts cannot be seen:{places}") }
 }
 
-/// A clause with a capital letter and a final stop.
+/// A clause as a sentence: with a capital letter and a full stop.
 fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -175,12 +175,12 @@ fn commands(names: &Names, budget: usize) -> String {
         return "There are no commands yet.".to_owned();
     }
     let mut sentence = String::from("Available commands: ");
-    let more = |left: usize| format!(" and {left} more, which list_prompts names.");
+    let more = |remaining: usize| format!(" and {remaining} more, which list_prompts names.");
     for (index, name) in names.own.iter().chain(&names.builtin).enumerate() {
         let separator = if index == 0 { "" } else { ", " };
-        let left = total - index;
-        if sentence.len() + separator.len() + 1 + name.len() + more(left).len() > budget {
-            sentence.push_str(&more(left));
+        let remaining = total - index;
+        if sentence.len() + separator.len() + 1 + name.len() + more(remaining).len() > budget {
+            sentence.push_str(&more(remaining));
             return sentence;
         }
         sentence.push_str(separator);

@@ -92,7 +92,7 @@ fn output_schema() -> serde_json::Value {
                 "items": {
                     "type": "object",
                     "properties": {
-                        "name": { "type": "string", "description": "What stands behind the colon" },
+                        "name": { "type": "string", "description": "What the user types after the colon" },
                         "description": { "type": "string" },
                         "usage": {
                             "type": "string",
@@ -102,11 +102,10 @@ fn output_schema() -> serde_json::Value {
                     "required": ["name", "description"]
                 }
             },
-            "omitted": { "type": "integer", "description": "How many more there are than `limit`" },
+            "omitted": { "type": "integer", "description": "How many more prompts match than `limit`" },
             "problems": {
                 "type": "array",
-                "description": "Files that should be prompts but cannot be read as such, for the user to repair: \
-                                line, column, reason, repair",
+                "description": "Broken prompt files, for the user to fix: line, column, reason, fix",
                 "items": {
                     "type": "object",
                     "properties": { "file": { "type": "string" }, "message": { "type": "string" } },
