@@ -369,7 +369,7 @@ mod tests {
             Response::result(request.id, ()).write(&mut line).unwrap();
             assert_eq!(
                 String::from_utf8(line).unwrap(),
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}\n")
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}")
             );
         }
     }
@@ -407,7 +407,7 @@ mod tests {
         Response::error(None, Error::invalid_request("a\nb\u{2028}")).write(&mut line).unwrap();
         assert_eq!(
             String::from_utf8(line).unwrap(),
-            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"invalid request: a\\nb\u{2028}\"}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"invalid request: a\\nb\u{2028}\"}}"
         );
     }
 }
