@@ -81,7 +81,7 @@ fn it_is_the_nearest_folder_up_to_the_root_of_the_repository() {
         at(place);
         assert_eq!(
             expanded(&client, "research"),
-            format!("{}x\n", if place.is_empty() { "\n\n".to_owned() } else { format!("{place}\n\n") })
+            format!("{}x\n", if place.is_empty() { String::new() } else { format!("{place}\n\n") })
         );
     }
     // A worktree and a submodule have a file.
