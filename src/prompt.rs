@@ -211,12 +211,12 @@ impl Prompt {
         self.messages.iter().flat_map(MessageTemplate::placeholders)
     }
 
-    /// Whether the input has a place in the expansion: as `{{input}}`, or after a body without placeholders.
+    /// Whether the expansion contains the input: as `{{input}}`, or after a body without placeholders.
     pub fn takes_input(&self) -> bool {
         !self.has_placeholders() || self.has_input_placeholder()
     }
 
-    /// The names by which a call may give values: the arguments, and `input` if that has a place.
+    /// The names by which a call may give values: the arguments, and `input` if the expansion contains it.
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input())
     }

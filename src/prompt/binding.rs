@@ -7,7 +7,7 @@
 //! :compare Rust or Go criteria="speed and size"
 //! ```
 //!
-//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or a quoted group. It may stand
+//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or a quoted group. It may be
 //!    anywhere in the first line; text in further lines is never searched for pairs, so that pasted text stays whole. So
 //!    `criteria` is `speed and size`.
 //! 2. **Targets.** The remaining text, `Rust or Go`, goes to the required arguments without a value, in the order of their
@@ -15,8 +15,8 @@
 //!    `{{input}}` too, that is the last target; then optional arguments are given by name only.
 //! 3. **Words.** Each target gets one word or quoted group, and the last one gets everything that remains, verbatim: `options`
 //!    is `Rust or Go`.
-//! 4. **No target.** In `:compare options=Rust or Go`, nothing is left to fill when `or Go` is reached. It belongs to the
-//!    pair before it: `options` is `Rust or Go`. Text before the first pair is an error.
+//! 4. **No target.** In `:compare options=Rust or Go`, no required argument is without a value, so `or Go` has no target. It
+//!    belongs to the pair before it: `options` is `Rust or Go`. Text before the first pair is an error.
 //! 5. **Defaults** are for arguments without a value, or with an empty one. What is required and has neither is an error.
 //!
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
@@ -56,7 +56,7 @@ pub enum Call<'c> {
 pub struct Binding<'v> {
     /// The declared arguments, in their order.
     pub arguments: Vec<Bound<'v>>,
-    /// What replaces `{{input}}`, or follows a body without placeholders; `None` where there is no place for it.
+    /// What replaces `{{input}}`, or follows a body without placeholders; `None` if the body does neither.
     pub input: Option<Cow<'v, str>>,
     /// Why there is no expansion.
     pub error: Option<ExpandError>,
@@ -103,7 +103,7 @@ impl Binding<'_> {
 }
 
 impl Prompt {
-    /// What each declared argument gets in a call; the module says by which rules.
+    /// What each declared argument gets in a call; the module documentation has the rules.
     pub fn bind<'v>(&'v self, call: Call<'v>) -> Binding<'v> {
         match call {
             Call::Text(text) => divide_text(self, text).into_binding(self),
@@ -217,8 +217,8 @@ fn unknown_name(prompt: &Prompt, values: &BTreeMap<String, String>) -> Option<Ex
     Some(ExpandError::Unknown { name: name.clone(), closest, known })
 }
 
-/// The error for an input that has no place in the body, if it has a word that none of the values has: who passes the whole
-/// text, and its parts by name, loses nothing.
+/// The error for an input that the expansion would not contain. An input whose words are all in the values is fine: some
+/// callers pass the whole text, and its parts by name.
 fn unused_input(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str) -> Option<ExpandError> {
     if prompt.takes_input() && !values.contains_key(INPUT) {
         return None;

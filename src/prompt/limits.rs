@@ -3,7 +3,7 @@
 /// The longest prompt file, in bytes: 4 MiB.
 pub const MAX_FILE: usize = 4 * 1024 * 1024;
 
-/// The longest name of a prompt, in bytes: how long Linux lets a path become, with room for the folder of prompts.
+/// The longest name of a prompt, in bytes: a quarter of the longest path on Linux.
 pub const MAX_NAME: usize = 1024;
 
 /// How many folders a name may have.
@@ -25,5 +25,5 @@ pub const MAX_ARGUMENTS: usize = 100;
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 
 /// From this length on, in characters, `check` warns that a client may cut the middle out of an expansion: Codex shows
-/// its model 40,000 characters of what one call prints, and that holds the text twice.
+/// its model 40,000 characters of what one call prints, which contains the text twice.
 pub const LONG: usize = 18_000;

@@ -1,6 +1,6 @@
 //! The messages that a prompt expands to.
 
-/// Who says a [`Message`].
+/// Who a [`Message`] is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The user.
@@ -12,9 +12,9 @@ pub enum Role {
 /// One message of an expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it.
+    /// Who it is from.
     pub role: Role,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 

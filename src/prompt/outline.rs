@@ -33,7 +33,7 @@ impl Outline {
 pub(super) fn outline(body: &str) -> Outline {
     let body = beginning(body);
     let (mut heading, mut paragraph, mut other) = (None, None, None);
-    // The block that is being read, and its text so far. Blocks that hold blocks (lists, quotes) end it too.
+    // The block that is being read, and its text so far. Blocks that contain blocks (lists, quotes) end it too.
     let mut text = String::new();
     let mut in_heading_or_paragraph = false;
     for (event, range) in Parser::new(body).into_offset_iter() {

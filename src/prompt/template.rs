@@ -15,7 +15,7 @@ pub const INPUT: &str = "input";
 /// One message, split at its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageTemplate {
-    /// Who says it.
+    /// Who it is from.
     pub role: Role,
     body: String,
     /// The line of the file in which the body begins.
@@ -138,7 +138,7 @@ pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     })
 }
 
-/// What may stand between the braces and the name.
+/// What may be between the braces and the name.
 pub(super) const SPACES: [char; 2] = [' ', '\t'];
 
 impl Opening {

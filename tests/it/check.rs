@@ -63,7 +63,7 @@ fn damaged() -> Client {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn every_kind_of_damage_has_its_place_reason_and_repair() {
+fn every_kind_of_damage_has_its_position_reason_and_fix() {
     let client = damaged();
     client.write("twice.md", "B {{input}}");
     client.write("twice.MD", "B {{input}}");
@@ -83,13 +83,13 @@ fn check_json_has_the_same_findings() {
     let problems = report["problems"].as_array().unwrap();
     assert_eq!(problems.len(), people.stdout.matches("\n    fix: ").count());
     for problem in problems {
-        let place = match problem.get("line") {
+        let position = match problem.get("line") {
             Some(line) => format!("{}:{line}:{}: ", problem["file"].as_str().unwrap(), problem["column"]),
             None => format!("{}: ", problem["file"].as_str().unwrap()),
         };
         let severity = problem["severity"].as_str().unwrap();
         let line = format!(
-            "{place}{severity}: {}\n    fix: {}\n",
+            "{position}{severity}: {}\n    fix: {}\n",
             problem["message"].as_str().unwrap(),
             problem["repair"].as_str().unwrap()
         );

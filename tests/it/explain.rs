@@ -18,7 +18,7 @@ fn explained(client: &Client, arguments: &[&str], stdin: &str) -> Value {
 }
 
 #[test]
-fn it_shows_the_file_the_arguments_the_braces_and_the_length() {
+fn it_shows_the_file_the_arguments_the_placeholders_and_the_length() {
     let client = Client::new().prompt("git/compare.md", COMPARE);
     let file = std::path::absolute(client.prompts()).unwrap().join("git/compare.md");
     let ran = client.run(["explain", ":git:compare", "Rust or Go", "criteria=speed & size"], "unread");
@@ -87,7 +87,7 @@ fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
 }
 
 #[test]
-fn what_is_left_in_braces_is_cut_where_it_is_long() {
+fn a_long_unexpanded_placeholder_is_cut() {
     let long = "x".repeat(10_000);
     let client = Client::new().prompt("p.md", format!("{{{{{long}}}}}"));
     let shown = client.run(["explain", "p", "x"], "").stdout;
@@ -96,7 +96,7 @@ fn what_is_left_in_braces_is_cut_where_it_is_long() {
 }
 
 #[test]
-fn each_argument_says_where_its_value_is_from() {
+fn each_argument_shows_where_its_value_comes_from() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("single.md", "---\narguments: [x]\n---\n{{x}}");
     let client = client.prompt("optional.md", "---\narguments: [x, y]\n---\n{{x}}{{y}}");
     let of = |arguments: &[&str], stdin: &str| {
@@ -139,7 +139,7 @@ fn what_each_argument_gets_is_what_the_expansion_has() {
 }
 
 #[test]
-fn it_says_which_layer_wins_and_what_it_hides() {
+fn it_shows_which_layer_wins_and_what_it_overrides() {
     let client = Client::new().prompt("research.md", "Mine").working_in("repo/src");
     let prompts = client.prompts().to_str().unwrap().to_owned();
     let repo = fs::canonicalize(client.root().join("repo")).unwrap();
@@ -164,7 +164,7 @@ fn it_says_which_layer_wins_and_what_it_hides() {
 }
 
 #[test]
-fn what_cannot_be_expanded_is_explained_all_the_same() {
+fn a_prompt_that_cannot_be_expanded_is_still_explained() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
     let ran = client.run(["explain", "compare"], "");
     assert_eq!(ran.status.code(), Some(0));
@@ -176,7 +176,7 @@ fn what_cannot_be_expanded_is_explained_all_the_same() {
 }
 
 #[test]
-fn a_prompt_without_placeholders_says_where_the_text_goes() {
+fn a_prompt_without_placeholders_shows_where_the_text_goes() {
     let client = Client::new().prompt("p.md", "Review this.").prompt("empty.md", "[{{input}}]");
     let shown = client.run(["explain", "p", "a\u{1b}[31m\nb"], "").stdout;
     assert!(shown.contains("\nArguments\n  input  a\\u{1b}[31m\\nb (as given)\n"), "{shown}");
@@ -220,7 +220,7 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
 }
 
 #[test]
-fn an_expansion_that_a_client_would_cut_is_warned_of() {
+fn an_expansion_that_a_client_would_cut_gets_a_warning() {
     let client = Client::new().prompt("p.md", "{{input}}");
     let whole = |characters: usize| {
         let limits = explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
@@ -242,7 +242,7 @@ fn an_expansion_that_a_client_would_cut_is_warned_of() {
     let said = "  codex code mode   too long, 18,000 of 17,999 characters: the middle may be cut out, where the model prints all \
                 of the result\n";
     assert!(shown.contains(said), "{shown}");
-    // The hook leaves to the tool exactly what is said to be too long for it.
+    // The hook passes on to the tool exactly what `explain` calls too long for it.
     for characters in [9_626, 9_627, 9_630, 9_631] {
         let prompt = format!(":p {}", "x".repeat(characters));
         let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
@@ -256,7 +256,7 @@ fn an_expansion_that_a_client_would_cut_is_warned_of() {
 }
 
 #[test]
-fn a_name_that_is_none_or_a_broken_file_gets_the_help_that_expand_gives() {
+fn an_unknown_name_or_a_broken_file_gets_the_same_error_as_from_expand() {
     let client = Client::new().prompt("research.md", "R").prompt("broken.md", "---\n").prompt("two.md", COMPARE);
     let errors = [
         &["reserch", "x"][..],

@@ -4,7 +4,7 @@ use super::Format;
 use super::frontmatter::{self, Split};
 use crate::prompt::{Diagnostic, Name};
 
-/// The body of a file that is to be filled in. A test holds that `check` finds nothing in it.
+/// The body of a file that is to be filled in. A test verifies that `check` finds nothing in it.
 const BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 

@@ -121,7 +121,7 @@ const ARGUMENT_KEYS: [&str; 5] = ["name", "description", "required", "default", 
 /// Keys whose value may be a text, of which nothing may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
-/// Keys of other programs that look like a misspelled one of ours.
+/// Keys of other programs that look like a misspelled [key](KEYS).
 const FOREIGN_KEYS: [&str; 1] = ["agents"];
 
 /// Reads a frontmatter. Warnings of what is not as it should be are added to `warnings`.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Stands between two values in a body, and so in no input.
 const SEPARATOR: char = '\u{e000}';
 
-/// The signs that group words, of which no rule says that they stay.
+/// The characters that group words; no rule keeps them.
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
 
 /// Reads a first line as [`check`] does, and all else as the input.
@@ -18,7 +18,7 @@ pub(super) fn check_bytes(case: &[u8]) {
 }
 
 /// Expands a prompt with the declared arguments, at most four: `a! b=x c` are an `a` that is required, a `b` with the
-/// default `x`, and a `c`. With `{{input}}` among them the body has a place for all of the input too.
+/// default `x`, and a `c`. With `{{input}}` among them the body has that placeholder too.
 pub(super) fn check(declared: &str, input: &str) {
     if [declared, input].iter().any(|text| text.contains(SEPARATOR)) {
         return;
@@ -85,7 +85,7 @@ fn prompt(declared: &str) -> Prompt {
     prompt
 }
 
-/// Every word of the input is one of a value, or of `{{input}}`, and theirs are words of the input or of a default. Quotes
+/// Every word of the input is in a value or in `{{input}}`, and their words are words of the input or of a default. Quotes
 /// are not compared, nor is the name of a `name=value`.
 fn nothing_is_lost_and_nothing_is_new(prompt: &Prompt, input: &str, expanded: &str) {
     let bare = |text: &str| text.split_whitespace().map(|word| word.replace(QUOTES, "")).collect::<Vec<_>>();

@@ -87,7 +87,7 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
         assert_eq!(expanded, replaced.collect::<String>());
     }
 
-    // The limit holds, and is said without the text being made.
+    // A too long expansion is refused before it is allocated.
     static LARGE: LazyLock<String> = LazyLock::new(|| "{{input}}".repeat(1024 * 1024));
     let inputs = template.placeholders().filter(|placeholder| placeholder.name == INPUT).count();
     if inputs > MAX_EXPANSION / LARGE.len() && !known.contains(INPUT) {
