@@ -22,7 +22,7 @@ pub(super) struct Call {
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
     /// The value of an argument that the prompt declares; can be repeated. Without it, INPUT fills the arguments: first
-    /// `NAME=VALUE` pairs, then words in order
+    /// `NAME=VALUE` pairs, then the required arguments in order
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
 }

@@ -36,7 +36,7 @@ fn it_shows_the_file_the_arguments_the_placeholders_and_the_length() {
   usage  :git/compare options=… [criteria=…] [notes=…]
 
 Arguments
-  options   Rust or Go (the rest of the text)
+  options   Rust or Go (the rest of the input)
   criteria  speed & size (by name)
   notes     (not given: empty)
 
@@ -288,13 +288,13 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
         let too_long = |line: &&str| line.chars().count() > columns && !line.contains(&file);
         assert_eq!(shown.lines().find(too_long), None, "{columns} columns");
         let bare: String = shown.split_whitespace().collect();
-        for text in ["{{options}}(2times),{{criteria}}", "Rust(therestofthetext)", "ifitismeanttobereplaced"] {
+        for text in ["{{options}}(2times),{{criteria}}", "Rust(therestoftheinput)", "ifitismeanttobereplaced"] {
             assert!(bare.contains(text), "{shown}");
         }
     }
     let shown = terminal::ran(&client, 20, "explain compare Rust", &[("NO_COLOR", "1")], "").unwrap();
     assert!(
-        shown.contains("Arguments\n options\n  Rust (the rest of\n  the text)\n criteria\n  cost (its default)\n"),
+        shown.contains("Arguments\n options\n  Rust (the rest of\n  the input)\n criteria\n  cost (its default)\n"),
         "{shown}"
     );
     let colored = terminal::ran(&client, 80, "explain compare Rust", &[], "").unwrap();

@@ -78,7 +78,7 @@ fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the input" } else { INPUT };
     let is_rest = !explanation.given.is_empty() && explanation.prompt.placeholders().next().is_some();
-    let origin = if is_rest { "the rest of the text" } else { "as given" };
+    let origin = if is_rest { "the rest of the input" } else { "as given" };
     fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
 }
