@@ -64,8 +64,8 @@
 //!   when a client first needs notifications; before that, nothing is watched.
 //! - Whatever comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
 //!   and expansions ([`prompt::MAX_FILE`] and the others there), folders ([`library::MAX_ENTRIES`]).
-//! - Only `doctor` starts other programs: those that an agent's config names, as that agent would. The one exception is the user's
-//!   editor (`cli/editor.rs`).
+//! - Only two places start other programs: [`doctor`] those that an agent's config names, as that agent would; and
+//!   `cli/editor.rs` the user's editor.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 //!
 //! # Dependencies between modules
