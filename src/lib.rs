@@ -18,22 +18,22 @@
 //!
 //! | step | functions |
 //! |---|---|
-//! | read a line | [`transport::stdio::serve`], [`transport::stdio::lines::Lines::next`] |
+//! | read a line | [`transport::stdio::serve`], `Lines::next` |
 //! | parse the message | [`jsonrpc::Message::parse`], [`jsonrpc::Object::parse`] |
-//! | select the method | [`server::Server::handle`], [`server::Server::dispatch`] |
+//! | select the method | [`server::Server::handle`], `Server::dispatch` |
 //! | view the library | [`library::Library::view`] |
-//! | select the tool | [`server::tools::call`], [`server::tools::expand_prompt::call`] |
+//! | select the tool | `tools::call`, `expand_prompt::call` |
 //! | find the prompt | [`library::View::find`], [`library::View::get`] |
-//! | find its file | [`library::folder::Folder::resolve`] |
-//! | read the file, unless it is cached | [`library::cache::Cache::prompt`], [`library::read::read`] |
+//! | find its file | `Folder::resolve` |
+//! | read the file, unless it is cached | `Cache::prompt`, `read::read` |
 //! | parse the file | [`prompt::Format::parse`] |
 //! | divide the input among arguments | [`prompt::Prompt::bind`] |
 //! | fill in the placeholders | [`prompt::Prompt::expand`] |
-//! | make the response | [`server::lifecycle::Era::response`] |
-//! | write it | [`jsonrpc::Response::write`], [`transport::stdio::Output::flush`] |
+//! | make the response | `Era::response` |
+//! | write it | [`jsonrpc::Response::write`], `Output::flush` |
 //!
-//! The other methods are in files next to `server/tools.rs`: [`server::prompts`] and [`server::resources`] for the menus of
-//! clients, [`server::completion`], and [`server::lifecycle`] for the protocol versions.
+//! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
+//! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
 //!
 //! The command line ([`cli`]) and the hook ([`hook`]), which expands the commands of a message before the model sees it, use
 //! the same [`library`] and the same [`prompt`], without the protocol. [`agents`] has all that is known of each agent, and how
@@ -42,7 +42,7 @@
 //! # The path of a change
 //!
 //! [`library::Watch`] advances a generation, [`library::Changes`], when files may have changed. That wakes the notifier
-//! ([`server::notifier`]), which compares two [`library::Snapshot`]s and passes a [`server::Change`] to each
+//! (`server/notifier.rs`), which compares two [`library::Snapshot`]s and passes a [`server::Change`] to each
 //! [`server::Listener`]. The conversation's [`server::Session`] selects the notifications.
 //!
 //! # What holds everywhere
@@ -50,7 +50,7 @@
 //! - [`prompt`] is pure: text in, values out. It opens no file, reads no environment and knows no protocol.
 //! - Prompt files are opened in one place, `library/read.rs`, and created or deleted in one, `library/write.rs`.
 //!   `library/walk.rs` scans folders; `library/watch.rs` is the only file that knows how the system reports changes.
-//! - A name from a client becomes a path in one function, [`library::folder::Folder::resolve`], segment by segment. A project's
+//! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
 //!   prompts (`library/project.rs`) are served only on request, and no symlink leads out of them.
 //! - The program writes only files that its user named, and agents' configs after asking: `agents/config_file.rs` reads and writes
 //!   them, and `agents/edit.rs` is text in, text out.
