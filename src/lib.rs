@@ -1,7 +1,8 @@
-//! A library of Markdown prompt files, and the ways into it: an MCP server on stdio, a command line, and agents' hooks.
+//! A library of Markdown prompt files, and the interfaces to it: an MCP server on stdio, a command line, and the hooks of
+//! agents.
 //!
 //! Somebody types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
-//! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text put in its place.
+//! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text filled in.
 //!
 //! ```
 //! use prompt_expander::prompt::{Call, Format, Name};
@@ -13,59 +14,77 @@
 //!
 //! # The path of a request
 //!
-//! It is one-way, and each step is one function in one file:
+//! A `tools/call` of `expand_prompt`, from the line that is read to the bytes that are written:
 //!
-//! | step | function |
+//! | step | functions |
 //! |---|---|
-//! | line in | [`transport::stdio::serve`] |
-//! | message | [`jsonrpc::Message::parse`] |
-//! | dispatch | [`server::Server::handle`] |
-//! | tool | `tools::call`, `expand_prompt::call` in `server/tools/` |
-//! | library | [`library::View::find`] |
-//! | prompt | [`prompt::Format::parse`] |
-//! | expansion | [`prompt::Prompt::bind`], [`prompt::Prompt::expand`] |
-//! | result | `Era::response` in `server/lifecycle.rs` |
-//! | line out | [`jsonrpc::Outgoing::write`] |
+//! | read a line | [`transport::stdio::serve`], `Lines::next` |
+//! | parse the message | [`jsonrpc::Message::parse`], [`jsonrpc::Object::parse`] |
+//! | select the method | [`server::Server::handle`], `Server::dispatch` |
+//! | view the library | [`library::Library::view`] |
+//! | select the tool | `tools::call`, `expand_prompt::call` |
+//! | find the prompt | [`library::View::find`], [`library::View::get`] |
+//! | find its file | `Folder::resolve` |
+//! | read the file, unless it is cached | `Cache::prompt`, `read::read` |
+//! | parse the file | [`prompt::Format::parse`] |
+//! | divide the input among arguments | [`prompt::Prompt::bind`] |
+//! | fill in the placeholders | [`prompt::Prompt::expand`] |
+//! | make the response | `Era::response` |
+//! | write it | [`jsonrpc::Response::write`], `Output::flush` |
 //!
-//! The other methods are files beside `tools.rs`: `prompts/*` and `resources/*` as the clients' own menus show them,
-//! `completion/complete`, and who is told of changes (`news.rs`, `subscriptions.rs`). The command line ([`cli`]) enters at the
-//! library and leaves with the template. So does an agent's hook ([`hook`]), which expands the commands of a message before the
-//! model sees it. How the program is registered with an agent is in [`agents`]; [`doctor`] finds out what keeps that from
-//! working.
+//! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
+//! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
 //!
-//! News goes the same way: [`library::Watch`] wakes the loop ([`transport::stdio::Event`]), and
-//! [`server::Server::library_changed`] says who is to be told what.
+//! The command line ([`cli`]) and the hook ([`hook`]), which expands the commands of a message before the model sees it, use
+//! the same [`library`] and the same [`prompt`], without the protocol. [`agents`] has all that is known of each agent, and how
+//! the program is registered with it; [`doctor`] finds out what keeps that from working.
+//!
+//! # The path of a change
+//!
+//! [`library::Watch`] advances a generation, [`library::Changes`], when files may have changed. That wakes the notifier
+//! (`server/notifier.rs`), which compares two [`library::Snapshot`]s and passes a [`server::Change`] to each
+//! [`server::Listener`]. The conversation's [`server::Session`] selects the notifications.
 //!
 //! # What holds everywhere
 //!
-//! - [`prompt`] is text in, values out: it opens no file, reads no environment and knows no protocol. Only
-//!   `library/read.rs` reads files of prompts, and `library/write.rs` creates and deletes them; `library/walk.rs`
-//!   scans folders, and `library/places.rs` and `library/watch.rs` know where to wait for news of them.
-//!   `library/project.rs` knows where the prompts of a project are, which nobody gets who has not asked for them.
-//! - The program writes nothing but what its user named, and agents' configs, after it asked: `agents/config_file.rs` reads and
-//!   writes them, and `agents/edit.rs` is text in, text out.
-//! - A file that cannot be a prompt is data, a [`library::Problem`]; it takes nothing else down.
-//! - What is on disk is what is served, whether the watch has seen it or not. What was read of a file is cached under a
-//!   stamp that shows its changes (`library/cache.rs`), which is checked at each request.
-//! - Besides that, the revision that `initialize` settled is kept, who listens, and what they were last told.
-//! - A line of input holds so many values at most, which bounds the tree that is made of it; `expand_prompt` copies a text
-//!   into its expansion and nowhere else, and what it answers is written while it is made.
-//! - Requests are answered one after the other, in one thread. The watch has a thread of its own, from when somebody wants to hear of changes; nothing is scanned
-//!   or watched before.
-//! - A name that a client sends becomes a path in one function, `Folder::resolve`, segment by segment.
-//! - Only `doctor` starts other programs, those that a client's configuration names, as that client would; and
+//! - [`prompt`] is pure: text in, values out. It opens no file, reads no environment and knows no protocol.
+//! - Prompt files are opened in one place, `library/read.rs`, and created or deleted in one, `library/write.rs`.
+//!   `library/walk.rs` scans folders; `library/watch.rs` is the only file that knows how the system reports changes.
+//! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
+//!   prompts (`library/project.rs`) are served only on request, and no symlink leads out of them.
+//! - The program writes only files that its user named, and agents' configs after asking: `agents/config_file.rs` reads and writes
+//!   them, and `agents/edit.rs` is text in, text out.
+//! - A file that cannot be a prompt is data, a [`library::Problem`], and affects no other file.
+//! - Each answer shows what is on disk, whether the watch has noticed a change or not. What was read of a file is cached with a
+//!   stamp, which is compared at each request (`library/cache.rs`).
+//! - A [`server::Server`] is shared by all conversations. A [`server::Session`] is one of them: its protocol version, its
+//!   subscriptions, and which descriptions of the tools it has seen.
+//! - All of a message is handled with one [`library::View`].
+//! - Requests are answered one after the other, in the order of their arrival. The notifier has a thread of its own, which starts
+//!   when a client first needs notifications; before that, nothing is watched.
+//! - Whatever comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
+//!   and expansions ([`prompt::MAX_FILE`] and the others there), folders ([`library::MAX_ENTRIES`]).
+//! - Only two places start other programs: [`doctor`] those that an agent's config names, as that agent would; and
 //!   `cli/editor.rs` the user's editor.
-//! - Standard output carries protocol or a command's result, nothing else.
-//! - Dependencies point one way: `prompt` and `jsonrpc` name no other module; `mcp` names `jsonrpc`;
-//!   `library` names `prompt`; `server` names those four; `client` names none of them; `hook` names `prompt`,
-//!   `library` and `client`; `doctor` names `prompt`, `library` and `client`; `transport` names `server` and `jsonrpc`;
-//!   `cli` names all but the protocol's types.
-//!   All may name `wording`, which words messages. A test (`tests/it/tidy.rs`) reads the code for it.
+//! - Standard output carries the protocol or the result of a command, nothing else.
 //!
-//! # Where the next things go
+//! # Dependencies between modules
 //!
-//! A method: a file below `server/`, and an arm of the table in `Server::dispatch`. A tool: a file below `server/tools/`.
-//! A command: a file below `cli/`.
+//! They point one way:
+//!
+//! | module | may use |
+//! |---|---|
+//! | [`prompt`], [`agents`], [`jsonrpc`] | none of the others |
+//! | [`mcp`] | [`jsonrpc`] |
+//! | [`library`] | [`prompt`] |
+//! | [`server`] | [`library`], [`prompt`], [`mcp`], [`jsonrpc`] |
+//! | [`transport`] | [`server`], [`jsonrpc`] |
+//! | [`hook`], [`doctor`] | [`agents`], [`library`], [`prompt`] |
+//! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |
+//!
+//! All may use [`wording`], which words messages. `tests/it/tidy.rs` checks it.
+//!
+//! `CONTRIBUTING.md` says why the code is as it is, and how to add a method, a tool, a command, an agent, a format or a source.
 
 pub mod prompt;
 

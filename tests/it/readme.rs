@@ -240,9 +240,9 @@ fn what_one_types_is_divided_as_the_page_of_prompt_files_shows() {
 #[test]
 fn the_page_size_and_the_period_are_those_of_the_program() {
     let protocol = page("docs/protocol.md").replace('\n', " ");
-    assert!(protocol.contains(&format!("Lists come in pages of {} (", prompt_expander::server::PAGE_SIZE)));
+    assert!(protocol.contains(&format!("Lists have pages of {} entries (", prompt_expander::server::PAGE_SIZE)));
     let seconds = prompt_expander::library::POLL.as_secs_f32();
-    assert!(protocol.contains(&format!("the files are looked at every {seconds} seconds,")));
+    assert!(protocol.contains(&format!("the files are checked every {seconds} seconds,")));
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn the_path_of_a_request_is_the_one_that_the_map_of_the_code_links() {
         names.map(|name| name.rsplit("::").take(2).collect::<Vec<_>>().join(" of ")).collect()
     };
     let steps = table_of(&page("CONTRIBUTING.md"), "step");
-    assert_eq!(steps.len(), 8);
+    assert_eq!(steps.len(), 13);
     for step in steps {
         let rows = map.lines().filter(|line| line.starts_with("//! |"));
         let linked: Vec<String> = rows.flat_map(functions).collect();
