@@ -44,6 +44,7 @@ use std::time::SystemTime;
 pub struct Library {
     sources: Vec<Box<dyn Source>>,
     cache: Arc<Cache>,
+    changes: Arc<Changes>,
 }
 
 /// Where prompts come from.
@@ -230,6 +231,11 @@ impl Library {
         self.sources.iter().find_map(|source| source.folder_for_new_prompts())
     }
 
+    /// The counter of its changes. Whoever changes a source advances it.
+    pub fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
     /// See [`Source::watch_paths`].
     fn watch_paths(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().flat_map(|source| source.watch_paths())
@@ -329,11 +335,11 @@ impl View {
 
     /// A number that changes with the files: their names and stamps; none is opened. `None` if the last change is so
     /// recent that the next one may not show in the stamps.
-    fn hash_stamps(&self) -> Option<u64> {
+    fn stamps_hash(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         let mut is_settled = true;
         for folder in self.folders() {
-            is_settled &= folder.hash_stamps(&mut hasher);
+            is_settled &= folder.stamps_hash(&mut hasher);
         }
         is_settled.then(|| hasher.finish())
     }

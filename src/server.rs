@@ -21,7 +21,7 @@ pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
 use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response};
-use crate::library::Library;
+use crate::library::{Library, Snapshot, View};
 use crate::mcp;
 use crate::wording::quoted;
 use lifecycle::{Era, Failure, FailureKind};
@@ -101,9 +101,8 @@ impl Server {
         match method {
             "notifications/initialized" if session.protocol_version.is_some() => {
                 session.subscriptions.initialized();
-                if let Some(notifier) = self.notifier.as_ref().filter(|_| session.was_shown_lists) {
-                    session.tool_descriptions = None;
-                    notifier.start_unsure();
+                if let Some(notifier) = self.notifier.as_ref().filter(|_| session.was_shown_something()) {
+                    notifier.start_and_announce_everything();
                 }
             }
             "notifications/cancelled" => session.subscriptions.cancelled(params),
@@ -168,12 +167,17 @@ impl Server {
     }
 
     /// Called before a legacy client is shown what it may keep until it is notified of a change.
-    fn watch_for(&self, session: &mut Session) {
+    fn watch_for(&self, session: &Session) {
         if session.subscriptions.is_initialized() {
             self.watch();
-        } else {
-            session.was_shown_lists = session.protocol_version.is_some();
         }
+    }
+
+    /// A snapshot of the library for a legacy client that is shown all of it in one page; more would delay the page. It is
+    /// taken before the page is made, so that a change between the two is announced once too often and not missed.
+    fn snapshot_of_one_page(&self, session: &Session, view: &View) -> Option<Snapshot> {
+        let is_wanted = self.notifier.is_some() && session.protocol_version.is_some();
+        (is_wanted && view.list().entries.len() <= self.page_size.get()).then(|| Snapshot::of(view))
     }
 
     fn watch(&self) {
@@ -199,7 +203,7 @@ impl Server {
             ("initialize", Era::Legacy) => {
                 let result = lifecycle::initialize(&mut session.protocol_version, params.read()?)?;
                 session.subscriptions.initialize();
-                session.was_shown_lists = false;
+                (session.shown, session.lists) = Default::default();
                 era.response(id, result, None)
             }
             ("ping", Era::Legacy) => era.response(id, mcp::Empty {}, None),
@@ -208,18 +212,21 @@ impl Server {
             ("tools/list", _) => {
                 page::only_page(params.read()?)?;
                 self.watch_for(session);
-                let listed = tools::list(self.tools, view);
-                session.tools_listed(&listed, self.notifier.as_ref().is_some_and(Notifier::is_started));
-                era.response(id, listed, Some(FRESH))
+                session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, view)));
+                era.response(id, tools::list(self.tools, view), Some(FRESH))
             }
             ("tools/call", _) => era.response(id, tools::call(self.tools, view, era, params)?, None),
             ("prompts/list", _) => {
                 self.watch_for(session);
+                let snapshot = self.snapshot_of_one_page(session, view);
+                session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
                 era.response(id, prompts::list(view, &page(Kind::Prompts)?), Some(FRESH))
             }
             ("prompts/get", _) => era.response(id, prompts::get(view, params.read()?)?, None),
             ("resources/list", _) => {
                 self.watch_for(session);
+                let snapshot = self.snapshot_of_one_page(session, view);
+                session.shown_list(|lists| &mut lists.resources, snapshot.map(|snapshot| snapshot.contents_hash()));
                 era.response(id, resources::list(view, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
@@ -228,6 +235,7 @@ impl Server {
             }
             ("resources/read", _) => {
                 self.watch_for(session);
+                session.shown = Some(Instant::now());
                 era.response(id, resources::read(view, params.read()?)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => {

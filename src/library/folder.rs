@@ -297,7 +297,7 @@ impl Folder {
 
     /// Adds to a hash what changes with the files, without opening them. `false` if one of them was modified so recently
     /// that the next modification may show the same time.
-    pub(super) fn hash_stamps(&self, hasher: &mut impl Hasher) -> bool {
+    pub(super) fn stamps_hash(&self, hasher: &mut impl Hasher) -> bool {
         let scan = self.scan();
         let mut is_settled = true;
         for file in &scan.files {

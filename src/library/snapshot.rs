@@ -5,6 +5,7 @@ use super::cache::Fingerprint;
 use super::{Layer, View};
 use crate::prompt::Name;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The fingerprint of each prompt, by name.
 #[derive(Debug, Default)]
@@ -40,6 +41,26 @@ impl Snapshot {
     /// Whether it has a prompt, or a broken file, of this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
+    }
+
+    /// A hash of what a list of prompts shows.
+    pub fn listing_hash(&self) -> u64 {
+        self.hash(|fingerprint| fingerprint.summary)
+    }
+
+    /// The same, including the content of the prompts that are listed.
+    pub fn contents_hash(&self) -> u64 {
+        self.hash(|fingerprint| fingerprint.summary.map(|_| fingerprint.content))
+    }
+
+    fn hash(&self, shown: impl Fn(&Fingerprint) -> Option<u64>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (name, (layer, fingerprint)) in &self.0 {
+            if let Some(shown) = shown(fingerprint) {
+                (name, *layer == Layer::Project, shown).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
     }
 
     /// What differs in a later snapshot.

@@ -24,59 +24,41 @@ const MAX_ROUNDS: usize = 5;
 /// what, and never that a cached value is fresh.
 #[derive(Debug, Default)]
 pub struct Changes {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    generation: u64,
-    is_closed: bool,
+    generation: Mutex<u64>,
+    advanced: Condvar,
 }
 
 impl Changes {
     /// Counts a change.
     pub fn advance(&self) {
-        self.lock().generation += 1;
-        self.changed.notify_all();
+        *self.lock() += 1;
+        self.advanced.notify_all();
     }
 
-    /// Ends all waiting, now and later.
-    pub fn close(&self) {
-        self.lock().is_closed = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits until the generation is not `seen`; gives the new one. `None` after `timeout`, and once it is closed.
+    /// Waits until the generation is not `seen`; gives the new one. `None` after `timeout`.
     fn wait(&self, seen: u64, timeout: Option<Duration>) -> Option<u64> {
-        let is_waiting = |state: &mut State| state.generation == seen && !state.is_closed;
-        let state = match timeout {
+        let is_seen = |generation: &mut u64| *generation == seen;
+        let generation = match timeout {
             Some(timeout) => {
-                let waited = self.changed.wait_timeout_while(self.lock(), timeout, is_waiting);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+                let waited = self.advanced.wait_timeout_while(self.lock(), timeout, is_seen);
+                *waited.unwrap_or_else(PoisonError::into_inner).0
             }
-            None => self.changed.wait_while(self.lock(), is_waiting).unwrap_or_else(PoisonError::into_inner),
+            None => *self.advanced.wait_while(self.lock(), is_seen).unwrap_or_else(PoisonError::into_inner),
         };
-        Some(state.generation).filter(|generation| !state.is_closed && *generation != seen)
+        Some(generation).filter(|generation| *generation != seen)
     }
 
-    fn is_closed(&self) -> bool {
-        self.lock().is_closed
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.generation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Advances the generation whenever the files of a library may have changed.
+/// Advances the generation of a library whenever its files may have changed.
 pub struct Watch {
     kind: Kind,
     changes: Arc<Changes>,
     /// The generation that was waited for last.
     seen: u64,
-    /// When the burst began that was waited for last.
-    burst_started: Instant,
     warn: fn(&str),
 }
 
@@ -86,58 +68,56 @@ enum Kind {
         /// Sends them until it is dropped.
         _watcher: RecommendedWatcher,
         paths: Arc<WatchPaths>,
-        /// Whether a watched path may stand for something else now, or could not be watched.
+        /// Whether a watched path may be another file now, or could not be watched.
         is_stale: Arc<AtomicBool>,
     },
-    /// We look at the stamps ourselves; this is what they were last.
+    /// The stamps are polled; this is the last hash of them, `None` if it cannot be relied on.
     Poll(Option<u64>),
 }
 
 impl Watch {
     /// Watches a library: from when this returns, every change advances the generation. `warn` receives, once, why the
     /// system gives no events.
-    pub fn start(library: &Library, changes: &Arc<Changes>, warn: fn(&str)) -> Watch {
-        let kind = Kind::start(library, changes, warn);
-        Watch { kind, changes: Arc::clone(changes), seen: 0, burst_started: Instant::now(), warn }
+    pub fn start(library: &Library, warn: fn(&str)) -> Watch {
+        let changes = Arc::clone(library.changes());
+        Watch { kind: Kind::start(library, &changes, warn), changes, seen: 0, warn }
     }
 
-    /// Waits for a burst of changes, and for its end: `quiet` without a change, or `longest` in all. `false`: the
-    /// changes are closed.
-    pub fn wait_for_burst(&mut self, library: &Library, quiet: Duration, longest: Duration) -> bool {
-        let Some(generation) = self.wait(library) else { return false };
-        self.seen = generation;
-        self.burst_started = Instant::now();
-        while self.burst_started.elapsed() < longest
+    /// Waits for a burst of changes, and for its end: `quiet` without a change, or `longest` in all. Returns when the
+    /// burst began; what was changed before this is no part of it.
+    pub fn wait_for_burst(&mut self, library: &Library, quiet: Duration, longest: Duration) -> Instant {
+        let started = self.wait(library);
+        while started.elapsed() < longest
             && let Some(generation) = self.changes.wait(self.seen, Some(quiet))
         {
             self.seen = generation;
         }
-        !self.changes.is_closed()
+        started
     }
 
-    /// When the burst began that [`Watch::wait_for_burst`] waited for last.
-    pub fn burst_started(&self) -> Instant {
-        self.burst_started
-    }
-
-    fn wait(&mut self, library: &Library) -> Option<u64> {
+    /// Waits for a change; returns the time before it was noticed.
+    fn wait(&mut self, library: &Library) -> Instant {
         loop {
-            let Kind::Poll(stamps) = &mut self.kind else { return self.changes.wait(self.seen, None) };
-            let now = library.view().hash_stamps();
-            if now.is_none() || now != *stamps {
-                *stamps = now;
-                self.changes.advance();
-            }
-            if let Some(generation) = self.changes.wait(self.seen, Some(POLL)) {
-                return Some(generation);
-            }
-            if self.changes.is_closed() {
-                return None;
+            let started = Instant::now();
+            let generation = match &mut self.kind {
+                Kind::Events { .. } => self.changes.wait(self.seen, None),
+                Kind::Poll(stamps) => {
+                    let now = library.view().stamps_hash();
+                    if now.is_none() || now != *stamps {
+                        *stamps = now;
+                        self.changes.advance();
+                    }
+                    self.changes.wait(self.seen, Some(POLL))
+                }
+            };
+            if let Some(generation) = generation {
+                self.seen = generation;
+                return if matches!(self.kind, Kind::Poll(_)) { started } else { Instant::now() };
             }
         }
     }
 
-    /// Watches other paths, if others belong to the library now, or the same ones may stand for something else.
+    /// Watches other paths, if others belong to the library now, or the same ones may be other files.
     pub fn renew(&mut self, library: &Library) {
         if let Kind::Events { is_stale, paths, .. } = &self.kind
             && (is_stale.load(Ordering::Acquire) || **paths != watch_paths(library))
@@ -154,7 +134,7 @@ impl Kind {
                 "the system does not report changed prompt files ({reason}); they are checked every {} milliseconds",
                 POLL.as_millis()
             ));
-            Kind::Poll(library.view().hash_stamps())
+            Kind::Poll(library.view().stamps_hash())
         })
     }
 
@@ -256,14 +236,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_before_the_wait_ends_it_and_so_does_the_end() {
+    fn a_change_before_the_wait_ends_it() {
         let changes = Changes::default();
         assert_eq!(changes.wait(0, Some(Duration::ZERO)), None);
         changes.advance();
         assert_eq!(changes.wait(0, None), Some(1));
         assert_eq!(changes.wait(1, Some(Duration::ZERO)), None);
-        changes.close();
-        assert_eq!(changes.wait(1, None), None);
-        assert_eq!(changes.wait(0, None), None);
     }
 }

@@ -11,15 +11,20 @@
 //! | 5 s | an editor writes a temporary file, then renames it to `a.md`: three events | the generation is 3; it waits for 100 ms without an event |
 //! | 5.1 s | | takes a snapshot; the description of `a` differs: `prompts/list_changed` |
 //!
-//! A file that changes while the baseline is taken may be in it or not. So an event before the baseline is complete, or
-//! within one [`QUIET`] after it (events arrive late), counts as a change of everything. That may announce a change that
-//! was none, once, at the start; it never misses one.
+//! A session remembers, as a hash, each list that its client was shown, and is notified when the list of the snapshot is
+//! another one; that is exact, whatever happened in between. What was shown and is not remembered (a list of several pages,
+//! a file, nothing at all) is compared with the last snapshot instead. Two things that such a comparison cannot show count
+//! as a change of everything, which may announce a change that was none, but never misses one:
+//! - an event before the baseline is complete, or within one [`QUIET`] after it, because events arrive late: the file may
+//!   have changed before or after it was read for the baseline;
+//! - an event of a burst during which the client was shown something: it may have been a state between the snapshots.
 
 use super::resources;
 use super::tools::{self, ServerTool};
-use crate::library::{Changes, Difference, Library, Snapshot, Watch};
+use crate::library::{Difference, Library, Snapshot, Watch};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,35 +41,66 @@ pub trait Listener: Send + Sync {
     fn notify(&self, change: &Change);
 }
 
-/// What has changed in the library.
+/// What a burst of events has changed in the library.
 #[derive(Debug)]
 pub struct Change {
     /// `None`: anything may have changed.
     difference: Option<Difference>,
-    /// The library after the change.
-    snapshot: Arc<Snapshot>,
-    /// What the descriptions of the tools say now, where that may have changed.
-    pub(super) tool_descriptions: Option<Vec<String>>,
+    /// The library after the burst.
+    snapshot: Snapshot,
+    /// The lists after the burst.
+    pub(super) lists: ListHashes,
+    burst_started: Instant,
+}
+
+/// A hash of each list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListHashes {
+    /// Of the tools' descriptions, which name the commands.
+    pub(super) tools: u64,
+    pub(super) prompts: u64,
+    pub(super) resources: u64,
 }
 
 impl Change {
+    /// The same for a client that was last shown a list or a file at this time.
+    pub(super) fn since(&self, shown: Option<Instant>) -> ChangeSince<'_> {
+        let was_shown_meanwhile = shown.is_some_and(|shown| shown + QUIET >= self.burst_started);
+        ChangeSince { difference: self.difference.as_ref().filter(|_| !was_shown_meanwhile), snapshot: &self.snapshot }
+    }
+}
+
+/// A change as it concerns one client.
+#[derive(Debug)]
+pub(super) struct ChangeSince<'c> {
+    /// `None`: anything may have changed.
+    difference: Option<&'c Difference>,
+    snapshot: &'c Snapshot,
+}
+
+impl ChangeSince<'_> {
+    /// Whether names were added or removed.
+    pub(super) fn names(&self) -> bool {
+        self.difference.is_none_or(|difference| difference.names)
+    }
+
     /// Whether `prompts/list` shows something else.
     pub(super) fn prompts(&self) -> bool {
-        self.difference.as_ref().is_none_or(|difference| difference.listing)
+        self.difference.is_none_or(|difference| difference.listing)
     }
 
     /// Whether `resources/list` shows something else: a name, a size, a time.
     pub(super) fn resources(&self) -> bool {
-        self.difference.as_ref().is_none_or(|difference| difference.listed_contents)
+        self.difference.is_none_or(|difference| difference.listed_contents)
     }
 
-    /// Whether the file that a URI stands for was edited, added or removed.
+    /// Whether the file that a URI identifies was edited, added or removed.
     pub(super) fn updates(&self, uri: &str) -> bool {
-        let Some(difference) = &self.difference else { return true };
+        let Some(difference) = self.difference else { return true };
         let names = resources::names(uri);
         let is_edited = |name: &String| difference.contents.contains(name.as_str());
         match names.iter().position(|name| self.snapshot.has(name)) {
-            // Until now the URI may have stood for an earlier one of its names, which was removed.
+            // Until now the URI may have identified an earlier one of its names, which was removed.
             Some(current) => names[..=current].iter().any(is_edited),
             None => names.iter().any(is_edited),
         }
@@ -76,13 +112,19 @@ impl Change {
 pub(super) struct Notifier {
     library: Arc<Library>,
     tools: &'static [ServerTool],
-    listeners: Arc<Listeners>,
-    changes: Arc<Changes>,
-    /// Whether the next look counts as a change of everything.
-    is_unsure: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     is_started: Mutex<bool>,
     /// Receives what a person should know, once.
     warn: fn(&str),
+}
+
+/// What the thread shares with the notifier.
+#[derive(Debug, Default)]
+struct Shared {
+    listeners: Listeners,
+    /// The next look counts as a change of everything.
+    announce_everything: AtomicBool,
+    is_stopped: AtomicBool,
 }
 
 #[derive(Default)]
@@ -96,87 +138,87 @@ impl std::fmt::Debug for Listeners {
 
 impl Notifier {
     pub(super) fn new(library: Arc<Library>, tools: &'static [ServerTool], warn: fn(&str)) -> Notifier {
-        Notifier {
-            library,
-            tools,
-            listeners: Arc::default(),
-            changes: Arc::default(),
-            is_unsure: Arc::default(),
-            is_started: Mutex::new(false),
-            warn,
-        }
+        Notifier { library, tools, shared: Arc::default(), is_started: Mutex::new(false), warn }
     }
 
     /// Adds a listener, which is notified as long as it exists.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
-        let mut listeners = lock(&self.listeners.0);
+        let mut listeners = lock(&self.shared.listeners.0);
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(listener));
     }
 
-    pub(super) fn is_started(&self) -> bool {
-        *lock(&self.is_started)
-    }
-
-    /// The same for a client that was shown lists before: anything may have changed since.
-    pub(super) fn start_unsure(&self) {
+    /// The same as [`Notifier::start`] for a client that was shown lists before: anything may have changed since.
+    pub(super) fn start_and_announce_everything(&self) {
         self.start();
-        self.is_unsure.store(true, Ordering::Release);
-        self.changes.advance();
+        self.shared.announce_everything.store(true, Ordering::Release);
+        self.library.changes().advance();
     }
 
     /// Listeners are notified of every change from now on.
     pub(super) fn start(&self) {
         let mut is_started = lock(&self.is_started);
-        if std::mem::replace(&mut *is_started, true) {
+        if *is_started {
             return;
         }
-        let (library, listeners, tools) = (Arc::clone(&self.library), Arc::clone(&self.listeners), self.tools);
-        let is_unsure = Arc::clone(&self.is_unsure);
+        let (library, shared, tools) = (Arc::clone(&self.library), Arc::clone(&self.shared), self.tools);
         // The thread first: without it, events would be of no use.
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let (sender, receiver) = mpsc::sync_channel(1);
         let run = move || {
             if let Ok(watch) = receiver.recv() {
-                run(watch, &library, tools, &listeners, &is_unsure);
+                run(watch, &library, tools, &shared);
             }
         };
         match thread::Builder::new().name("notifier".to_owned()).spawn(run) {
-            Ok(_) => _ = sender.send(Watch::start(&self.library, &self.changes, self.warn)),
+            Ok(_) => _ = sender.send(Watch::start(&self.library, self.warn)),
             Err(error) => {
                 (self.warn)(&format!(
                     "clients are not notified of changed prompt files: cannot start a thread ({error})"
                 ));
             }
         }
+        *is_started = true;
     }
 }
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        self.changes.close();
+        self.shared.is_stopped.store(true, Ordering::Release);
+        self.library.changes().advance();
     }
 }
 
 /// Runs until the notifier is dropped.
-fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], listeners: &Listeners, is_unsure: &AtomicBool) {
-    let mut before = Arc::new(Snapshot::of(&library.view()));
+fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Shared) {
+    // A bug must not end the notifications: after a panic, everything may have changed.
+    let mut before = catch_unwind(AssertUnwindSafe(|| Snapshot::of(&library.view()))).ok();
     let baseline = Instant::now();
-    while watch.wait_for_burst(library, QUIET, LONGEST_BURST) {
-        let is_unsure = is_unsure.swap(false, Ordering::AcqRel) || watch.burst_started() < baseline + QUIET;
-        watch.renew(library);
-        let now = Arc::new(Snapshot::of(&library.view()));
-        let difference = before.difference(&now);
-        before = Arc::clone(&now);
-        if !is_unsure && difference.is_empty() {
-            continue;
+    loop {
+        let burst_started = watch.wait_for_burst(library, QUIET, LONGEST_BURST);
+        if shared.is_stopped.load(Ordering::Acquire) {
+            return;
         }
-        let tool_descriptions = (is_unsure || difference.names).then(|| tools::descriptions(tools, &library.view()));
-        let difference = Some(difference).filter(|_| !is_unsure);
-        let change = Change { difference, snapshot: now, tool_descriptions };
-        let current: Vec<_> = lock(&listeners.0).iter().filter_map(Weak::upgrade).collect();
-        for listener in current {
+        let is_everything =
+            shared.announce_everything.swap(false, Ordering::AcqRel) || burst_started < baseline + QUIET;
+        let look = AssertUnwindSafe(|| {
+            watch.renew(library);
+            let view = library.view();
+            let snapshot = Snapshot::of(&view);
+            let (prompts, resources) = (snapshot.listing_hash(), snapshot.contents_hash());
+            (snapshot, ListHashes { tools: tools::descriptions_hash(tools, &view), prompts, resources })
+        });
+        let Ok((snapshot, lists)) = catch_unwind(look) else {
+            tracing::error!("looking for changed prompt files failed because of a bug");
+            before = None;
+            continue;
+        };
+        let difference = before.as_ref().filter(|_| !is_everything).map(|before| before.difference(&snapshot));
+        let change = Change { difference, snapshot, lists, burst_started };
+        let listeners: Vec<_> = lock(&shared.listeners.0).iter().filter_map(Weak::upgrade).collect();
+        for listener in listeners {
             listener.notify(&change);
         }
+        before = Some(change.snapshot);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the server knows of one conversation.
 
 use super::notifier::Change;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::{Lists, Subscriptions};
 use crate::jsonrpc::Notification;
-use crate::mcp::ListToolsResult;
+use std::time::Instant;
 
 /// One conversation: that of a pipe.
 #[derive(Debug, Default)]
@@ -11,26 +11,49 @@ pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
     pub(super) protocol_version: Option<&'static str>,
     pub(super) subscriptions: Subscriptions,
-    /// Whether a legacy client was shown lists or files before it finished its handshake.
-    pub(super) was_shown_lists: bool,
-    /// The descriptions of the tools, as this conversation was shown them last. They name the commands.
-    pub(super) tool_descriptions: Option<Vec<String>>,
+    /// When the client was last shown a file, or a list of which there is no hash.
+    pub(super) shown: Option<Instant>,
+    pub(super) lists: ShownLists,
+}
+
+/// A hash of each list as the client last knew it; `None` if that is unknown.
+#[derive(Debug, Default)]
+pub(super) struct ShownLists {
+    pub(super) tools: Option<u64>,
+    pub(super) prompts: Option<u64>,
+    pub(super) resources: Option<u64>,
 }
 
 impl Session {
-    /// The tools were listed. While the library is watched, what differs from an earlier list was or will be notified.
-    pub(super) fn tools_listed(&mut self, listed: &ListToolsResult, is_watched: bool) {
-        if self.tool_descriptions.is_none() || !is_watched {
-            self.tool_descriptions = Some(listed.tools.iter().map(|tool| tool.description.clone()).collect());
+    /// The client is about to be shown a list, of which this is the hash.
+    pub(super) fn shown_list(&mut self, list: fn(&mut ShownLists) -> &mut Option<u64>, hash: Option<u64>) {
+        *list(&mut self.lists) = hash;
+        if hash.is_none() {
+            self.shown = Some(Instant::now());
         }
     }
 
-    /// What this conversation is notified of a change.
+    /// Whether the client was shown something that it may keep until it is notified of a change.
+    pub(super) fn was_shown_something(&self) -> bool {
+        let ShownLists { tools, prompts, resources } = self.lists;
+        self.shown.is_some() || tools.or(prompts).or(resources).is_some()
+    }
+
+    /// What the client is notified of a change.
     pub fn notifications(&mut self, change: &Change) -> Vec<Notification> {
-        let tools = change.tool_descriptions.as_ref().is_some_and(|now| self.tool_descriptions.as_ref() != Some(now));
-        if tools {
-            self.tool_descriptions.clone_from(&change.tool_descriptions);
-        }
-        self.subscriptions.notifications(change, tools)
+        let since = change.since(self.shown);
+        // A legacy client that has not finished its handshake is not notified yet.
+        let is_notified = self.protocol_version.is_none() || self.subscriptions.is_initialized();
+        let has_changed = |shown: &mut Option<u64>, now: u64, otherwise: bool| {
+            let has_changed = shown.map_or(otherwise, |shown| shown != now);
+            *shown = shown.map(|shown| if is_notified { now } else { shown });
+            has_changed
+        };
+        let changed = Lists {
+            tools: has_changed(&mut self.lists.tools, change.lists.tools, since.names()),
+            prompts: has_changed(&mut self.lists.prompts, change.lists.prompts, since.prompts()),
+            resources: has_changed(&mut self.lists.resources, change.lists.resources, since.resources()),
+        };
+        self.subscriptions.notifications(changed, |uri| since.updates(uri))
     }
 }

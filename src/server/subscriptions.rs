@@ -5,7 +5,6 @@
 //! id of the request, so that several may share a pipe (2026-07-28, "Subscriptions").
 
 use super::lifecycle::{Failure, FailureKind};
-use super::notifier::Change;
 use super::resources;
 use crate::jsonrpc::{Id, Notification, Object};
 use crate::library::View;
@@ -42,10 +41,10 @@ struct Listen {
 
 /// The lists of the protocol: those that somebody subscribed to, or those that changed.
 #[derive(Debug, Clone, Copy, Default)]
-struct Lists {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
+pub(super) struct Lists {
+    pub(super) tools: bool,
+    pub(super) prompts: bool,
+    pub(super) resources: bool,
 }
 
 impl Lists {
@@ -89,13 +88,13 @@ impl Subscriptions {
             return Err(resources::not_found(uri));
         }
         if !self.resources.contains(uri) {
-            self.room_for(1)?;
+            self.check_limit(1)?;
             self.resources.insert(uri.to_owned());
         }
         Ok(())
     }
 
-    fn room_for(&self, more: usize) -> Result<(), Failure> {
+    fn check_limit(&self, more: usize) -> Result<(), Failure> {
         let subscribed = self.resources.len() + self.listens.iter().map(|listen| listen.resources.len()).sum::<usize>();
         if subscribed + more > MAX_SUBSCRIBED {
             let message = format!("more than {MAX_SUBSCRIBED} subscriptions to resources; end some");
@@ -133,7 +132,7 @@ impl Subscriptions {
             return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
         let resources = honored.resource_subscriptions.clone().unwrap_or_default();
-        self.room_for(resources.len())?;
+        self.check_limit(resources.len())?;
         let listen = Listen { id: id.clone(), lists, resources };
         let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: listen.meta() };
         self.listens.push(listen);
@@ -146,10 +145,9 @@ impl Subscriptions {
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
-    /// The notifications of a change; `tools`: whether the list of tools changed for this conversation.
-    pub(super) fn notifications(&self, change: &Change, tools: bool) -> Vec<Notification> {
-        let changed = Lists { tools, prompts: change.prompts(), resources: change.resources() };
-        let is_updated = |uri: &&String| change.updates(uri);
+    /// The notifications of a change: of these lists, and of the resources for which `is_updated`.
+    pub(super) fn notifications(&self, changed: Lists, is_updated: impl Fn(&str) -> bool) -> Vec<Notification> {
+        let is_updated = |uri: &&String| is_updated(uri);
         let mut notifications = Vec::new();
         if self.is_initialized {
             let methods = Lists::ALL.methods(changed);

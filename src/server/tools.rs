@@ -14,6 +14,7 @@ use crate::wording::quoted;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The tools, in the order of the listing. The first one works without arguments, as some clients try it.
 pub(super) const TOOLS: &[ServerTool] = &[list_prompts::TOOL, expand_prompt::TOOL];
@@ -69,9 +70,11 @@ pub(super) fn list(tools: &[ServerTool], view: &View) -> ListToolsResult {
     ListToolsResult { tools: tools.collect() }
 }
 
-/// The current descriptions of the tools, which name the commands.
-pub(super) fn descriptions(tools: &[ServerTool], view: &View) -> Vec<String> {
-    tools.iter().map(|tool| (tool.description)(view)).collect()
+/// A hash of the current descriptions of the tools, which name the commands.
+pub(super) fn descriptions_hash(tools: &[ServerTool], view: &View) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    tools.iter().for_each(|tool| (tool.description)(view).hash(&mut hasher));
+    hasher.finish()
 }
 
 /// `tools/call`.

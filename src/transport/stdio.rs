@@ -24,6 +24,8 @@ const OUTPUT_BUFFER: usize = 64 * 1024;
 struct Conversation<W> {
     session: Session,
     output: Output<W>,
+    /// Why notifications could not be written. It ends the conversation with the next line.
+    failure: Option<io::Error>,
 }
 
 /// Serves one client until the end of input. A last line without a line ending is served too. `tap` records all lines.
@@ -36,19 +38,27 @@ where
     W: Write + Send + 'static,
 {
     let output = Output { writer: output, buffer: Vec::new(), tap };
-    let conversation = Arc::new(Mutex::new(Conversation { session: Session::default(), output }));
+    let conversation = Arc::new(Mutex::new(Conversation { session: Session::default(), output, failure: None }));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next()? {
+        let (line, message) = match line {
+            Line::Complete(line) => (line, parse(line)),
+            Line::TooLong => (&b"(a line that is too long)"[..], Some(Err(too_long()))),
+        };
         let mut conversation = lock(&conversation);
-        conversation.receive(server, line)?;
-        // Answers to lines that arrived together are written together.
+        conversation.output.record_received(line);
+        if let Some(message) = message {
+            conversation.receive(server, message)?;
+        }
+        // Answers to lines that arrived together are written together. Without a further line nothing is left to write, so
+        // that at the end of input nobody waits for a notifier that writes to a client that does not read.
         if !lines.has_next() {
             conversation.output.flush()?;
         }
     }
-    lock(&conversation).output.flush()
+    Ok(())
 }
 
 /// A panic cannot leave a conversation half changed: [`Server::handle`] catches it.
@@ -56,28 +66,28 @@ fn lock<W>(conversation: &Mutex<Conversation<W>>) -> MutexGuard<'_, Conversation
     conversation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a line says; `None` if it is empty.
+fn parse(line: &[u8]) -> Option<Result<Message<'_>, Response>> {
+    let text = line.trim_ascii();
+    let message = (!text.is_empty()).then(|| Message::parse(text));
+    if let Some(Err(_)) = message {
+        tracing::warn!(bytes = text.len(), "a line is not a message");
+    }
+    message
+}
+
+fn too_long() -> Response {
+    let message = format!("a line is longer than {MAX_LINE} bytes, and was skipped");
+    tracing::warn!("{message}");
+    Response::error(None, Error::invalid_request(message))
+}
+
 impl<W: Write> Conversation<W> {
-    fn receive(&mut self, server: &Server, line: Line<'_>) -> io::Result<()> {
-        let line = match line {
-            Line::Complete(line) => line,
-            Line::TooLong => {
-                self.output.record_received(format!("(a line of more than {MAX_LINE} bytes)").as_bytes());
-                let message = format!("a line is longer than {MAX_LINE} bytes, and was skipped");
-                tracing::warn!("{message}");
-                return self.output.send(|line| Response::error(None, Error::invalid_request(message)).write(line));
-            }
-        };
-        self.output.record_received(line);
-        let text = line.trim_ascii();
-        if text.is_empty() {
-            return Ok(());
-        }
-        let message = match Message::parse(text) {
+    fn receive(&mut self, server: &Server, message: Result<Message<'_>, Response>) -> io::Result<()> {
+        self.failure.take().map_or(Ok(()), Err)?;
+        let message = match message {
             Ok(message) => message,
-            Err(refusal) => {
-                tracing::warn!(bytes = text.len(), "a line is not a message");
-                return self.output.send(|line| refusal.write(line));
-            }
+            Err(refusal) => return self.output.send(|line| refusal.write(line)),
         };
         match server.handle(&mut self.session, message) {
             Reply::None => Ok(()),
@@ -99,8 +109,9 @@ impl<W: Write + Send> Listener for Mutex<Conversation<W>> {
     fn notify(&self, change: &Change) {
         let mut conversation = lock(self);
         let notifications = conversation.session.notifications(change);
-        // A client that no longer reads ends the conversation with the next answer.
-        let _ = conversation.notify(&notifications);
+        if let Err(error) = conversation.notify(&notifications) {
+            conversation.failure = Some(error);
+        }
     }
 }
 
@@ -131,10 +142,10 @@ impl<W: Write> Output<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         if !self.buffer.is_empty() {
-            self.writer.write_all(&self.buffer)?;
-            self.writer.flush()?;
+            let outcome = self.writer.write_all(&self.buffer).and_then(|()| self.writer.flush());
             self.buffer.clear();
             self.buffer.shrink_to(lines::RETAINED);
+            outcome?;
         }
         Ok(())
     }

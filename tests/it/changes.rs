@@ -243,6 +243,18 @@ fn a_change_between_the_listing_of_tools_and_the_first_look_is_told() {
 }
 
 #[test]
+fn a_list_that_showed_a_state_in_the_middle_of_a_burst_is_announced() {
+    let mut client = listening(Client::new().prompt("a.md", "A"));
+    let (file, away) = (client.prompts().join("a.md"), client.root().join("a.md"));
+    fs::rename(&file, &away).unwrap();
+    assert_eq!(client.request("prompts/list", json!({}))["result"]["prompts"], json!([]));
+    fs::rename(&away, &file).unwrap();
+    // In the end all is as it was before the burst, but not as the client saw it.
+    while client.heard().0 != "prompts/list_changed" {}
+    client.hears_no_more();
+}
+
+#[test]
 fn a_subscribed_resource_is_told_when_its_file_changes() {
     let mut client =
         Client::new().prompt("a b.md", "---\ndescription: D\n---\nA").prompt("other.md", "O").prompt("bad.md", "---\n");
