@@ -69,7 +69,7 @@ impl<'e> Event<'e> {
             Some(Found { prompt, is_of_project })
         });
         let context = context(self.agent, &invocations)?;
-        let output = json!({ "hookEventName": self.agent.hook.as_ref()?.event, "additionalContext": context });
+        let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
     }
 }

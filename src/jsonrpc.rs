@@ -4,16 +4,23 @@
 //! an object.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-mod object;
-
-pub use object::{MAX_NESTING, MAX_VALUES, Mismatch, Object};
-
+use crate::wording::quoted;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::fmt::{Debug, Display};
-use std::io::{self, Write};
+use serde_json::{Map, Value};
+use std::cell::Cell;
+use std::fmt::{self, Debug, Display};
+use std::io;
+use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// How many values a line may hold: the members of its objects and the elements of its arrays, together.
+pub const MAX_VALUES: usize = 100_000;
+
+/// How deeply arrays and objects may be nested; serde_json enforces it.
+pub const MAX_NESTING: usize = 127;
 
 /// How many messages a batch may hold.
 pub const MAX_BATCH: usize = 1_000;
@@ -30,111 +37,225 @@ pub enum Id {
     String(String),
 }
 
-impl Id {
-    /// `None`: the JSON is not a valid id.
-    pub fn from_json(json: &RawValue) -> Option<Id> {
-        serde_json::from_str(json.get()).ok()
-    }
-}
+/// The members of a JSON object.
+pub type Object = Map<String, Value>;
 
-/// One line of input, or one element of a batch. It borrows from the line.
+/// One line of input, or one element of a batch.
 #[derive(Debug, Clone)]
-pub enum Message<'l> {
+pub enum Message {
     /// Must be answered.
-    Request(Request<'l>),
+    Request(Request),
     /// Must not be answered, even if it is invalid.
     Notification {
         /// What has happened.
-        method: Cow<'l, str>,
+        method: String,
         /// Empty if there are none, or if they are not an object.
-        params: Object<'l>,
+        params: Object,
     },
     /// An answer to a request of the server, which sends none.
     Response,
-    /// Messages to be read one by one with [`Message::from_json`].
-    Batch(Vec<&'l RawValue>),
+    /// Messages to be read one by one with [`Message::from_value`].
+    Batch(Vec<Value>),
 }
 
 /// A well-formed request.
 #[derive(Debug, Clone)]
-pub struct Request<'l> {
+pub struct Request {
     /// For the response.
     pub id: Id,
     /// The method to call.
-    pub method: Cow<'l, str>,
+    pub method: String,
     /// Empty if the request has none.
-    pub params: Object<'l>,
+    pub params: Object,
 }
 
-impl<'l> Message<'l> {
+impl Message {
     /// Reads one line, without its line ending.
     ///
     /// # Errors
     /// The response to an invalid line: `-32700` if it is not JSON in UTF-8, or exceeds [`MAX_VALUES`] or [`MAX_NESTING`];
     /// `-32600` if it is not a message; `-32602` if `params` are not an object.
-    pub fn parse(line: &'l [u8]) -> Result<Message<'l>, Response> {
+    pub fn parse(line: &[u8]) -> Result<Message, Response> {
         let text = str::from_utf8(line).map_err(|error| {
             let reason = format!("not UTF-8 from byte {} of the line on", error.valid_up_to() + 1);
             Response::error(None, Error::parse_error(reason))
         })?;
-        object::check(text).map_err(|error| {
-            // The line may be well formed and still be refused, because of half a surrogate pair, for example.
-            let id = Object::parse(text).and_then(|message| Id::from_json(message.get("id")?));
-            Response::error(id, Error::parse_error(error))
-        })?;
-        if !text.trim_ascii_start().starts_with('[') {
-            return Message::from_json(text);
+        match parse_value(text).map_err(|error| Response::error(id_of_refused(text), Error::parse_error(error)))? {
+            Value::Array(messages) if (1..=MAX_BATCH).contains(&messages.len()) => Ok(Message::Batch(messages)),
+            Value::Array(messages) => {
+                let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {}", messages.len());
+                Err(Response::error(None, Error::invalid_request(message)))
+            }
+            message => Message::from_value(message),
         }
-        let messages: Vec<&RawValue> =
-            serde_json::from_str(text).map_err(|error| Response::error(None, Error::parse_error(error)))?;
-        if !(1..=MAX_BATCH).contains(&messages.len()) {
-            let message = format!("a batch must hold 1 to {MAX_BATCH} messages, and holds {}", messages.len());
-            return Err(Response::error(None, Error::invalid_request(message)));
-        }
-        Ok(Message::Batch(messages))
     }
 
     /// Reads a message of a batch.
     ///
     /// # Errors
     /// Those of [`Message::parse`].
-    pub fn from_json(json: &'l str) -> Result<Message<'l>, Response> {
-        let Some(message) = Object::parse(json) else {
+    pub fn from_value(message: Value) -> Result<Message, Response> {
+        let Value::Object(mut message) = message else {
             return Err(Response::error(None, Error::invalid_request("a message must be a JSON object")));
         };
-        let method = message.get("method").map(object::string);
-        if method.is_none() && (message.get("result").is_some() || message.get("error").is_some()) {
-            return Ok(Message::Response);
-        }
-        let method = method.flatten();
-        let id = match (message.get("id"), method) {
-            (None, Some(method)) => {
-                let params = message.object("params").ok().flatten().unwrap_or_default();
-                return Ok(Message::Notification { method, params });
-            }
-            (id, method) => id.and_then(Id::from_json).map(|id| (id, method)),
+        let method = match message.remove("method") {
+            Some(Value::String(method)) => Some(method),
+            None if message.contains_key("result") || message.contains_key("error") => return Ok(Message::Response),
+            _ => None,
         };
-        let Some((id, method)) = id else {
+        let params = match message.remove("params") {
+            None | Some(Value::Null) => Some(Object::new()),
+            Some(Value::Object(params)) => Some(params),
+            Some(_) => None,
+        };
+        let (id, method) = match (message.remove("id"), method) {
+            (None, Some(method)) => {
+                return Ok(Message::Notification { method, params: params.unwrap_or_default() });
+            }
+            (id, method) => (id.and_then(|id| Id::deserialize(id).ok()), method),
+        };
+        let Some(id) = id else {
             return Err(Response::error(None, Error::invalid_request("`id` must be a string or an integer")));
         };
-        match method_and_params(method, &message) {
-            Ok((method, params)) => Ok(Message::Request(Request { id, method, params })),
-            Err(error) => Err(Response::error(Some(id), error)),
-        }
+        let error = match (method, params) {
+            _ if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") => {
+                Error::invalid_request("`jsonrpc` must be \"2.0\"")
+            }
+            (None, _) => Error::invalid_request("`method` must be a string"),
+            (_, None) => Error::invalid_params("`params` must be an object"),
+            (Some(method), Some(params)) => return Ok(Message::Request(Request { id, method, params })),
+        };
+        Err(Response::error(Some(id), error))
     }
 }
 
-/// What a request needs besides its id.
-fn method_and_params<'l>(
-    method: Option<Cow<'l, str>>,
-    message: &Object<'l>,
-) -> Result<(Cow<'l, str>, Object<'l>), Error> {
-    if message.get("jsonrpc").and_then(object::string).as_deref() != Some("2.0") {
-        return Err(Error::invalid_request("`jsonrpc` must be \"2.0\""));
+/// The id of a line that is refused although its syntax is valid: it may have too many values, or half of a surrogate pair.
+fn id_of_refused(text: &str) -> Option<Id> {
+    #[derive(Deserialize)]
+    struct Refused {
+        id: Id,
     }
-    let method = method.ok_or_else(|| Error::invalid_request("`method` must be a string"))?;
-    let params = message.object("params").map_err(Error::invalid_params)?;
-    Ok((method, params.unwrap_or_default()))
+    serde_json::from_str(text).ok().map(|Refused { id }| id)
+}
+
+/// Reads JSON with at most [`MAX_VALUES`] values.
+fn parse_value(text: &str) -> serde_json::Result<Value> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Limited(&Cell::new(MAX_VALUES)).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// Builds a [`Value`] as its own `Deserialize` does, and counts down the values that it may still hold.
+#[derive(Clone, Copy)]
+struct Limited<'c>(&'c Cell<usize>);
+
+impl Limited<'_> {
+    fn count<E: serde::de::Error>(self) -> Result<(), E> {
+        let rest = self.0.get().checked_sub(1);
+        self.0.set(rest.ok_or_else(|| {
+            E::custom(format_args!("more than {MAX_VALUES} values in one line; send several requests"))
+        })?);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Limited<'_> {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Limited<'_> {
+    type Value = Value;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(element) = elements.next_element_seed(self)? {
+            self.count()?;
+            array.push(element);
+        }
+        Ok(array.into())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Object::new();
+        while let Some(name) = members.next_key()? {
+            self.count()?;
+            object.insert(name, members.next_value_seed(self)?);
+        }
+        Ok(object.into())
+    }
+}
+
+/// Reads the members that `T` has; others are ignored.
+///
+/// # Errors
+/// The first member that is missing or has another type.
+pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mismatch> {
+    serde_path_to_error::deserialize(object).map_err(|error| {
+        let path = if error.path().iter().len() == 0 { String::new() } else { error.path().to_string() };
+        let message = error.into_inner().to_string();
+        Mismatch(if let Some(member) = message.strip_prefix("missing field ") {
+            let separator = if path.is_empty() { "" } else { "." };
+            format!("{} is missing", quoted(&format!("{path}{separator}{}", member.trim_matches('`'))))
+        } else if let Some((_, expected)) = message.rsplit_once(", expected ") {
+            let expected = match expected {
+                "a map" => "an object",
+                "a sequence" => "an array",
+                "a borrowed string" => "a string",
+                other => other,
+            };
+            format!("{} must be {expected}", quoted(&path))
+        } else {
+            format!("{} {message}", quoted(&path))
+        })
+    })
+}
+
+/// For `deserialize_with`: a struct that is read from an object. By itself serde takes an array of its fields, too.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct ObjectOnly<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOnly<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(members))
+        }
+    }
+    deserializer.deserialize_map(ObjectOnly(PhantomData))
+}
+
+/// A member is missing, or not of the type that it should have. `Display` says which one, and what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mismatch(String);
+
+impl Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// The version of JSON-RPC in every message.
@@ -170,11 +291,11 @@ struct NotificationMessage<P> {
 /// A message whose type is known only where it is made. It is serialized directly into the output, so that a large result is
 /// never held as text as well.
 trait Body: Debug + Send + Sync {
-    fn write(&self, output: &mut dyn Write) -> serde_json::Result<()>;
+    fn write(&self, output: &mut Vec<u8>) -> serde_json::Result<()>;
 }
 
 impl<T: Serialize + Debug + Send + Sync> Body for T {
-    fn write(&self, output: &mut dyn Write) -> serde_json::Result<()> {
+    fn write(&self, output: &mut Vec<u8>) -> serde_json::Result<()> {
         serde_json::to_writer(output, self)
     }
 }
@@ -203,7 +324,7 @@ impl Response {
     ///
     /// # Errors
     /// Those of `output`.
-    pub fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, output: &mut Vec<u8>) -> io::Result<()> {
         Ok(self.0.write(output)?)
     }
 
@@ -236,7 +357,7 @@ impl Notification {
     ///
     /// # Errors
     /// Those of `output`.
-    pub fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, output: &mut Vec<u8>) -> io::Result<()> {
         Ok(self.message.write(output)?)
     }
 }
@@ -272,7 +393,7 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
+    use std::collections::BTreeMap;
 
     /// The line is refused with this answer.
     #[track_caller]
@@ -285,7 +406,7 @@ mod tests {
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{shown}");
     }
 
-    fn parse(line: &str) -> Message<'_> {
+    fn parse(line: &str) -> Message {
         Message::parse(line.as_bytes()).unwrap()
     }
 
@@ -339,8 +460,7 @@ mod tests {
                     members.insert(first.min(last), wrong[doubled]);
                     let line = format!("{{{}}}", members.join(","));
                     let Message::Request(Request { id, method, params }) = parse(&line) else { panic!("{line}") };
-                    assert_eq!((id, &*method), (Id::Unsigned(7), "ping"), "{line}");
-                    assert_eq!(params.get("a").map(RawValue::get), Some("2"), "{line}");
+                    assert_eq!((id, &*method, &params["a"]), (Id::Unsigned(7), "ping", &Value::from(2)), "{line}");
                 }
             }
         }
@@ -354,7 +474,7 @@ mod tests {
         for params in [r#","params":null"#, r#","params":{}"#, ""] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping"{params}}}"#);
             let message = parse(&line);
-            assert!(matches!(message, Message::Request(request) if request.params.text().len() <= 2));
+            assert!(matches!(message, Message::Request(request) if request.params.is_empty()));
         }
     }
 
@@ -409,5 +529,86 @@ mod tests {
             String::from_utf8(line).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"invalid request: a\\nb\u{2028}\"}}"
         );
+    }
+
+    #[test]
+    fn a_line_is_nested_and_holds_values_up_to_the_limits() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(parse_value(&nested(MAX_NESTING)).is_ok());
+        assert!(parse_value(&nested(MAX_NESTING + 1)).is_err());
+        assert!(parse_value(&nested(1_000_000)).is_err());
+        for (member, [first, last]) in [("0", ["[", "]"]), ("[]", ["[", "]"]), ("\"a\":0", ["{", "}"])] {
+            let long = |values: usize| format!("{first}{}{member}{last}", format!("{member},").repeat(values - 1));
+            assert!(parse_value(&long(MAX_VALUES)).is_ok());
+            let line = format!("{{\"id\":7,\"x\":{}}}", long(MAX_VALUES + 1));
+            let error = parse_value(&line).unwrap_err().to_string();
+            assert!(error.starts_with("more than 100000 values in one line"), "{error}");
+            refused(line, -32700, 7.into());
+        }
+    }
+
+    #[derive(Deserialize)]
+    struct Sample<'l> {
+        text: &'l str,
+        optional: Option<&'l str>,
+        #[serde(default)]
+        flag: bool,
+        #[serde(default)]
+        list: Vec<String>,
+        #[serde(default, deserialize_with = "object")]
+        nested: Nested,
+        map: Option<BTreeMap<String, Option<String>>>,
+    }
+
+    #[derive(Default, Deserialize)]
+    struct Nested {
+        number: f64,
+    }
+
+    fn parse_object(text: &str) -> Object {
+        serde_json::from_value(parse_value(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_type_gets_the_last_member_of_each_name_at_every_depth_and_ignores_the_rest() {
+        let object = parse_object(
+            r#" {"text": 5, "unknown": [{}], "list": ["a"], "nested": {"number": "x", "number": -7, "number": 2},
+                "map": {"a": 1, "b": "2", "c": null, "b": null, "a": "3"}, "te\u0078t": "last", "list": ["b", "c"]} "#,
+        );
+        let sample: Sample<'_> = read(&object).unwrap();
+        assert_eq!((sample.text, sample.list), ("last", vec!["b".to_owned(), "c".to_owned()]));
+        assert_eq!(sample.nested.number, 2.0);
+        let map = [("a", Some("3")), ("b", None), ("c", None)];
+        assert_eq!(sample.map, Some(map.map(|(name, text)| (name.to_owned(), text.map(str::to_owned))).into()));
+    }
+
+    #[test]
+    fn null_is_the_same_as_a_missing_optional_member_and_no_value_for_a_required_one() {
+        let object = parse_object(r#"{"text": "", "optional": null, "map": null}"#);
+        let sample: Sample<'_> = read(&object).unwrap();
+        assert!(sample.optional.is_none() && sample.map.is_none());
+        assert!(!sample.flag && sample.list.is_empty());
+    }
+
+    #[test]
+    fn an_error_says_which_member_is_wrong_and_what_it_should_be() {
+        let error = |text: &str| read::<Sample<'_>>(&parse_object(text)).err().unwrap().to_string();
+        for (text, message) in [
+            ("{}", "`text` is missing"),
+            (r#"{"text": null}"#, "`text` must be a string"),
+            (r#"{"text": ["x"]}"#, "`text` must be a string"),
+            (r#"{"text": "", "optional": 5}"#, "`optional` must be a string"),
+            (r#"{"text": "", "flag": "true, expected text"}"#, "`flag` must be a boolean"),
+            (r#"{"text": "", "list": "x"}"#, "`list` must be an array"),
+            (r#"{"text": "", "list": ["x", 5]}"#, "`list[1]` must be a string"),
+            (r#"{"text": "", "nested": [2]}"#, "`nested` must be an object"),
+            (r#"{"text": "", "nested": {}}"#, "`nested.number` is missing"),
+            (r#"{"text": "", "nested": {"number": "5"}}"#, "`nested.number` must be f64"),
+            (r#"{"text": "", "map": [1]}"#, "`map` must be an object"),
+            (r#"{"text": "", "map": {"a\n`": 1}}"#, "`map.a\\n'` must be a string"),
+        ] {
+            assert_eq!(error(text), message, "{text}");
+        }
+        assert!(error(&format!(r#"{{"text": "", "map": {{"{}": 1}}}}"#, "x".repeat(100_000))).len() < 100);
     }
 }

@@ -4,7 +4,7 @@
 //! In what is read, `null` is the same as a missing optional field, and no value for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use crate::jsonrpc::Id;
+use crate::jsonrpc::{Id, object};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -16,10 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitializeParams<'l> {
-    #[serde(borrow)]
-    pub(crate) protocol_version: Cow<'l, str>,
-    #[serde(borrow)]
-    pub(crate) client_info: Option<&'l RawValue>,
+    pub(crate) protocol_version: &'l str,
+    pub(crate) client_info: Option<Value>,
 }
 
 /// Result of `initialize` (all legacy versions).
@@ -34,18 +32,25 @@ pub(crate) struct InitializeResult {
     pub(crate) instructions: &'static str,
     /// As received. The schema has no such field, but clients may rely on this echo.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client_info: Option<Box<RawValue>>,
+    pub(crate) client_info: Option<Value>,
+}
+
+/// Params of every modern request (2026-07-28).
+#[derive(Debug, Deserialize)]
+pub(crate) struct ModernParams<'l> {
+    #[serde(rename = "_meta", borrow, deserialize_with = "object")]
+    pub(crate) meta: RequestMeta<'l>,
 }
 
 /// `params._meta` of a modern request (2026-07-28).
 #[derive(Debug, Deserialize)]
 pub(crate) struct RequestMeta<'l> {
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
-    pub(crate) protocol_version: Cow<'l, str>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) protocol_version: &'l str,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "object")]
     pub(crate) client_capabilities: Empty,
     #[serde(rename = "io.modelcontextprotocol/logLevel")]
-    pub(crate) log_level: Option<String>,
+    pub(crate) log_level: Option<&'l str>,
 }
 
 /// What the modern era adds to a result (2026-07-28).
@@ -71,8 +76,7 @@ pub(crate) struct ResultMeta {
 /// Params of `logging/setLevel`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SetLevelParams<'l> {
-    #[serde(borrow)]
-    pub(crate) level: Cow<'l, str>,
+    pub(crate) level: &'l str,
 }
 
 /// Result of `server/discover` (2026-07-28).
@@ -126,8 +130,8 @@ pub(crate) struct Implementation {
 
 /// Params of the methods that list something.
 #[derive(Debug, Deserialize)]
-pub(crate) struct PaginatedParams {
-    pub(crate) cursor: Option<String>,
+pub(crate) struct PaginatedParams<'l> {
+    pub(crate) cursor: Option<&'l str>,
 }
 
 /// Result of `tools/list`.
@@ -170,8 +174,7 @@ pub(crate) struct ToolAnnotations {
 /// Params of `tools/call`, except `arguments`, which each tool reads.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallToolParams<'l> {
-    #[serde(borrow)]
-    pub(crate) name: Cow<'l, str>,
+    pub(crate) name: &'l str,
 }
 
 /// Result of `tools/call`.
@@ -232,9 +235,9 @@ pub(crate) struct PromptArgument {
 /// Params of `prompts/get`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct GetPromptParams {
+pub(crate) struct GetPromptParams<'l> {
     /// Required by the schema.
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<&'l str>,
     /// Not in the schema: some clients send it instead of `name`.
     pub(crate) prompt_id: Option<IgnoredAny>,
     /// A value that is `null` is not given.
@@ -299,8 +302,7 @@ pub(crate) struct Annotations {
 /// Params of the methods that name one resource: `resources/read`, `resources/subscribe`, `resources/unsubscribe`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ResourceParams<'l> {
-    #[serde(borrow)]
-    pub(crate) uri: Cow<'l, str>,
+    pub(crate) uri: &'l str,
 }
 
 /// Result of `resources/templates/list`.
@@ -341,26 +343,27 @@ pub(crate) struct TextResourceContents {
 
 /// Params of `completion/complete`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct CompleteParams {
-    #[serde(rename = "ref")]
-    pub(crate) reference: CompletionReference,
-    pub(crate) argument: CompletionArgument,
+pub(crate) struct CompleteParams<'l> {
+    #[serde(rename = "ref", borrow, deserialize_with = "object")]
+    pub(crate) reference: CompletionReference<'l>,
+    #[serde(borrow, deserialize_with = "object")]
+    pub(crate) argument: CompletionArgument<'l>,
 }
 
 /// What has the argument: a prompt by its name, or a resource template by its URI.
 #[derive(Debug, Deserialize)]
-pub(crate) struct CompletionReference {
+pub(crate) struct CompletionReference<'l> {
     #[serde(rename = "type")]
-    pub(crate) kind: String,
-    pub(crate) name: Option<String>,
-    pub(crate) uri: Option<String>,
+    pub(crate) kind: &'l str,
+    pub(crate) name: Option<&'l str>,
+    pub(crate) uri: Option<&'l str>,
 }
 
 /// An argument, and what has been typed of its value.
 #[derive(Debug, Deserialize)]
-pub(crate) struct CompletionArgument {
-    pub(crate) name: String,
-    pub(crate) value: String,
+pub(crate) struct CompletionArgument<'l> {
+    pub(crate) name: &'l str,
+    pub(crate) value: &'l str,
 }
 
 /// Result of `completion/complete`.
@@ -384,6 +387,7 @@ pub(crate) struct Completion {
 /// Params of `subscriptions/listen` (2026-07-28).
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListenParams {
+    #[serde(deserialize_with = "object")]
     pub(crate) notifications: SubscriptionFilter,
 }
 
@@ -405,9 +409,8 @@ pub(crate) struct SubscriptionFilter {
 /// Params of `notifications/cancelled`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CancelledParams<'l> {
-    #[serde(borrow)]
-    pub(crate) request_id: &'l RawValue,
+pub(crate) struct CancelledParams {
+    pub(crate) request_id: Id,
 }
 
 /// `_meta` of a notification: the subscription to which it belongs (2026-07-28).

@@ -20,14 +20,14 @@ pub use page::PAGE_SIZE;
 pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
 
-use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response};
+use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
 use crate::library::{Library, Snapshot, View};
 use crate::mcp;
 use crate::wording::quoted;
 use lifecycle::{Era, Failure, FailureKind};
 use notifier::Notifier;
 use page::{Kind, Page};
-use serde_json::value::RawValue;
+use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Server {
     /// Answers a message of a conversation; a notification and a response get no answer.
     ///
     /// A request whose handler panics is answered with `-32603`.
-    pub fn handle(&self, session: &mut Session, message: Message<'_>) -> Reply {
+    pub fn handle(&self, session: &mut Session, message: Message) -> Reply {
         match message {
             Message::Request(request) => self.request(session, request),
             Message::Notification { method, params } => {
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    fn notification(&self, session: &mut Session, method: &str, params: &Object<'_>) {
+    fn notification(&self, session: &mut Session, method: &str, params: &Object) {
         match method {
             "notifications/initialized" if session.protocol_version.is_some() => {
                 session.subscriptions.initialized();
@@ -111,14 +111,14 @@ impl Server {
     }
 
     /// A batch. `initialize` and modern requests cannot be part of it.
-    fn batch(&self, session: &mut Session, messages: Vec<&RawValue>) -> Reply {
+    fn batch(&self, session: &mut Session, messages: Vec<Value>) -> Reply {
         if session.protocol_version != Some(lifecycle::WITH_BATCHES) {
             let message = format!("only protocol version {}, once negotiated, has batches", lifecycle::WITH_BATCHES);
             return Reply::Response(Response::error(None, Error::invalid_request(message)));
         }
         let mut length = 0;
         let responses = messages.into_iter().filter_map(|message| {
-            let response = match Message::from_json(message.get()) {
+            let response = match Message::from_value(message) {
                 // All responses go into one line, and are held until it is complete.
                 Ok(Message::Request(request)) if length > MAX_BATCH_RESPONSE => {
                     let message = format!(
@@ -146,9 +146,9 @@ impl Server {
         if responses.is_empty() { Reply::None } else { Reply::Response(Response::batch(responses)) }
     }
 
-    fn request(&self, session: &mut Session, request: Request<'_>) -> Reply {
+    fn request(&self, session: &mut Session, request: Request) -> Reply {
         let Request { id, method, params } = request;
-        tracing::trace!(id = %lifecycle::logged_id(&id), ?method, params = %lifecycle::logged(params.text()), "request");
+        tracing::trace!(id = %lifecycle::logged(&id), ?method, params = %lifecycle::logged(&params), "request");
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
         let era = Era::of(&method, &params);
         // A handler that panics leaves the session whole: what it changes, it changes last, and at once.
@@ -161,7 +161,7 @@ impl Server {
         let outcome = outcome.map_err(|failure| era.error(failure));
         if let Some(start) = start {
             let error = outcome.as_ref().err().map(|error| error.message.as_str());
-            tracing::debug!(id = %lifecycle::logged_id(&id), ?method, took = ?start.elapsed(), error, "answered");
+            tracing::debug!(id = %lifecycle::logged(&id), ?method, took = ?start.elapsed(), error, "answered");
         }
         outcome.unwrap_or_else(|error| Reply::Response(Response::error(Some(id), error)))
     }
@@ -193,24 +193,24 @@ impl Server {
         era: Era,
         id: &Id,
         method: &str,
-        params: &Object<'_>,
+        params: &Object,
     ) -> Result<Reply, Failure> {
         use lifecycle::{CONSTANT, FRESH};
         era.check(params)?;
-        let page = |kind| Page::requested(kind, self.page_size, params.read()?);
+        let page = |kind| Page::requested(kind, self.page_size, read(params)?);
         let view = &self.library.view();
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut session.protocol_version, params.read()?)?;
+                let result = lifecycle::initialize(&mut session.protocol_version, read(params)?)?;
                 session.subscriptions.initialize();
                 (session.shown, session.lists) = Default::default();
                 era.response(id, result, None)
             }
             ("ping", Era::Legacy) => era.response(id, mcp::Empty {}, None),
-            ("logging/setLevel", Era::Legacy) => era.response(id, lifecycle::set_level(params.read()?)?, None),
+            ("logging/setLevel", Era::Legacy) => era.response(id, lifecycle::set_level(read(params)?)?, None),
             ("server/discover", Era::Modern) => era.response(id, lifecycle::discover(), Some(CONSTANT)),
             ("tools/list", _) => {
-                page::only_page(params.read()?)?;
+                page::only_page(read(params)?)?;
                 self.watch_for(session);
                 session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, view)));
                 era.response(id, tools::list(self.tools, view), Some(FRESH))
@@ -222,7 +222,7 @@ impl Server {
                 session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
                 era.response(id, prompts::list(view, &page(Kind::Prompts)?), Some(FRESH))
             }
-            ("prompts/get", _) => era.response(id, prompts::get(view, params.read()?)?, None),
+            ("prompts/get", _) => era.response(id, prompts::get(view, read(params)?)?, None),
             ("resources/list", _) => {
                 self.watch_for(session);
                 let snapshot = self.snapshot_of_one_page(session, view);
@@ -230,29 +230,29 @@ impl Server {
                 era.response(id, resources::list(view, &page(Kind::Resources)?), Some(FRESH))
             }
             ("resources/templates/list", _) => {
-                page::only_page(params.read()?)?;
+                page::only_page(read(params)?)?;
                 era.response(id, resources::templates(), Some(FRESH))
             }
             ("resources/read", _) => {
                 self.watch_for(session);
                 session.shown = Some(Instant::now());
-                era.response(id, resources::read(view, params.read()?)?, Some(FRESH))
+                era.response(id, resources::read(view, read(params)?)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => {
-                session.subscriptions.subscribe(view, params.read()?)?;
+                session.subscriptions.subscribe(view, read(params)?)?;
                 self.watch_for(session);
                 era.response(id, mcp::Empty {}, None)
             }
             ("resources/unsubscribe", Era::Legacy) => {
-                session.subscriptions.unsubscribe(params.read()?);
+                session.subscriptions.unsubscribe(read(params)?);
                 era.response(id, mcp::Empty {}, None)
             }
             ("subscriptions/listen", Era::Modern) => {
-                let acknowledgement = session.subscriptions.listen(id, params.read()?)?;
+                let acknowledgement = session.subscriptions.listen(id, read(params)?)?;
                 self.watch();
                 return Ok(Reply::Stream(acknowledgement));
             }
-            ("completion/complete", _) => era.response(id, completion::complete(view, params.read()?)?, None),
+            ("completion/complete", _) => era.response(id, completion::complete(view, read(params)?)?, None),
             _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),
         };
         Ok(Reply::Response(response))

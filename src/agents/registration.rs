@@ -60,8 +60,9 @@ impl Agent {
             value = servers;
         }
         let positions = file.positions(&keys);
-        let servers = value.as_object().into_iter().flatten();
+        let servers: BTreeMap<_, _> = value.as_object().into_iter().flatten().collect(); // sorted by name
         Ok(servers
+            .into_iter()
             .map(|(name, entry)| Registration {
                 name: name.clone(),
                 scope,

@@ -14,18 +14,18 @@ const MAX_VALUES: usize = 100;
 ///
 /// # Errors
 /// The prompt or the template is unknown, or neither is named.
-pub(super) fn complete(view: &View, params: CompleteParams) -> Result<CompleteResult, Failure> {
+pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<CompleteResult, Failure> {
     let CompleteParams { reference, argument } = params;
-    let required = |member: Option<String>, name: &str| {
+    let required = |member: Option<_>, name: &str| {
         member.ok_or_else(|| Failure::invalid_params(format!("`ref.{name}` is missing")))
     };
-    let candidates = match reference.kind.as_str() {
+    let candidates = match reference.kind {
         "ref/prompt" => {
-            let prompt = prompts::find(view, &required(reference.name, "name")?)?;
+            let prompt = prompts::find(view, required(reference.name, "name")?)?;
             let declared = prompt.arguments.iter().find(|declared| declared.name == argument.name);
             declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
-        "ref/resource" => match required(reference.uri, "uri")?.as_str() {
+        "ref/resource" => match required(reference.uri, "uri")? {
             resources::TEMPLATE if argument.name == resources::VARIABLE => {
                 view.list().entries.into_iter().map(|entry| entry.name().to_string()).collect()
             }
@@ -41,7 +41,7 @@ pub(super) fn complete(view: &View, params: CompleteParams) -> Result<CompleteRe
             return Err(Failure::invalid_params(text));
         }
     };
-    Ok(CompleteResult { completion: matching(candidates, &argument.value) })
+    Ok(CompleteResult { completion: matching(candidates, argument.value) })
 }
 
 /// The candidates that begin with the typed text, then those that contain it; letter case does not matter.

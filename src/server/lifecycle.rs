@@ -5,15 +5,14 @@
 //! version in `params._meta`. The era is decided for each request from its body alone, so that clients of both eras may
 //! share a pipe.
 
-use crate::jsonrpc::{self, Id, Mismatch, Object, Response};
+use crate::jsonrpc::{self, Id, Mismatch, Object, Response, read};
 use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeParams, InitializeResult, ListChanged,
-    ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities, SetLevelParams,
+    ModernParams, ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities, SetLevelParams,
 };
 use crate::wording::printable_json;
 use serde::Serialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use std::fmt::{Debug, Display};
 
 /// The versions that `initialize` can negotiate, the newest last.
@@ -100,10 +99,9 @@ pub(super) enum Era {
 
 impl Era {
     /// The era that a request claims: modern by its `_meta`, or by a method that only the modern era has.
-    pub(super) fn of(method: &str, params: &Object<'_>) -> Era {
-        let has_version = |meta: Object<'_>| meta.get(VERSION).is_some();
+    pub(super) fn of(method: &str, params: &Object) -> Era {
         let is_modern = matches!(method, "server/discover" | "subscriptions/listen")
-            || params.object("_meta").ok().flatten().is_some_and(has_version);
+            || params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
         if is_modern { Era::Modern } else { Era::Legacy }
     }
 
@@ -111,18 +109,17 @@ impl Era {
     ///
     /// # Errors
     /// The `_meta` of a modern request is incomplete, or names a version that is not supported.
-    pub(super) fn check(self, params: &Object<'_>) -> Result<(), Failure> {
+    pub(super) fn check(self, params: &Object) -> Result<(), Failure> {
         if self == Era::Legacy {
             return Ok(());
         }
-        let meta = params.object("_meta")?.unwrap_or_default();
-        let meta: RequestMeta<'_> = meta.read().map_err(|mismatch| mismatch.inside("_meta"))?;
-        let Empty {} = meta.client_capabilities;
-        if !MODERN.contains(&&*meta.protocol_version) {
-            let data = json!({ "supported": MODERN, "requested": meta.protocol_version });
+        let ModernParams { meta } = read(params)?;
+        let RequestMeta { protocol_version, client_capabilities: Empty {}, log_level } = meta;
+        if !MODERN.contains(&protocol_version) {
+            let data = json!({ "requested": protocol_version, "supported": MODERN });
             return Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data));
         }
-        meta.log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", &level))
+        log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level))
     }
 
     /// The response with a result. The modern era adds `resultType`, the server's name in `_meta`, and to a result that a
@@ -180,7 +177,7 @@ fn check_level(key: &str, level: &str) -> Result<(), Failure> {
 /// # Errors
 /// The level is unknown.
 pub(super) fn set_level(params: SetLevelParams<'_>) -> Result<Empty, Failure> {
-    check_level("level", &params.level).map(|()| Empty {})
+    check_level("level", params.level).map(|()| Empty {})
 }
 
 /// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
@@ -188,12 +185,10 @@ pub(super) fn initialize(
     negotiated: &mut Option<&'static str>,
     params: InitializeParams<'_>,
 ) -> Result<InitializeResult, Failure> {
-    let requested = &*params.protocol_version;
+    let InitializeParams { protocol_version: requested, client_info } = params;
     let [.., newest] = LEGACY;
     let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
-    let client_info = params.client_info.map(|info| RawValue::from_string(compact(info.get()))).transpose()?;
-    let client = client_info.as_deref().map_or("null", RawValue::get);
-    tracing::info!(client = %printable_json(client), requested, version, "initialize");
+    tracing::info!(client = %logged(&client_info), requested, version, "initialize");
     *negotiated = Some(version);
     Ok(InitializeResult {
         protocol_version: version,
@@ -204,26 +199,9 @@ pub(super) fn initialize(
     })
 }
 
-/// JSON without spaces and line breaks between its tokens.
-fn compact(json: &str) -> String {
-    let (mut in_string, mut is_escaped) = (false, false);
-    let keep = |character: &char| {
-        let is_kept = in_string || !character.is_ascii_whitespace();
-        in_string ^= *character == '"' && !is_escaped;
-        is_escaped = *character == '\\' && !is_escaped;
-        is_kept
-    };
-    json.chars().filter(keep).collect()
-}
-
-/// The id of a request for the log.
-pub(super) fn logged_id(id: &Id) -> String {
-    printable_json(&serde_json::to_string(id).unwrap_or_default())
-}
-
 /// JSON from a client for the log: one line, without characters that a terminal may obey.
-pub(super) fn logged(json: &str) -> String {
-    printable_json(&compact(json))
+pub(super) fn logged(json: &impl Serialize) -> String {
+    printable_json(&serde_json::to_string(json).unwrap_or_default())
 }
 
 /// `server/discover` (2026-07-28).
@@ -248,12 +226,6 @@ fn capabilities(era: Era) -> ServerCapabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn compact_json_is_the_same_value_in_one_line() {
-        let json = " { \"a b\" :\t[ 1 ,\r\n \"\\\" \\\\\" , \" \" ] } ";
-        assert_eq!(compact(json), r#"{"a b":[1,"\" \\"," "]}"#);
-    }
 
     #[test]
     fn each_kind_of_failure_has_a_code_in_each_era() {

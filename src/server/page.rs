@@ -42,10 +42,10 @@ impl Page {
     ///
     /// # Errors
     /// The cursor is invalid, or belongs to another list.
-    pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: PaginatedParams) -> Result<Page, Failure> {
+    pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: PaginatedParams<'_>) -> Result<Page, Failure> {
         let after = match params.cursor.filter(|cursor| !cursor.is_empty()) {
             None => None,
-            Some(cursor) => Some(key(kind, &cursor).ok_or_else(invalid_cursor)?),
+            Some(cursor) => Some(key(kind, cursor).ok_or_else(invalid_cursor)?),
         };
         Ok(Page { kind, size, after })
     }
@@ -77,7 +77,7 @@ impl Page {
 ///
 /// # Errors
 /// There is a cursor, which cannot be valid.
-pub(super) fn only_page(params: PaginatedParams) -> Result<(), Failure> {
+pub(super) fn only_page(params: PaginatedParams<'_>) -> Result<(), Failure> {
     if params.cursor.is_none_or(|cursor| cursor.is_empty()) { Ok(()) } else { Err(invalid_cursor()) }
 }
 
@@ -97,8 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn requested(kind: Kind, size: usize, cursor: Option<&str>) -> Result<Page, Failure> {
-        let params = PaginatedParams { cursor: cursor.map(str::to_owned) };
-        Page::requested(kind, NonZeroUsize::new(size).unwrap(), params)
+        Page::requested(kind, NonZeroUsize::new(size).unwrap(), PaginatedParams { cursor })
     }
 
     fn page(size: usize, cursor: Option<&str>) -> Page {
@@ -149,7 +148,7 @@ mod tests {
     fn an_empty_cursor_is_the_first_page() {
         for cursor in [None, Some("")] {
             assert_eq!(page(1, cursor).fill(&["a", "b"], |key| key, |key| Some(*key)).0, ["a"]);
-            assert!(only_page(PaginatedParams { cursor: cursor.map(str::to_owned) }).is_ok());
+            assert!(only_page(PaginatedParams { cursor }).is_ok());
         }
     }
 
@@ -158,7 +157,7 @@ mod tests {
         let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
         assert!(requested(Kind::Prompts, 1, Some(&cursor)).is_ok());
         assert!(requested(Kind::Resources, 1, Some(&cursor)).is_err());
-        assert!(only_page(PaginatedParams { cursor: Some(cursor.clone()) }).is_err());
+        assert!(only_page(PaginatedParams { cursor: Some(&cursor) }).is_err());
         for invalid in ["!!", "a", &format!("{cursor}="), "cHJvbXB0cw"] {
             assert!(requested(Kind::Prompts, 1, Some(invalid)).is_err(), "{invalid}");
         }

@@ -61,7 +61,7 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 ///
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing.
-pub(super) fn get(view: &View, params: mcp::GetPromptParams) -> Result<mcp::GetPromptResult, Failure> {
+pub(super) fn get(view: &View, params: mcp::GetPromptParams<'_>) -> Result<mcp::GetPromptResult, Failure> {
     let name = params.name.ok_or_else(|| {
         Failure::invalid_params(match params.prompt_id {
             Some(_) => "`promptId` is not a parameter of prompts/get; use `name`",
@@ -70,7 +70,7 @@ pub(super) fn get(view: &View, params: mcp::GetPromptParams) -> Result<mcp::GetP
     })?;
     // Names that a prompt does not have are ignored: clients send leftovers.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let prompt = find(view, &name)?;
+    let prompt = find(view, name)?;
     let text = prompt
         .expand(Call::Named { values: &values.collect(), input: "", is_strict: false })
         .map(Messages::into_text)

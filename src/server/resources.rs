@@ -71,7 +71,7 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 /// # Errors
 /// [`not_found`]; the file cannot be read as text.
 pub(super) fn read(view: &View, params: mcp::ResourceParams<'_>) -> Result<mcp::ReadResourceResult, Failure> {
-    let uri = params.uri.into_owned();
+    let uri = params.uri.to_owned();
     let file = name_of(view, &uri).and_then(|name| view.raw(&name)).ok_or_else(|| not_found(&uri))?;
     let text = file.map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
     Ok(mcp::ReadResourceResult { contents: [mcp::TextResourceContents { uri, mime_type: MIME_TYPE, text }] })

@@ -6,7 +6,7 @@
 
 use super::lifecycle::{Failure, FailureKind};
 use super::resources;
-use crate::jsonrpc::{Id, Notification, Object};
+use crate::jsonrpc::{Id, Notification, Object, read};
 use crate::library::View;
 use crate::mcp::{
     CancelledParams, ListChangedParams, ListenParams, ResourceParams, ResourceUpdatedParams, SubscriptionMeta,
@@ -83,7 +83,7 @@ impl Subscriptions {
     /// # Errors
     /// The `uri` names nothing; too many subscriptions.
     pub(super) fn subscribe(&mut self, view: &View, params: ResourceParams<'_>) -> Result<(), Failure> {
-        let uri = &*params.uri;
+        let uri = params.uri;
         if resources::name_of(view, uri).is_none() {
             return Err(resources::not_found(uri));
         }
@@ -105,7 +105,7 @@ impl Subscriptions {
 
     /// `resources/unsubscribe`, also of a resource that was never subscribed to.
     pub(super) fn unsubscribe(&mut self, params: ResourceParams<'_>) {
-        self.resources.remove(&*params.uri);
+        self.resources.remove(params.uri);
     }
 
     /// `subscriptions/listen`: opens it; gives its acknowledgement.
@@ -140,8 +140,8 @@ impl Subscriptions {
     }
 
     /// `notifications/cancelled`: ends the listen that it names, if there is one.
-    pub(super) fn cancelled(&mut self, params: &Object<'_>) {
-        let id = params.read().ok().and_then(|CancelledParams { request_id }| Id::from_json(request_id));
+    pub(super) fn cancelled(&mut self, params: &Object) {
+        let id = read(params).ok().map(|CancelledParams { request_id }| request_id);
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 

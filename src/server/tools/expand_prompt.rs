@@ -1,14 +1,13 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
 use super::{ServerTool, ToolError};
-use crate::jsonrpc::Object;
+use crate::jsonrpc::{Object, read};
 use crate::library::{Lookup, Names, Problem, Unknown, View};
 use crate::prompt::{Call, ExpandError};
 use crate::wording::quoted;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// How many bytes the names of the commands may take up in the description.
@@ -29,45 +28,43 @@ pub(super) const TOOL: ServerTool = ServerTool {
     call,
 };
 
-fn input_schema() -> serde_json::Value {
+fn input_schema() -> Value {
     json!({
-        "type": "object",
         "properties": {
-            "command": {
-                "type": "string",
-                "description": "Name of the prompt command, without the colon: `research` for `:research solar cells`"
-            },
-            "input": {
-                "type": "string",
-                "description": "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty \
-                                string if there is none"
-            },
             "arguments": {
-                "type": "object",
+                "additionalProperties": { "type": "string" },
                 "description": "Optional, for a prompt with several arguments (list_prompts shows its usage): all values \
                                 by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. `input` is not \
                                 divided then; without it, it is: `name=value` pairs, then text for required ones",
-                "additionalProperties": { "type": "string" }
+                "type": "object"
+            },
+            "command": {
+                "description": "Name of the prompt command, without the colon: `research` for `:research solar cells`",
+                "type": "string"
+            },
+            "input": {
+                "description": "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty \
+                                string if there is none",
+                "type": "string"
             }
         },
-        "required": ["command", "input"]
+        "required": ["command", "input"],
+        "type": "object"
     })
 }
 
-fn output_schema() -> serde_json::Value {
+fn output_schema() -> Value {
     json!({
-        "type": "object",
-        "properties": { "prompt": { "type": "string", "description": "What the user asks you to do now" } },
-        "required": ["prompt"]
+        "properties": { "prompt": { "description": "What the user asks you to do now", "type": "string" } },
+        "required": ["prompt"],
+        "type": "object"
     })
 }
 
 #[derive(Deserialize)]
 struct Arguments<'l> {
-    #[serde(borrow)]
-    command: Cow<'l, str>,
-    #[serde(borrow)]
-    input: Cow<'l, str>,
+    command: &'l str,
+    input: &'l str,
 }
 
 #[derive(Serialize)]
@@ -75,20 +72,20 @@ struct Output<'o> {
     prompt: &'o str,
 }
 
-fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
-    let Arguments { command, input } = arguments.read().map_err(|mismatch| {
+fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
+    let Arguments { command, input } = read(arguments).map_err(|mismatch| {
         ToolError::Arguments(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
              that follows the name, or an empty string if there is none"
         ))
     })?;
     let values = values(arguments)?;
-    let prompt = match view.find(&command) {
+    let prompt = match view.find(command) {
         Lookup::Found(prompt) => prompt,
         Lookup::Broken(problem) => {
             return Err(ToolError::Execution(format!(
                 "{} cannot be expanded. {problem}. Tell the user this; the prompt works as soon as the file is saved.",
-                quoted(&command)
+                quoted(command)
             )));
         }
         Lookup::Unknown { why, skipped } => {
@@ -97,7 +94,7 @@ fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError>
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expansion = prompt.expand(Call::Named { values: &values, input: &input, is_strict: true });
+    let expansion = prompt.expand(Call::Named { values: &values, input, is_strict: true });
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
@@ -112,23 +109,25 @@ fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError>
 }
 
 /// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.
-fn values(arguments: &Object<'_>) -> Result<BTreeMap<String, String>, ToolError> {
-    const AGAIN: &str = "call expand_prompt again with one.";
-    let values: Option<BTreeMap<String, &RawValue>> = match arguments.object("arguments") {
-        Ok(values) => values.map(|values| values.read()).transpose().map_err(|mismatch| mismatch.to_string()),
-        Err(_) => Err(format!("`arguments` must be an object whose values are strings; {AGAIN}")),
-    }
-    .map_err(ToolError::Execution)?;
-    let text = |(name, json): (String, &RawValue)| match json.get().as_bytes() {
-        b"null" => None,
-        [b'"', ..] => Some(serde_json::from_str(json.get()).map(|text| (name, text)).map_err(ToolError::from)),
-        [b'[' | b'{', ..] => {
-            let text = format!("{} in `arguments` must be a string; {AGAIN}", quoted(&name));
-            Some(Err(ToolError::Execution(text)))
+fn values(arguments: &Object) -> Result<BTreeMap<String, String>, ToolError> {
+    let wrong = |what: &str| ToolError::Execution(format!("{what}; call expand_prompt again with one."));
+    let mut values = BTreeMap::new();
+    match arguments.get("arguments") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(members)) => {
+            for (name, value) in members {
+                let text = match value {
+                    Value::Null => continue,
+                    Value::String(text) => text.clone(),
+                    Value::Number(_) | Value::Bool(_) => value.to_string(),
+                    _ => return Err(wrong(&format!("{} in `arguments` must be a string", quoted(name)))),
+                };
+                values.insert(name.clone(), text);
+            }
         }
-        _ => Some(Ok((name, json.get().to_owned()))),
-    };
-    values.unwrap_or_default().into_iter().filter_map(text).collect()
+        Some(_) => return Err(wrong("`arguments` must be an object whose values are strings")),
+    }
+    Ok(values)
 }
 
 /// What a model should do about an unknown command, in sentences.

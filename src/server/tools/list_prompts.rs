@@ -3,13 +3,13 @@
 
 use super::super::prompts::OF_PROJECT;
 use super::{ServerTool, ToolError};
-use crate::jsonrpc::Object;
+use crate::jsonrpc::{Object, read};
 use crate::library::{Layer, Selection, View};
 use crate::prompt::Summary;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 pub(super) const TOOL: ServerTool = ServerTool {
@@ -22,9 +22,9 @@ pub(super) const TOOL: ServerTool = ServerTool {
 };
 
 #[derive(Deserialize)]
-struct Arguments {
-    query: Option<String>,
-    tag: Option<String>,
+struct Arguments<'l> {
+    query: Option<&'l str>,
+    tag: Option<&'l str>,
     #[serde(default, deserialize_with = "limit")]
     limit: Option<usize>,
 }
@@ -68,61 +68,61 @@ struct Problem {
     message: String,
 }
 
-fn input_schema() -> serde_json::Value {
+fn input_schema() -> Value {
     json!({
-        "type": "object",
         "properties": {
+            "limit": { "description": "At most this many; `omitted` says how many more match", "type": "integer" },
             "query": {
-                "type": "string",
                 "description": "Only prompts that match these words, the best first: in name, title, tags or \
-                                description, a missing letter allowed. By default all, sorted by name"
+                                description, a missing letter allowed. By default all, sorted by name",
+                "type": "string"
             },
-            "tag": { "type": "string", "description": "Only prompts with this tag" },
-            "limit": { "type": "integer", "description": "At most this many; `omitted` says how many more match" }
-        }
+            "tag": { "description": "Only prompts with this tag", "type": "string" }
+        },
+        "type": "object"
     })
 }
 
-fn output_schema() -> serde_json::Value {
+fn output_schema() -> Value {
     json!({
-        "type": "object",
         "properties": {
-            "prompts": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": { "type": "string", "description": "What the user types after the colon" },
-                        "description": { "type": "string" },
-                        "usage": {
-                            "type": "string",
-                            "description": "How to type a prompt with arguments; those in [] may be left out"
-                        }
-                    },
-                    "required": ["name", "description"]
-                }
-            },
-            "omitted": { "type": "integer", "description": "How many more prompts match than `limit`" },
+            "omitted": { "description": "How many more prompts match than `limit`", "type": "integer" },
+            "omittedProblems": { "description": "How many more problems there are than `limit`", "type": "integer" },
             "problems": {
-                "type": "array",
                 "description": "Broken prompt files, for the user to fix: line, column, reason, fix",
                 "items": {
-                    "type": "object",
                     "properties": { "file": { "type": "string" }, "message": { "type": "string" } },
-                    "required": ["file", "message"]
-                }
+                    "required": ["file", "message"],
+                    "type": "object"
+                },
+                "type": "array"
             },
-            "omittedProblems": { "type": "integer", "description": "How many more problems there are than `limit`" }
+            "prompts": {
+                "items": {
+                    "properties": {
+                        "description": { "type": "string" },
+                        "name": { "description": "What the user types after the colon", "type": "string" },
+                        "usage": {
+                            "description": "How to type a prompt with arguments; those in [] may be left out",
+                            "type": "string"
+                        }
+                    },
+                    "required": ["name", "description"],
+                    "type": "object"
+                },
+                "type": "array"
+            }
         },
-        "required": ["prompts"]
+        "required": ["prompts"],
+        "type": "object"
     })
 }
 
-fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError> {
-    let Arguments { query, tag, limit } = arguments.read().map_err(|mismatch| {
+fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
+    let Arguments { query, tag, limit } = read(arguments).map_err(|mismatch| {
         ToolError::Execution(format!("{mismatch}. Call list_prompts again with one, or without it."))
     })?;
-    let (query, tag) = (present(&query), present(&tag));
+    let (query, tag) = (query.and_then(present), tag.and_then(present));
     let limit = limit.unwrap_or(usize::MAX);
     let Selection { found, problems } = view.select(query, tag);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
@@ -146,6 +146,6 @@ fn call(view: &View, arguments: &Object<'_>) -> Result<Box<RawValue>, ToolError>
 }
 
 /// An argument that consists of spaces is the same as none.
-fn present(text: &Option<String>) -> Option<&str> {
-    text.as_deref().filter(|text| !text.trim().is_empty())
+fn present(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.trim().is_empty())
 }

@@ -159,8 +159,9 @@ impl Said {
     }
 
     fn is_answered_by(&self, answer: &Value) {
-        let members: Vec<&str> =
+        let mut members: Vec<&str> =
             answer.as_object().expect("an answer is an object").keys().map(String::as_str).collect();
+        members.sort_unstable();
         assert_eq!(answer["jsonrpc"], "2.0");
         match members.as_slice() {
             // What stays open is only acknowledged.
