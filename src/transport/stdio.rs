@@ -67,7 +67,7 @@ fn lock<W>(conversation: &Mutex<Conversation<W>>) -> MutexGuard<'_, Conversation
 }
 
 /// What a line says; `None` if it is empty.
-fn parse(line: &[u8]) -> Option<Result<Message<'_>, Response>> {
+fn parse(line: &[u8]) -> Option<Result<Message, Response>> {
     let text = line.trim_ascii();
     let message = (!text.is_empty()).then(|| Message::parse(text));
     if let Some(Err(_)) = message {
@@ -83,7 +83,7 @@ fn too_long() -> Response {
 }
 
 impl<W: Write> Conversation<W> {
-    fn receive(&mut self, server: &Server, message: Result<Message<'_>, Response>) -> io::Result<()> {
+    fn receive(&mut self, server: &Server, message: Result<Message, Response>) -> io::Result<()> {
         self.failure.take().map_or(Ok(()), Err)?;
         let message = match message {
             Ok(message) => message,
