@@ -17,6 +17,9 @@ const MAX_FILE: usize = 64 * 1024 * 1024;
 /// Follows the name of a file in the name of its backup.
 const BACKUP: &str = "before-prompt-expander";
 
+/// How many backups a file may have.
+const MAX_BACKUPS: usize = 100;
+
 /// How many links a path may go through.
 const MAX_LINKS: usize = 40;
 
@@ -41,8 +44,8 @@ pub struct ConfigFile {
     pub(super) template: &'static str,
     /// Whether only the user may read a new file.
     pub(super) is_private: bool,
-    /// Backups that the edited text makes superfluous.
-    pub(super) superfluous: Vec<PathBuf>,
+    /// Backups that are no longer needed once the edited text is written.
+    pub(super) obsolete_backups: Vec<PathBuf>,
     /// The folder that is removed with the file, if nothing else is in it.
     pub(super) folder: Option<PathBuf>,
 }
@@ -109,7 +112,7 @@ impl ConfigFile {
             syntax,
             template: "{}",
             is_private: false,
-            superfluous: Vec::new(),
+            obsolete_backups: Vec::new(),
             folder: None,
         }
     }
@@ -202,13 +205,15 @@ impl ConfigFile {
     /// Writes the edited text, or removes the file. Returns the backup of the original, if one is needed.
     ///
     /// # Errors
-    /// It cannot be written, or somebody has changed it since it was read. It is then as it was.
+    /// It cannot be written, or it has changed since it was read. It then stays as it is.
     pub fn write(&self) -> Result<Option<PathBuf>, ConfigError> {
         let target = self.target()?;
         let new = self.edited.as_ref().map(|text| self.temporary(text, &target)).transpose()?;
         self.check_unchanged()?;
         let backup = match &self.original {
-            Some(original) if self.superfluous.is_empty() && new.is_some() => Some(self.back_up(original, &target)?),
+            Some(original) if self.obsolete_backups.is_empty() && new.is_some() => {
+                Some(self.back_up(original, &target)?)
+            }
             _ => None,
         };
         self.check_unchanged()?; // once more, as late as possible; the backup stays, for another may rely on it
@@ -220,7 +225,7 @@ impl ConfigFile {
             None => fs::remove_file(&target).map_err(|error| failed("it cannot be removed", error))?,
         }
         // If these cannot be removed, they do no harm.
-        self.superfluous.iter().for_each(|backup| _ = fs::remove_file(backup));
+        self.obsolete_backups.iter().for_each(|backup| _ = fs::remove_file(backup));
         self.folder.iter().for_each(|folder| _ = fs::remove_dir(folder));
         Ok(backup)
     }
@@ -229,7 +234,7 @@ impl ConfigFile {
         if read_text(&self.path)? == self.original {
             return Ok(());
         }
-        let message = "somebody else has changed it meanwhile; nothing in it is changed, run this again";
+        let message = "the file changed while it was being edited; nothing is written, so run this again";
         Err(ConfigError::new(&self.path, message))
     }
 
@@ -254,30 +259,30 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Writes the original into a file next to this one, and returns its path. A file with another text is never overwritten.
+    /// Writes the original into a file next to this one, and returns its path. An existing file is never overwritten; one with
+    /// the same text serves as the backup.
     fn back_up(&self, original: &str, target: &Path) -> Result<PathBuf, ConfigError> {
+        let failed = |path: &Path, why: &dyn fmt::Display| {
+            ConfigError::new(path, format!("the backup cannot be written: {why}; nothing is changed"))
+        };
+        let mut unreadable = None;
         for path in backup_paths(&self.path) {
-            match fs::read(&path) {
-                Ok(bytes) if bytes == original.as_bytes() => return Ok(path),
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let failed = |error: io::Error| {
-                        ConfigError::new(&path, format!("the backup cannot be written: {error}; nothing is changed"))
-                    };
-                    let mut options = fs::OpenOptions::new();
-                    #[cfg(unix)]
-                    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-                    // Not over what somebody else puts there meanwhile.
-                    let file = options.write(true).create_new(true).open(&path).map_err(failed)?;
-                    if let Err(error) = fill(&file, original, target) {
-                        let _ = fs::remove_file(&path); // a part of it would be no backup
-                        return Err(failed(error));
-                    }
+            match read_text(&path) {
+                Ok(Some(text)) if text == original => return Ok(path),
+                Ok(None) => {
+                    create_backup(&path, original, target).map_err(|error| failed(&path, &error))?;
                     return Ok(path);
                 }
-                _ => {}
+                Ok(Some(_)) => {}
+                Err(error) => unreadable = Some(error),
             }
         }
-        unreachable!("there is always one more name")
+        Err(match unreadable {
+            Some(error) => failed(&error.path, &error.message),
+            None => {
+                failed(&self.path, &format!("it already has {MAX_BACKUPS} backups; remove those that you do not need"))
+            }
+        })
     }
 
     /// The backups of the file, each with its text, the oldest first.
@@ -286,14 +291,25 @@ impl ConfigFile {
     }
 }
 
-/// The paths of a file's backups, without end.
+/// The paths of a file's backups, the oldest first.
 fn backup_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
-    (1..).map(move |number: usize| {
-        let number = if number > 1 { format!(".{number}") } else { String::new() };
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{BACKUP}{number}"));
-        name.into()
-    })
+    (1..=MAX_BACKUPS).map(|number| backup_path(path, number))
+}
+
+fn backup_path(path: &Path, number: usize) -> PathBuf {
+    let number = if number > 1 { format!(".{number}") } else { String::new() };
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{BACKUP}{number}"));
+    name.into()
+}
+
+/// Writes a backup with the owner and the permissions of `target`. Fails if the file exists.
+fn create_backup(path: &Path, text: &str, target: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.write(true).create_new(true).open(path)?;
+    fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // a part of it would be no backup
 }
 
 /// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If there is none, the owner
@@ -479,17 +495,60 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_somebody_else_has_changed_is_left_alone_and_nothing_next_to_it() {
+    fn a_file_that_changed_since_it_was_read_is_not_written_and_no_file_appears_next_to_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
-        fs::write(&path, "theirs").unwrap();
-        for edited in [Some("ours".to_owned()), None] {
+        fs::write(&path, "changed").unwrap();
+        for edited in [Some("edited".to_owned()), None] {
             let absent = ConfigFile::absent(path.clone(), Syntax::Toml, Scope::User);
             let file = ConfigFile { original: Some("before".to_owned()), edited, ..absent };
-            assert!(file.write().unwrap_err().message.starts_with("somebody else has changed it meanwhile"));
+            assert!(file.write().unwrap_err().message.starts_with("the file changed while it was being edited"));
         }
-        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "changed");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    /// A config with the text `a` that is to be `b`.
+    fn edited(folder: &Path) -> ConfigFile {
+        let path = folder.join("config");
+        fs::write(&path, "a").unwrap();
+        let (original, edited) = (Some("a".to_owned()), Some("b".to_owned()));
+        ConfigFile { original, edited, ..ConfigFile::absent(path, Syntax::Toml, Scope::User) }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_or_a_folder_with_the_name_of_a_backup_is_skipped_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = edited(folder.path());
+        let pipe = backup_path(&file.path, 1);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        fs::create_dir(backup_path(&file.path, 2)).unwrap();
+        fs::write(backup_path(&file.path, 3), [0xff]).unwrap();
+        let backup = backup_path(&file.path, 4);
+        assert_eq!(file.write().unwrap().as_ref(), Some(&backup));
+        assert_eq!(fs::read_to_string(&backup).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_file_is_not_written_when_no_name_is_free_for_its_backup() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = edited(folder.path());
+        backup_paths(&file.path).for_each(|path| fs::write(path, "another").unwrap());
+        let error = file.write().unwrap_err().to_string();
+        assert!(error.contains("it already has 100 backups"), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_file_is_not_written_when_the_names_of_its_backups_are_too_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = edited(folder.path());
+        file.path = folder.path().join("x".repeat(250));
+        fs::write(&file.path, "a").unwrap();
+        let error = file.write().unwrap_err().to_string();
+        assert!(error.contains("the backup cannot be written: it cannot be read"), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
     }
 
     #[test]

@@ -284,7 +284,7 @@ fn restore(file: &mut ConfigFile, parts: &[&Part]) {
         None => return,
     };
     file.edited = restored;
-    file.superfluous = backups.into_iter().map(|(path, _)| path).collect();
+    file.obsolete_backups = backups.into_iter().map(|(path, _)| path).collect();
 }
 
 /// The files of an agent, and those of them that are edited.

@@ -1102,7 +1102,7 @@ mod at_a_terminal {
         let meanwhile = || user.write(".codex/config.toml", "a = 2\n");
         let Some((said, status)) = asked(&user, 80, "install codex", meanwhile, "y\n") else { return };
         assert!(
-            said.contains("somebody else has changed it meanwhile; nothing in it is changed, run this again"),
+            said.contains("the file changed while it was being edited; nothing is written, so run this again"),
             "{said}"
         );
         assert_eq!((status, user.read(".codex/config.toml")), (Some(1), "a = 2\n".to_owned()));

@@ -560,7 +560,9 @@ impl Soak {
     fn with_arguments(&mut self) {
         let (arguments, text) = match self.chance.below(4) {
             0 => (json!({"command": "compare", "input": "criteria=speed Rust or Go"}), "Compare Rust or Go by speed."),
-            1 => (json!({"command": "compare", "input": "Rust or Go criteria=safety"}), "Compare Rust or Go by safety."),
+            1 => {
+                (json!({"command": "compare", "input": "Rust or Go criteria=safety"}), "Compare Rust or Go by safety.")
+            }
             2 => (
                 json!({"command": "compare", "input": "", "arguments": {"options": "a b", "criteria": 5}}),
                 "Compare a b by 5.",
