@@ -12,7 +12,7 @@ mod invocations;
 
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
-use crate::agents::{Agent, Way};
+use crate::agents::{Agent, Delivery};
 use crate::library::{Layer, Library, Problem};
 use crate::prompt::{Call, Messages, Prompt};
 use crate::wording::quoted;
@@ -94,8 +94,8 @@ fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<Strin
         ));
     }
     // Each part that fits takes the place of the reference to the tool.
-    let limit = agent.limit(Way::Hook)?;
-    let mut room = limit.most.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
+    let limit = agent.limit(Delivery::Hook)?;
+    let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
         let meaning = meaning(agent, invocation);
         let more = limit.unit.count(&meaning).saturating_sub(limit.unit.count(part));

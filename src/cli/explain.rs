@@ -8,7 +8,7 @@ mod page;
 
 use super::call::{Call, Texts};
 use super::output;
-use crate::agents::{AGENTS, Agent, Limit, Way};
+use crate::agents::{AGENTS, Agent, Limit, Delivery};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
@@ -142,10 +142,10 @@ impl Lengths {
         let result = json!({ "prompt": text }).to_string();
         let is_of_project = layer == Layer::Project;
         let measure = |client: &'static Agent, limit: Limit| {
-            let length = match limit.way {
-                Way::Tool => limit.unit.count(&result),
-                Way::CodeMode => limit.unit.count(text),
-                Way::Hook => {
+            let length = match limit.delivery {
+                Delivery::Tool => limit.unit.count(&result),
+                Delivery::CodeMode => limit.unit.count(text),
+                Delivery::Hook => {
                     limit.unit.count(&hook::context_of_one(client, &prompt.name, &texts.input, text, is_of_project))
                 }
             };
@@ -164,12 +164,12 @@ impl Lengths {
 impl Measure {
     /// Whether the agent shows all of it.
     fn is_whole(&self) -> bool {
-        self.length <= self.limit.most
+        self.length <= self.limit.max
     }
 
     /// The unit of the length, for people.
     fn unit(&self) -> String {
         let unit = self.limit.unit.name();
-        if self.limit.way == Way::Tool { format!("{unit} of the result") } else { unit.to_owned() }
+        if self.limit.delivery == Delivery::Tool { format!("{unit} of the result") } else { unit.to_owned() }
     }
 }

@@ -106,3 +106,34 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
     };
     std::path::absolute(&path).unwrap_or(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::Arguments;
+    use clap::Command;
+
+    /// `agents` reads the options of a registration by itself, since it knows nothing of the command line.
+    #[test]
+    fn in_a_registration_exactly_these_options_are_recognized_as_naming_prompts() {
+        let selecting = PromptSource::augment_args(Command::new(""));
+        let registered = Folders::augment_args(Command::new(""));
+        for option in super::super::command().get_arguments() {
+            let has = |command: &Command| command.get_arguments().any(|known| known.get_id() == option.get_id());
+            let name = format!("--{}", option.get_long().unwrap());
+            let spellings = match option.get_action().takes_values() {
+                true => vec![vec![name.clone(), "/a".to_owned()], vec![format!("{name}=/a")]],
+                false => vec![vec![name.clone()]],
+            };
+            for words in spellings {
+                let arguments = Arguments::of(&words);
+                assert_eq!(arguments.only_name_prompts(), has(&selecting), "{words:?}");
+                assert_eq!(arguments.of_library == words, has(&registered), "{words:?}");
+                let is_folder = has(&registered) && option.get_action().takes_values();
+                assert_eq!(arguments.folders, if is_folder { vec!["/a"] } else { vec![] }, "{words:?}");
+            }
+            let other_names = option.get_short().is_some() || option.get_all_aliases().is_some();
+            assert!(!(has(&selecting) && other_names), "{name} has another name that `Arguments` does not know");
+        }
+    }
+}

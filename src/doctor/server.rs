@@ -3,7 +3,7 @@
 use super::conversation::{self, Start, Visit};
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, RegisteredServer, Registration, SERVER, Scope, Way, has_separator, is_same_file,
+    Agent, AgentFiles, Arguments, RegisteredServer, Registration, SERVER, Scope, Delivery, has_separator, is_same_file,
 };
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
@@ -387,14 +387,14 @@ impl ServerCheck<'_> {
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
         let checks = &self.agent.checks;
         self.agent.limits.iter().find_map(|limit| {
-            let text = match limit.way {
-                Way::Tool => result,
-                Way::CodeMode => &expansion,
-                Way::Hook => return None, // the hook refers to the tool
+            let text = match limit.delivery {
+                Delivery::Tool => result,
+                Delivery::CodeMode => &expansion,
+                Delivery::Hook => return None, // the hook refers to the tool
             };
-            let most = (checks.configured_limit)(&self.registered, limit.way).unwrap_or(limit.most);
+            let most = (checks.configured_limit)(&self.registered, limit.delivery).unwrap_or(limit.max);
             let length = limit.unit.count(text);
-            let (way, unit, beyond) = (limit.way.name(), limit.unit.name(), limit.beyond);
+            let (way, unit, beyond) = (limit.delivery.name(), limit.unit.name(), limit.when_exceeded);
             let message = format!("{} has {length} {unit}, and beyond {most} ({way}) {beyond}", named(name));
             (length > most).then(|| self.warning(message).fix((checks.shorten)(length)))
         })

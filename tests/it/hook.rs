@@ -6,7 +6,7 @@ use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table_of};
-use prompt_expander::agents::{Agent, Way};
+use prompt_expander::agents::{Agent, Delivery};
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -291,7 +291,7 @@ fn the_page_of_the_hook_is_true() {
     for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, agent.limit(Way::Hook).unwrap().most.to_string(), "{name}");
+        assert_eq!(limit, agent.limit(Delivery::Hook).unwrap().max.to_string(), "{name}");
     }
 
     let client = Client::new().arguments([]);

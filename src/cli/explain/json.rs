@@ -153,9 +153,9 @@ impl From<Measure> for JsonLimit {
     fn from(measure: Measure) -> JsonLimit {
         JsonLimit {
             client: measure.client.name,
-            way: measure.limit.way.name(),
+            way: measure.limit.delivery.name(),
             length: measure.length,
-            limit: measure.limit.most,
+            limit: measure.limit.max,
             unit: measure.unit(),
             is_whole: measure.is_whole(),
         }

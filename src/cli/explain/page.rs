@@ -152,11 +152,11 @@ fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
 
 fn measure(measure: &Measure) -> Field {
     let Measure { client, limit, length } = measure;
-    let label = format!("{} {}", client.name, limit.way.name());
-    let measured = format!("{} of {} {}", thousands(*length), thousands(limit.most), measure.unit());
+    let label = format!("{} {}", client.name, limit.delivery.name());
+    let measured = format!("{} of {} {}", thousands(*length), thousands(limit.max), measure.unit());
     match measure.is_whole() {
         true => Field::new(label, measured),
-        false => Field::new(label, format!("too long, {measured}: {}", limit.beyond)).styled(WARNING),
+        false => Field::new(label, format!("too long, {measured}: {}", limit.when_exceeded)).styled(WARNING),
     }
 }
 
