@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, Ending, Environment, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
-    RegisteredServer, Registration, Scope, System, Unit, Delivery, WindowsShell,
+    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
+    RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::time::Duration;

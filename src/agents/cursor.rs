@@ -8,12 +8,7 @@ pub(super) static CURSOR: Agent = Agent {
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
-    config: Config {
-        user: &["mcp.json"],
-        new_user: "mcp.json",
-        project: &[".cursor/mcp.json"],
-        ..Config::JSON
-    },
+    config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
     limits: &[],
     launch: Launch::BY_EDITOR,

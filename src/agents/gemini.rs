@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, RegisteredHook, RegisteredServer,
-    Scope, Unit, Variables, Delivery, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
+    RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -83,7 +83,9 @@ pub(super) static GEMINI: Agent = Agent {
 
 fn not_started(server: &RegisteredServer) -> Option<Finding> {
     let (name, shown) = (&server.server.name, server.name());
-    if file_beside_settings(server, "mcp-server-enablement.json").pointer(&format!("/{name}/enabled")) == Some(&json!(false)) {
+    if file_beside_settings(server, "mcp-server-enablement.json").pointer(&format!("/{name}/enabled"))
+        == Some(&json!(false))
+    {
         return Some(server.broken(format!("{shown} is disabled")).fix(format!("run `gemini mcp enable {name}`")));
     }
     if server.is_in(server.setting("/mcp/excluded")) {

@@ -8,7 +8,7 @@ mod page;
 
 use super::call::{Call, Texts};
 use super::output;
-use crate::agents::{AGENTS, Agent, Limit, Delivery};
+use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};

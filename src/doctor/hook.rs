@@ -203,8 +203,8 @@ impl HookCheck<'_> {
             Err(error) => Err(format!("cannot be started: {error}")),
             Ok(None) => Err(format!("did not end within {} s", timeout.as_secs_f32())),
             Ok(Some(ended)) if !ended.status.success() && !self.hook.never_fails() => {
-                let said = ended.stderr.map(|line| format!("; it said: {line}")).unwrap_or_default();
-                Err(format!("ended {}, which may block a message{said}", how(ended.status)))
+                let stderr = ended.stderr.map(|line| format!("; standard error: {line}")).unwrap_or_default();
+                Err(format!("ended {}, which may block a message{stderr}", how(ended.status)))
             }
             Ok(Some(ended)) => Ok((ended.stdout, ended.took)),
         }

@@ -1,9 +1,9 @@
 //! An agent's registrations of prompt-expander: what they say, and what happens when they are started.
 
-use super::conversation::{self, Start, Visit};
+use super::conversation::{self, ServerReport, Start};
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, RegisteredServer, Registration, SERVER, Scope, Delivery, has_separator, is_same_file,
+    Agent, AgentFiles, Arguments, Delivery, RegisteredServer, Registration, SERVER, Scope, has_separator, is_same_file,
 };
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
@@ -124,13 +124,13 @@ impl ServerCheck<'_> {
         let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
         self.check_harmless(&start)?;
-        let mut visit = self.visit(&start)?;
+        let mut report = self.report(&start)?;
         // A folder that is missing was reported above.
         let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
-        visit.problems.retain(|problem| !is_reported(problem));
-        visit.stderr = visit.stderr.filter(|line| !is_reported(line));
-        self.judge(&visit, &start, findings);
-        prompts.prompt = visit.first;
+        report.problems.retain(|problem| !is_reported(problem));
+        report.stderr = report.stderr.filter(|line| !is_reported(line));
+        self.judge(&report, &start, findings);
+        prompts.prompt = report.first;
         Ok(())
     }
 
@@ -306,9 +306,9 @@ impl ServerCheck<'_> {
         Ok(())
     }
 
-    /// What the server answers, or why it is of no use.
-    fn visit(&self, start: &Start) -> Result<Visit, Finding> {
-        conversation::visit(start).map_err(|failure| {
+    /// What the server answers, or why it is unusable.
+    fn report(&self, start: &Start) -> Result<ServerReport, Finding> {
+        conversation::talk_to(start).map_err(|failure| {
             let message = format!("{} ({}) {failure}", self.name(), shown(start));
             let fix = if is_same_file(&start.program, &self.examination.program) {
                 format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
@@ -322,24 +322,24 @@ impl ServerCheck<'_> {
 
 // What it answered.
 impl ServerCheck<'_> {
-    fn judge(&self, visit: &Visit, start: &Start, findings: &mut Vec<Finding>) {
-        let (time, prompts) = (milliseconds(visit.answered_in), count(visit.prompts, "prompt"));
+    fn judge(&self, report: &ServerReport, start: &Start, findings: &mut Vec<Finding>) {
+        let (time, prompts) = (milliseconds(report.answered_in), count(report.prompts, "prompt"));
         let message = format!("{} answers in {time} and has {prompts}", self.name());
         findings.push(Finding::new(Some(self.agent), Severity::Fine, message));
-        findings.extend(self.other_program(visit, start));
-        findings.extend((self.agent.checks.slow_start)(&self.registered, visit.answered_in));
-        self.judge_prompts(visit, findings);
-        self.judge_behavior(visit, findings);
-        findings.extend(self.too_long(visit));
+        findings.extend(self.other_program(report, start));
+        findings.extend((self.agent.checks.slow_start)(&self.registered, report.answered_in));
+        self.judge_prompts(report, findings);
+        self.judge_behavior(report, findings);
+        findings.extend(self.too_long(report));
     }
 
     /// That it is another program, or another version of this one.
-    fn other_program(&self, visit: &Visit, start: &Start) -> Option<Finding> {
+    fn other_program(&self, report: &ServerReport, start: &Start) -> Option<Finding> {
         let (name, version) = (self.name(), env!("CARGO_PKG_VERSION"));
-        let message = if visit.name != env!("CARGO_PKG_NAME") {
-            format!("{name} is another program, which calls itself {}", quoted(&visit.name))
-        } else if visit.version != version && !is_same_file(&start.program, &self.examination.program) {
-            let (other, program) = (quoted(&visit.version), start.program.display());
+        let message = if report.name != env!("CARGO_PKG_NAME") {
+            format!("{name} is another program, which calls itself {}", quoted(&report.name))
+        } else if report.version != version && !is_same_file(&start.program, &self.examination.program) {
+            let (other, program) = (quoted(&report.version), start.program.display());
             format!("{name} is version {other}, in {program}; this program is `{version}`")
         } else {
             return None;
@@ -347,43 +347,43 @@ impl ServerCheck<'_> {
         Some(self.warning(message).fix(format!("run {} to have this one in its place", self.reinstall())))
     }
 
-    fn judge_prompts(&self, visit: &Visit, findings: &mut Vec<Finding>) {
+    fn judge_prompts(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
         let name = self.name();
         let check = "run `prompt-expander check` with its `--prompts`";
-        if visit.prompts == 0 {
+        if report.prompts == 0 {
             let fix = "put a file such as `hello.md` into its folder";
             findings.push(self.warning(format!("{name} has no prompt")).fix(fix));
         }
-        if let Some(problem) = visit.problems.first() {
-            let files = count(visit.problems.len(), "file");
+        if let Some(problem) = report.problems.first() {
+            let files = count(report.problems.len(), "file");
             let message = format!("{name} cannot read {files} as prompts, such as {problem}");
             findings.push(self.broken(message).fix(check));
         }
-        if let Some((prompt, why)) = &visit.refused {
+        if let Some((prompt, why)) = &report.refused {
             let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
             findings.push(self.broken(message).fix(check));
         }
     }
 
-    fn judge_behavior(&self, visit: &Visit, findings: &mut Vec<Finding>) {
+    fn judge_behavior(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
         let name = self.name();
         let replace = format!("run {} to have this program in its place", self.reinstall());
-        if let Some(line) = &visit.not_a_message {
+        if let Some(line) = &report.not_a_message {
             let message = format!("{name} prints what is not a message: {}", quoted(line));
             findings.push(self.warning(message).fix(&*replace));
         }
-        if !visit.ended {
+        if !report.ended {
             let message = format!("{name} does not end when {} ends it", self.agent.title);
             findings.push(self.warning(message).fix(&*replace));
         }
-        if let Some(line) = &visit.stderr {
+        if let Some(line) = &report.stderr {
             findings.push(self.warning(format!("{name} says on standard error: {line}")).fix("do what it says"));
         }
     }
 
     /// That the agent would not show its model all of the longest prompt.
-    fn too_long(&self, visit: &Visit) -> Option<Finding> {
-        let (name, result) = visit.longest.as_ref()?;
+    fn too_long(&self, report: &ServerReport) -> Option<Finding> {
+        let (name, result) = report.longest.as_ref()?;
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
         let checks = &self.agent.checks;
         self.agent.limits.iter().find_map(|limit| {
@@ -392,11 +392,14 @@ impl ServerCheck<'_> {
                 Delivery::CodeMode => &expansion,
                 Delivery::Hook => return None, // the hook refers to the tool
             };
-            let most = (checks.configured_limit)(&self.registered, limit.delivery).unwrap_or(limit.max);
+            let max = (checks.configured_limit)(&self.registered, limit.delivery).unwrap_or(limit.max);
             let length = limit.unit.count(text);
-            let (way, unit, beyond) = (limit.delivery.name(), limit.unit.name(), limit.when_exceeded);
-            let message = format!("{} has {length} {unit}, and beyond {most} ({way}) {beyond}", named(name));
-            (length > most).then(|| self.warning(message).fix((checks.shorten)(length)))
+            let (delivery, unit, when_exceeded) = (limit.delivery.name(), limit.unit.name(), limit.when_exceeded);
+            let message = format!(
+                "{} has {length} {unit}, more than the limit of {max} ({delivery}): {when_exceeded}",
+                named(name)
+            );
+            (length > max).then(|| self.warning(message).fix((checks.shorten)(length)))
         })
     }
 }

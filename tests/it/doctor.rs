@@ -223,12 +223,12 @@ fn a_hook_that_answers_with_a_long_text_is_fine() {
 #[test]
 fn a_program_that_is_not_a_server_is_reported_and_ended() {
     for (text, why) in [
-        ("exec cat", "is not an MCP server: it sends back what it is sent"),
+        ("exec cat", "is not an MCP server: it repeats its input"),
         ("echo hello; exec cat > /dev/null", "is not an MCP server: it prints `hello`"),
         ("exit 3", "ended with status 3 before it answered `initialize`"),
         (
             "echo no such thing >&2; exit 1",
-            "ended with status 1 before it answered `initialize`; it said: no such thing",
+            "ended with status 1 before it answered `initialize`; standard error: no such thing",
         ),
         ("kill -9 $$", "ended by signal 9 before it answered `initialize`"),
         ("while :; do echo hello; done", "is not an MCP server: it prints `hello`"),
@@ -294,7 +294,7 @@ fn another_server_is_distinguished_from_this_program() {
     };
     let tools = r#"[{"name": "list_prompts"}, {"name": "expand_prompt"}]"#;
     script(&client, &answers("[]", "notes", "1"));
-    found(&client, &["codex"], "broken", "has no tool `list_prompts`, so it is another server");
+    found(&client, &["codex"], "broken", "has no tool `list_prompts`, so it is not prompt-expander");
     script(&client, &answers(tools, "notes", "1"));
     found(&client, &["codex"], "warning", "`prompts` is another program, which calls itself `notes`");
     script(&client, &answers(tools, "prompt-expander", "0.0.1"));
@@ -342,8 +342,7 @@ fn output_that_is_not_a_message_is_shown() {
 fn arguments_that_this_program_refuses_are_shown() {
     let client = home();
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
-    let why =
-        "ended with status 2 before it answered `initialize`; it said: error: unexpected argument '--promts' found";
+    let why = "ended with status 2 before it answered `initialize`; standard error: error: unexpected argument '--promts' found";
     let broken = found(&client, &["codex"], "broken", why);
     assert_eq!(broken["remedy"], "correct its arguments, or run `prompt-expander install codex`");
 }
@@ -485,17 +484,17 @@ fn a_prompt_that_an_agent_would_cut_is_named() {
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(20_000));
     codex("", "");
-    let code = "`long` has 20003 characters, and beyond 17999 (code mode) the middle may be cut out";
+    let code = "`long` has 20003 characters, more than the limit of 17999 (code mode): the middle may be cut out";
     let cut = found(&client, &["codex"], "warning", code);
     assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 12000` in config.toml");
     codex("tool_output_token_limit = 12000", "");
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(60_000));
-    let cut = "`long` has 60018 characters, and beyond 48000 (tool) the middle is cut out";
+    let cut = "`long` has 60018 characters, more than the limit of 48000 (tool): the middle is cut out";
     codex("", "");
     found(&client, &["codex"], "warning", cut);
     codex("", "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 20000");
-    found(&client, &["codex"], "warning", "beyond 17999 (code mode) the middle may be cut out");
+    found(&client, &["codex"], "warning", "more than the limit of 17999 (code mode): the middle may be cut out");
 
     let args = json!(["--no-builtin", "--prompts", client.prompts()]);
     gemini(&client, json!({ "args": args }), json!({}));
@@ -503,14 +502,19 @@ fn a_prompt_that_an_agent_would_cut_is_named() {
         &client,
         &["gemini"],
         "warning",
-        "`long` has 60018 characters, and beyond 40000 (tool) the model gets its first 8,000",
+        "`long` has 60018 characters, more than the limit of 40000 (tool): the model gets its first 8,000",
     );
     gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 100_000}}));
     is_fine(&client, "gemini");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM, "args": args}}});
     write(&client, ".claude.json", servers.to_string());
-    found(&client, &["claude-code"], "warning", "beyond 50000 (tool) the model gets 2 KB of it and a file");
+    found(
+        &client,
+        &["claude-code"],
+        "warning",
+        "more than the limit of 50000 (tool): the model gets 2 KB of it and a file",
+    );
 }
 
 #[test]
@@ -705,7 +709,7 @@ fn a_hook_that_does_something_else_is_reported() {
     for (script, why) in [
         ("exit 0", "the hook does not answer to `:"),
         ("echo hello", "the hook answers what Codex does not accept: `hello`"),
-        ("echo bad >&2; exit 2", "the hook ended with status 2, which may block a message; it said: bad"),
+        ("echo bad >&2; exit 2", "the hook ended with status 2, which may block a message; standard error: bad"),
         ("sleep 1000", "the hook did not end within 2 s"),
         (
             "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
