@@ -97,18 +97,18 @@ fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<Strin
     let limit = agent.limit(Delivery::Hook)?;
     let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
-        let meaning = meaning(agent, invocation);
-        let more = limit.unit.count(&meaning).saturating_sub(limit.unit.count(part));
+        let full = context_for(agent, invocation);
+        let more = limit.unit.count(&full).saturating_sub(limit.unit.count(part));
         if more <= room {
             room -= more;
-            *part = meaning;
+            *part = full;
         }
     }
     (!parts.is_empty()).then(|| parts.join(SEPARATOR))
 }
 
-/// What a command stands for, or why it cannot be expanded.
-fn meaning(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
+/// The context for a command: its expansion, or why it cannot be expanded.
+fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
     let typed = typed(invocation.name, invocation.input);
     let prompt = match &invocation.found.prompt {
         Ok(prompt) => prompt,
@@ -147,7 +147,7 @@ fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> S
 /// Takes the place of an expansion that does not fit.
 fn too_long(invocation: &Invocation<'_, Found>) -> String {
     format!(
-        "In the user's message, {} is short for a stored prompt, whose text is longer than what this client takes from a hook. \
+        "In the user's message, {} is short for a stored prompt, whose text is longer than what this agent takes from a hook. \
          Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
          then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
         typed(invocation.name, invocation.input)

@@ -155,9 +155,11 @@ impl Fields<'_> {
     }
 
     fn error(&mut self, key: &str, wanted: &str, value: &Value) {
-        let is = kind(value);
-        let is = if wanted.starts_with(is) { format!("{is} of other things") } else { is.to_owned() };
-        self.errors.push(format!("`{key}` must be {wanted}, and is {is}"));
+        let problem = match kind(value) {
+            kind if wanted.starts_with(kind) => "has other values".to_owned(),
+            kind => format!("is {kind}"),
+        };
+        self.errors.push(format!("`{key}` must be {wanted}, and {problem}"));
     }
 }
 
@@ -298,11 +300,11 @@ mod tests {
             shown(read("cursor", Scope::User, text).unwrap()),
             [
                 "2:13 a:  [] {} (`command` must be a string, and is a list) (`args` must be a list of strings, and is a \
-                 string) (`env` must be an object of strings, and is an object of other things)",
+                 string) (`env` must be an object of strings, and has other values)",
                 "3:13 b:  [] {} (it must be an object, and is a string)",
                 "4:13 c:  [] {} (it has no `command`)",
                 "5:13 d:  [] {} off",
-                "6:13 e: x [] {} off (`args` must be a list of strings, and is a list of other things)",
+                "6:13 e: x [] {} off (`args` must be a list of strings, and has other values)",
             ]
         );
     }

@@ -43,12 +43,12 @@ struct Json {
 
 #[derive(Serialize)]
 struct JsonFinding {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<&'static str>,
+    #[serde(rename = "client", skip_serializing_if = "Option::is_none")]
+    agent: Option<&'static str>,
     severity: String,
     message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
+    #[serde(rename = "remedy", skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,10 +60,10 @@ struct JsonFinding {
 impl From<Finding> for JsonFinding {
     fn from(Finding { agent, severity, message, fix, file, position }: Finding) -> Self {
         JsonFinding {
-            client: agent.map(|agent| agent.name),
+            agent: agent.map(|agent| agent.name),
             severity: severity.to_string(),
             message,
-            remedy: fix,
+            fix,
             file: file.map(|file| file.display().to_string()),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),

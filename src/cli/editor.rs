@@ -26,7 +26,7 @@ pub(super) struct Ended {
 
 impl Ended {
     /// `Err`: how it failed; the file may or may not have been saved.
-    pub(super) fn well(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         let Ended { editor, status } = self;
         if status.success() { Ok(()) } else { Err(format!("the editor {editor} ended with {status}")) }
     }

@@ -330,7 +330,8 @@ impl Folders {
 
 #[derive(Serialize)]
 struct Json {
-    clients: Vec<JsonAgent>,
+    #[serde(rename = "clients")]
+    agents: Vec<JsonAgent>,
 }
 
 #[derive(Serialize)]
@@ -354,15 +355,15 @@ struct JsonRegistration {
     command: Option<String>,
     args: Vec<String>,
     enabled: bool,
-    /// Whether it is this program.
-    ours: bool,
+    #[serde(rename = "ours")]
+    is_prompt_expander: bool,
 }
 
 /// Lists the agents with their state.
 fn list(system: &System, is_json: bool) -> anyhow::Result<ExitCode> {
     let states: Vec<Status> = AGENTS.into_iter().map(|agent| agent.status(system)).collect();
     if is_json {
-        output::print_json(&Json { clients: states.iter().map(json).collect() })?;
+        output::print_json(&Json { agents: states.iter().map(json).collect() })?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = Vec::new();
@@ -442,7 +443,7 @@ fn json(state: &Status) -> JsonAgent {
         command: server.command.clone(),
         args: server.args.clone(),
         enabled: !server.is_disabled,
-        ours: server.is_prompt_expander(),
+        is_prompt_expander: server.is_prompt_expander(),
     };
     JsonAgent {
         name: state.agent.name,

@@ -44,8 +44,8 @@ impl PromptSource {
         PromptSource { folders: self.folders.and(after.folders), project: self.project || after.project }
     }
 
-    /// The library for a person in the working directory; warns if a project was asked for and there is none.
-    pub(super) fn library_for_people(&self) -> Library {
+    /// The library for the working directory. Prints a warning if --project was given and there is no project.
+    pub(super) fn library_with_warnings(&self) -> Library {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
