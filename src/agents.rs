@@ -1,4 +1,4 @@
-//! The agents: the programs in whose chat somebody types `:research`.
+//! The agents: the programs in whose chat a user types `:research`.
 //!
 //! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all that is known of it, so
 //! another agent is another file and another row. Nothing here reads the process's environment: [`System`] is what the command
@@ -53,9 +53,9 @@ pub const SERVER: &str = "prompts";
 
 /// What is known of an agent.
 pub struct Agent {
-    /// What one writes on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Other names that are understood.
+    /// Other names that are accepted.
     pub aliases: &'static [&'static str],
     /// What the agent calls itself.
     pub title: &'static str,
@@ -83,13 +83,13 @@ struct Config {
     folder: Option<fn(&System) -> Option<PathBuf>>,
     /// The user's files in that folder, the one that takes precedence first.
     user: &'static [&'static str],
-    /// Which of them is made if there is none.
+    /// Which of them `install` creates if none exists.
     new_user: &'static str,
-    /// A project's files, below its folder. The first is made if there is none.
+    /// A project's files, relative to its folder. `install` creates the first if none exists.
     project: &'static [&'static str],
     /// The key of the servers.
     servers: &'static str,
-    /// A key below it that has the servers instead, if it is there.
+    /// A key below it that has the servers instead, if it exists.
     nested_servers: Option<&'static str>,
     /// The keys of the user's servers for one project, in the user's file.
     local_servers: Option<fn(&System) -> Vec<String>>,
@@ -203,7 +203,7 @@ pub enum Ending {
 pub struct Variables {
     /// What begins a variable; names after the first of these are not looked up.
     marks: &'static [&'static str],
-    /// Whether `$NAME` is one, besides `${NAME}`.
+    /// Whether `$NAME` is a variable, as well as `${NAME}`.
     is_bare: bool,
     /// The value of a name; `None` leaves the text as it is.
     value: fn(&str, &System) -> Option<String>,
@@ -312,7 +312,7 @@ impl Agent {
         }
     }
 
-    /// The config that is made if there is none.
+    /// The config that `install` creates if none exists.
     fn new_config_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         match scope {
             Scope::User => Some(self.config_folder(system)?.join(self.config.new_user)),

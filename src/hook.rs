@@ -35,7 +35,7 @@ pub struct Event<'e> {
     folder: Option<String>,
 }
 
-/// What the agents pass to a hook, as far as it is used.
+/// The parts that are used of what agents pass to a hook.
 #[derive(Deserialize)]
 struct Input<'e> {
     #[serde(borrow)]
@@ -128,7 +128,7 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
     }
 }
 
-/// An expansion with what the model is told about it.
+/// An expansion with an explanation for the model.
 fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> String {
     let origin = match is_of_project {
         true => "of the project, whose prompts the user chose to use",

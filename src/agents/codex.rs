@@ -90,8 +90,8 @@ pub(super) static CODEX: Agent = Agent {
     },
 };
 
-/// The variables that a server gets, besides those that its registration names: on Unix, on Windows (by the source), and those
-/// of certificates.
+/// The variables that a server gets in addition to those in its registration: those on Unix, those on Windows (according to the
+/// source code), and those for certificates.
 const PASSED_ON: &str = "\
     HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
     APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
@@ -148,7 +148,7 @@ fn slow_start(server: &RegisteredServer, took: Duration) -> Option<Finding> {
         let message = format!("{name} took {seconds:.3} s for its first answer; its limit is {limit} s");
         Some(server.broken(message).fix("raise `startup_timeout_sec`"))
     } else if took > FIRST_TURN_TIMEOUT {
-        let message = format!("{name} took {seconds:.1} s for its first answer; Codex goes on without it after 1 s");
+        let message = format!("{name} took {seconds:.1} s for its first answer; Codex continues without it after 1 s");
         Some(server.warning(message).fix("set `required` to true, so that Codex waits for it"))
     } else {
         None

@@ -85,7 +85,7 @@ impl std::error::Error for ConfigError {}
 
 // Reading and editing.
 impl ConfigFile {
-    /// Reads a file. `None`: there is none.
+    /// Reads a file. `None`: it does not exist.
     pub(super) fn read(path: PathBuf, syntax: Syntax, scope: Scope) -> Result<Option<ConfigFile>, ConfigError> {
         let Some(text) = read_text(&path)? else { return Ok(None) };
         let value = syntax.parse(without_bom(&text)).map_err(|error| ConfigError::at(&path, error))?;
@@ -183,12 +183,12 @@ impl ConfigFile {
     /// The file that is written, after all links.
     ///
     /// # Errors
-    /// It cannot be written, as far as one can tell without trying.
+    /// It is clear without trying that it cannot be written.
     pub fn target(&self) -> Result<PathBuf, ConfigError> {
         let mut target = self.path.clone();
         for _ in 0..MAX_LINKS {
             let Ok(link) = fs::read_link(&target) else {
-                // Also for root, whom permissions would not stop: somebody made it read-only for a reason.
+                // Also for root, whom permissions would not stop: the file is read-only for a reason.
                 let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
                 let opened = fs::OpenOptions::new().write(true).open(&target);
                 if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
@@ -199,7 +199,7 @@ impl ConfigFile {
             };
             target = target.parent().unwrap_or(Path::new("")).join(link);
         }
-        Err(ConfigError::new(&self.path, "its links form a cycle; remove it, or let it name a file"))
+        Err(ConfigError::new(&self.path, "its symlinks form a cycle; remove it, or link it to a file"))
     }
 
     /// Writes the edited text, or removes the file. Returns the backup of the original, if one is needed.
@@ -234,7 +234,7 @@ impl ConfigFile {
         if read_text(&self.path)? == self.original {
             return Ok(());
         }
-        let message = "the file changed while it was being edited; nothing is written, so run this again";
+        let message = "the file changed while it was being edited, so it was not written; run the command again";
         Err(ConfigError::new(&self.path, message))
     }
 
@@ -312,7 +312,7 @@ fn create_backup(path: &Path, text: &str, target: &Path) -> io::Result<()> {
     fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // a part of it would be no backup
 }
 
-/// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If there is none, the owner
+/// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If that does not exist, the owner
 /// of the folder becomes its owner, as when root installs for a user.
 fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
     file.write_all(text.as_bytes())?;

@@ -115,7 +115,7 @@ fn is_distrusted(server: &RegisteredServer) -> bool {
     rules.max_by_key(|(folder, _)| folder.len()).is_some_and(|(_, rule)| rule == "DO_NOT_TRUST")
 }
 
-/// What a file next to the settings contains; null if there is none.
+/// What a file next to the settings contains; null if it does not exist.
 fn file_beside_settings(server: &RegisteredServer, name: &str) -> Value {
     let path = GEMINI.settings_folder(server.system).map(|folder| folder.join(name));
     let read = path.and_then(|path| ConfigFile::read(path, GEMINI.config.syntax, Scope::User).ok().flatten());

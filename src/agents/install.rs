@@ -80,18 +80,20 @@ impl From<ConfigError> for PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlanError::Config(error) => write!(f, "{error}; the file is left alone: correct it, then run this again"),
+            PlanError::Config(error) => {
+                write!(f, "{error}; the file was not changed; correct it, then run the command again")
+            }
             PlanError::Taken(server) => write!(
                 f,
-                "{}: another server has the name `{SERVER}`; {}. Give it another name, or write --replace to put \
-                 prompt-expander in its place",
+                "{}: another server has the name `{SERVER}`; {}. Rename it, or use --replace to replace it with \
+                 prompt-expander",
                 location(&server.path, server.position),
                 what_it_runs(server)
             ),
             PlanError::NotAProject(agent, file) => write!(
                 f,
-                "the working directory is not a project for {}: `{}` is its config for all projects here; leave --project \
-                 out, or go to a project",
+                "the working directory is not a project for {}: `{}` is its config for all projects; leave out \
+                 --project, or change to the folder of a project",
                 agent.title,
                 shown(file)
             ),
@@ -125,7 +127,7 @@ impl Installation {
                 (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
                 (true, false) => is_replaced = true,
                 (true, true) if server.is_disabled => {
-                    planner.notes.push(format!("{at}: `{SERVER}` is disabled there; it stays so until you enable it"));
+                    planner.notes.push(format!("{at}: `{SERVER}` is disabled, and stays disabled until you enable it"));
                 }
                 (false, true) => planner.notes.push(format!(
                     "{at}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
@@ -156,7 +158,9 @@ impl Installation {
         let line = self.agent.hook_line(hook, &self.program, arguments).map_err(|_| PlanError::Nul)?;
         let what_next = match plain.is_empty() {
             false => "each message is expanded twice until you remove it",
-            true => "no other is written; remove it first, or see that it names the prompts of the server",
+            true => {
+                "no other hook is written; remove this one first, or make sure that it has the same prompts as the server"
+            }
         };
         planner.notes.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
         if others.is_empty() || !plain.is_empty() {

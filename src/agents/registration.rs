@@ -26,7 +26,7 @@ pub struct Registration {
     pub env: BTreeMap<String, String>,
     /// The directory in which it is started, if not in the agent's.
     pub cwd: Option<String>,
-    /// Whether the agent is told not to start it.
+    /// Whether it is disabled in the config.
     pub is_disabled: bool,
     /// All that the config says of it, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
     pub entry: Map<String, Value>,

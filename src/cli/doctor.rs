@@ -15,18 +15,18 @@ use std::time::Duration;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander doctor          look at each agent that is on this machine
-  prompt-expander doctor codex    look at Codex only";
+  prompt-expander doctor          check every agent that is on this machine
+  prompt-expander doctor codex    check only Codex";
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
-    /// Look at this agent only
+    /// Check only this agent
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// How long a server or a hook may take for an answer
+    /// How long a server or a hook may take to answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// One JSON object: `findings` with severity, message, and client, remedy, file, line and column where they apply
+    /// Print one JSON object: `findings` with severity, message and, where they apply, client, remedy, file, line and column
     #[arg(long)]
     json: bool,
 }

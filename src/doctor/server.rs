@@ -199,7 +199,7 @@ impl ServerCheck<'_> {
             Some(cwd) => project.join(self.with_variables(cwd)),
         };
         if !folder.is_dir() {
-            let message = format!("{} would work in {}, which is not a folder", self.name(), folder.display());
+            let message = format!("the working directory of {}, {}, is not a folder", self.name(), folder.display());
             return Err(self.broken(message).fix("remove `cwd` from the file, or create the folder"));
         }
         let mut environment = (self.agent.launch.environment)(&self.examination.system, self.server);
@@ -208,7 +208,7 @@ impl ServerCheck<'_> {
         }
         let program = environment.find_program(&command, &folder).map_err(|why| {
             let message = format!("the command of {}, {}, {why}", self.name(), named(&command));
-            self.broken(message).fix(self.write_whole_path())
+            self.broken(message).fix(self.write_absolute_path())
         })?;
         let (launch, timeout) = (&self.agent.launch, self.examination.timeout);
         Ok(Start { command, arguments, environment, folder, program, launch, timeout })
@@ -228,14 +228,16 @@ impl ServerCheck<'_> {
         let message = if Path::new(&start.command).is_absolute() {
             return None;
         } else if has_separator(&start.command) {
-            format!("the command is found from this folder only: {written}")
+            format!("the command is found only from this folder: {written}")
         } else if self.agent.launch.is_from_desktop {
             let title = self.agent.title;
-            format!("{written} is looked up on PATH, and {title} has another one when it is started from the desktop")
+            format!(
+                "{written} is looked up on PATH, and {title} has a different PATH when it is started from the desktop"
+            )
         } else {
             return None;
         };
-        Some(self.warning(message).fix(format!("run {}, which writes the whole path", self.reinstall())))
+        Some(self.warning(message).fix(format!("run {}, which writes the absolute path", self.reinstall())))
     }
 
     /// The folders of `--prompts`; adds what is wrong with them.
@@ -252,8 +254,9 @@ impl ServerCheck<'_> {
                 findings.push(self.broken(message).fix("create it, or correct the path"));
             } else if is_relative {
                 let title = self.agent.title;
-                let message = format!("--prompts {shown} is another folder wherever {title} is started");
-                let fix = format!("write the whole path, {}", named(&path.display().to_string()));
+                let message =
+                    format!("--prompts {shown} is relative, so it depends on the folder in which {title} is started");
+                let fix = format!("write the absolute path, {}", named(&path.display().to_string()));
                 findings.push(self.warning(message).fix(fix));
             }
             folders.push(path);
@@ -270,7 +273,7 @@ impl ServerCheck<'_> {
         lost.map(|name| {
             let title = self.agent.title;
             let message = format!(
-                "{name} is set here, and {title} does not pass it on, so it has other prompts than you see in the terminal"
+                "{name} is set here, and {title} does not pass it on, so its prompts may differ from those in the terminal"
             );
             let command = reinstall_command(self.agent, self.server, " --prompts DIR");
             self.warning(message).fix(format!("name the folder in the registration: `{command}`"))
@@ -300,8 +303,8 @@ impl ServerCheck<'_> {
         if !is_this && !is_intended && environment.is_found_in(folder, command, program) {
             let program = named(&program.display().to_string());
             let message =
-                format!("{name} is a program in this folder, {program}, and not this one, so it was not started");
-            return Err(self.warning(message).fix(self.write_whole_path()));
+                format!("{name} is a program in this folder, {program}, and not this program, so it was not started");
+            return Err(self.warning(message).fix(self.write_absolute_path()));
         }
         Ok(())
     }
@@ -313,7 +316,7 @@ impl ServerCheck<'_> {
             let fix = if is_same_file(&start.program, &self.examination.program) {
                 format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
             } else {
-                format!("run {}, which puts this program in its place", self.reinstall())
+                format!("run {}, which replaces it with this program", self.reinstall())
             };
             self.broken(message).fix(fix)
         })
@@ -344,7 +347,7 @@ impl ServerCheck<'_> {
         } else {
             return None;
         };
-        Some(self.warning(message).fix(format!("run {} to have this one in its place", self.reinstall())))
+        Some(self.warning(message).fix(format!("run {} to replace it with this program", self.reinstall())))
     }
 
     fn judge_prompts(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
@@ -352,32 +355,32 @@ impl ServerCheck<'_> {
         let check = "run `prompt-expander check` with its `--prompts`";
         if report.prompts == 0 {
             let fix = "put a file such as `hello.md` into its folder";
-            findings.push(self.warning(format!("{name} has no prompt")).fix(fix));
+            findings.push(self.warning(format!("{name} has no prompts")).fix(fix));
         }
         if let Some(problem) = report.problems.first() {
             let files = count(report.problems.len(), "file");
-            let message = format!("{name} cannot read {files} as prompts, such as {problem}");
+            let message = format!("{name} has {files} that cannot be read, such as {problem}");
             findings.push(self.broken(message).fix(check));
         }
         if let Some((prompt, why)) = &report.refused {
-            let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
+            let message = format!("{name} lists {} but does not expand it: {why}", named(prompt));
             findings.push(self.broken(message).fix(check));
         }
     }
 
     fn judge_behavior(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
         let name = self.name();
-        let replace = format!("run {} to have this program in its place", self.reinstall());
+        let replace = format!("run {} to replace it with this program", self.reinstall());
         if let Some(line) = &report.not_a_message {
             let message = format!("{name} prints what is not a message: {}", quoted(line));
             findings.push(self.warning(message).fix(&*replace));
         }
         if !report.ended {
-            let message = format!("{name} does not end when {} ends it", self.agent.title);
+            let message = format!("{name} does not exit when {} stops it", self.agent.title);
             findings.push(self.warning(message).fix(&*replace));
         }
         if let Some(line) = &report.stderr {
-            findings.push(self.warning(format!("{name} says on standard error: {line}")).fix("do what it says"));
+            findings.push(self.warning(format!("{name} prints on standard error: {line}")).fix("fix what it reports"));
         }
     }
 
@@ -406,8 +409,8 @@ impl ServerCheck<'_> {
 
 // The commands that fix it, as one types them.
 impl ServerCheck<'_> {
-    fn write_whole_path(&self) -> String {
-        format!("run {}, which writes the whole path of this program", self.reinstall())
+    fn write_absolute_path(&self) -> String {
+        format!("run {}, which writes the absolute path of this program", self.reinstall())
     }
 
     /// The command that puts this program in the place of the server, in backticks; it keeps what the registration says of
@@ -445,7 +448,7 @@ fn uninstall_command(agent: &Agent, server: &Registration) -> String {
     }
 }
 
-/// The command that registers a server anew, with its arguments if it is prompt-expander, and these besides.
+/// The command that registers a server again, with `more` options and, if it is prompt-expander, its present arguments.
 fn reinstall_command(agent: &Agent, server: &Registration, more: &str) -> String {
     let mut command = format!("prompt-expander install {}{}{more}", agent.name, project_option(server.scope));
     if server.is_prompt_expander() {

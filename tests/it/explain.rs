@@ -49,7 +49,7 @@ Placeholders
 Expansion
   bytes             {length}
   characters        {length}
-  tokens            about {}, of 4 bytes each
+  tokens            about {} (4 bytes each)
   codex tool        {} of 48,000 characters of the result
   codex code mode   {length} of 17,999 characters
   codex hook        {hook} of 10,000 bytes
@@ -248,7 +248,7 @@ fn an_expansion_that_a_client_would_cut_gets_a_warning() {
         let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
         for name in ["codex", "claude-code"] {
             let ran = client.run(["hook", name], &event);
-            let is_whole = !ran.stdout.contains("longer than what this client takes");
+            let is_whole = !ran.stdout.contains("longer than what this agent takes");
             assert_eq!(is_whole, !whole(characters).contains(&format!("{name} hook")), "{characters}");
             assert_eq!(is_whole, characters <= if name == "codex" { 9_626 } else { 9_630 });
         }

@@ -185,7 +185,7 @@ fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
 
 #[test]
 fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
-    let too_long = "is short for a stored prompt, whose text is longer than what this client takes from a hook. Before you \
+    let too_long = "is short for a stored prompt, whose text is longer than what this agent takes from a hook. Before you \
                     answer, call the tool expand_prompt";
     let begun = part(":long", "").len();
     for (name, event_name, letter, limit) in [

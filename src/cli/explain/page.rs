@@ -71,7 +71,7 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     fields
 }
 
-/// The value of each argument, and of the whole input.
+/// The value of each argument, and of the input.
 fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields: Vec<Field> = explanation.given.iter().map(argument).collect();
     // An argument may be called `input`, while the input follows the body.
@@ -141,7 +141,7 @@ fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
         Ok(lengths) => lengths,
         Err(error) => return vec![Field::new("error", error.to_string()).styled(ERROR)],
     };
-    let tokens = format!("about {}, of {BYTES_OF_TOKEN} bytes each", thousands(lengths.tokens));
+    let tokens = format!("about {} ({BYTES_OF_TOKEN} bytes each)", thousands(lengths.tokens));
     let mut fields = vec![
         Field::new("bytes", thousands(lengths.bytes)),
         Field::new("characters", thousands(lengths.characters)),
