@@ -20,13 +20,13 @@ const BACKUP: &str = "before-prompt-expander";
 /// How many backups a file may have.
 const MAX_BACKUPS: usize = 100;
 
-/// How many links a path may go through.
+/// How many symlinks a path may go through.
 const MAX_LINKS: usize = 40;
 
 /// A byte order mark, which some editors put before a text.
 const BOM: char = '\u{feff}';
 
-/// A file of an agent, as it is and as it should be.
+/// A file of an agent: its present text, and the text to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigFile {
     /// The file, as the agent names it; it may be a link.
@@ -37,7 +37,7 @@ pub struct ConfigFile {
     pub original: Option<String>,
     /// The text to be written. `None`: there should be no file.
     pub edited: Option<String>,
-    /// What the original says.
+    /// The parsed original.
     pub value: Value,
     pub(super) syntax: Syntax,
     /// What a new file contains.
@@ -117,7 +117,7 @@ impl ConfigFile {
         }
     }
 
-    /// The position of the last of these keys, if it is there.
+    /// The position of the last of these keys, if it exists.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
         self.syntax.position(self.text(), &keys)
@@ -162,7 +162,7 @@ impl ConfigFile {
         Ok(format!("{bom}{}", edit(without_bom(text), self.syntax)?))
     }
 
-    /// What another text of the file says; null if it cannot be parsed.
+    /// Another text of the file, parsed; null if that fails.
     pub(super) fn parse(&self, text: &str) -> Value {
         self.syntax.parse(without_bom(text)).unwrap_or_default()
     }
@@ -180,7 +180,7 @@ impl ConfigFile {
 
 // Writing.
 impl ConfigFile {
-    /// The file that is written, after all links.
+    /// The file that is written, after all symlinks are followed.
     ///
     /// # Errors
     /// It is clear without trying that it cannot be written.
@@ -374,7 +374,7 @@ fn without_bom(text: &str) -> &str {
     text.strip_prefix(BOM).unwrap_or(text)
 }
 
-/// Whether two paths lead to one file, also through links.
+/// Whether two paths name the same file, directly or through symlinks.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }

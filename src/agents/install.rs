@@ -1,4 +1,4 @@
-//! What `install` and `uninstall` would change, and what is registered. Nothing is written here; see [`ConfigFile::write`].
+//! The changes that `install` and `uninstall` plan, and the present registrations. Nothing is written here; see [`ConfigFile::write`].
 //!
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
@@ -45,16 +45,16 @@ pub struct Removal {
     pub scope: Scope,
 }
 
-/// What would be done.
+/// The planned changes.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The files that would change.
     pub files: Vec<ConfigFile>,
-    /// What the user should know, in lower case.
+    /// Notes for the user, in lower case.
     pub notes: Vec<String>,
 }
 
-/// Why nothing can be planned.
+/// Why there is no plan.
 #[derive(Debug)]
 pub enum PlanError {
     /// A file cannot be read or changed.
@@ -111,7 +111,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Installation {
-    /// What would be done to install it. Reads the agent's files.
+    /// Plans the installation. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
@@ -172,7 +172,7 @@ impl Installation {
 }
 
 impl Removal {
-    /// What would be done to remove it. Reads the agent's files.
+    /// Plans the removal. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         let mut removed: Vec<(PathBuf, Part)> = Vec::new();
@@ -224,7 +224,7 @@ enum Part {
     Server {
         keys: Vec<String>,
         entry: Entry,
-        /// Whether nothing stays of an existing entry.
+        /// Whether an existing entry is replaced completely.
         is_replaced: bool,
     },
     Hook {
@@ -315,7 +315,7 @@ impl<'s> Planner<'s> {
         Ok(planner)
     }
 
-    /// That another agent reads the config, too.
+    /// A note for each other agent that reads the same config.
     fn notes_of_shared_config(&self) -> Vec<String> {
         let (agent, system) = (self.files.agent, self.files.system);
         let is_read_by = |other: &&Agent| {

@@ -22,13 +22,13 @@ pub struct Registration {
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What is added to its environment.
+    /// The variables that are added to its environment.
     pub env: BTreeMap<String, String>,
     /// The directory in which it is started, if not in the agent's.
     pub cwd: Option<String>,
     /// Whether it is disabled in the config.
     pub is_disabled: bool,
-    /// All that the config says of it, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
+    /// The entry in full, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
     pub entry: Map<String, Value>,
     /// What the agent cannot use: `` `args` is a string, and must be a list of strings``.
     pub errors: Vec<String>,
@@ -72,7 +72,7 @@ impl Agent {
             .collect())
     }
 
-    /// The servers one level further down, where they may be; not one server of that name.
+    /// The servers one level deeper, where the agent allows that; not a server that has the name of that level.
     pub(super) fn nested_servers<'v>(&self, servers: &'v Value) -> Option<(&'static str, &'v Value)> {
         let key = self.config.nested_servers?;
         let nested = servers.get(key)?;
@@ -80,7 +80,7 @@ impl Agent {
         nested.as_object().is_some_and(are_servers).then_some((key, nested))
     }
 
-    /// What an entry says, without its name and position.
+    /// The content of an entry, without name and position.
     fn registration(&self, value: &Value, file: &ConfigFile) -> Registration {
         let Some(entry) = value.as_object() else {
             let error = format!("it must be {}, and is {}", file.syntax.object(), kind(value));
@@ -112,7 +112,7 @@ impl Registration {
         self.command.as_deref().is_some_and(is_prompt_expander)
     }
 
-    /// What the agent starts, as one would type it, or the URL that it uses.
+    /// The command that the agent starts, quoted for a shell, or the URL that it uses.
     pub fn line(&self) -> String {
         let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
         let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
@@ -187,7 +187,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Divides them, each kind in its order.
+    /// Divides arguments by kind; each kind keeps its order.
     pub fn of(words: &[String]) -> Arguments {
         let mut arguments = Arguments::default();
         let mut words = words.iter();

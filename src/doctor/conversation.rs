@@ -68,7 +68,7 @@ pub(super) struct ServerReport {
     pub(super) not_a_message: Option<String>,
     /// See [`Output::line`].
     pub(super) stderr: Option<String>,
-    /// Whether it ended when the agent ends it.
+    /// Whether it exited when the agent stops it.
     pub(super) ended: bool,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Starts the server, asks it everything, and ends it.
+/// Starts the server, has the conversation, and stops it.
 ///
 /// # Errors
 /// It cannot be started, does not speak MCP, or is not one that has prompts.
@@ -336,7 +336,7 @@ impl Conversation {
         }
     }
 
-    /// Ends it as the agent does. Returns whether it ended in time.
+    /// Stops it as the agent does. Returns whether it exited in time.
     fn end(&mut self, start: &Start) -> bool {
         self.lines = None; // what it prints from now on is not read
         #[cfg(unix)]

@@ -22,7 +22,7 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 struct HookCheck<'a> {
     examination: &'a Examination,
     agent: &'static Agent,
-    /// What is known of the agent's hooks.
+    /// The facts about the agent's hooks.
     kind: &'static Hook,
     hook: &'a HookLine,
     registered: RegisteredHook<'a>,
@@ -65,7 +65,7 @@ impl Examination {
 }
 
 impl HookCheck<'_> {
-    /// Runs the hook as the agent would, and adds the findings; the error is what keeps it from being run to the end.
+    /// Runs the hook as the agent would, and adds the findings; the error is what keeps the rest from being checked.
     fn try_out(&self, library: &Library, findings: &mut Vec<Finding>) -> Result<(), Finding> {
         self.check_agent_name()?;
         let environment = self.environment();
@@ -122,7 +122,7 @@ impl HookCheck<'_> {
         })
     }
 
-    /// That seconds were meant where the agent counts in milliseconds.
+    /// A finding if seconds were probably meant where the agent counts in milliseconds.
     fn short_timeout(&self) -> Option<Finding> {
         let is_short = self.timeout().is_some_and(|timeout| timeout < SHORTEST_TIMEOUT);
         (is_short && self.kind.timeout_unit == Duration::from_millis(1)).then(|| {
@@ -132,7 +132,7 @@ impl HookCheck<'_> {
         })
     }
 
-    /// That it looks for prompts elsewhere than the server.
+    /// A finding if its folders of prompts are not those of the server.
     fn other_folders(&self) -> Option<Finding> {
         let project = &self.examination.system.project;
         let written = Arguments::of(&self.hook.words).folders;
@@ -216,7 +216,7 @@ impl HookCheck<'_> {
         Some(self.kind.timeout_unit.mul_f64(number))
     }
 
-    /// How to have `install` write it anew.
+    /// How to have `install` write it again.
     fn reinstall(&self) -> String {
         let first = match self.agent.is_by_install(self.hook, &self.examination.system) {
             true => "",

@@ -83,7 +83,7 @@ impl ServerCheck<'_> {
         self.registered.warning(message)
     }
 
-    /// Adds the findings about the server; and returns what it has, unless the agent starts no program.
+    /// Adds the findings about the server. Returns its prompts; `None` if the agent starts no program.
     fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
         let install_with_hook = reinstall_command(self.agent, self.server, " --hook");
         let mut prompts = RegisteredPrompts { folders: Vec::new(), prompt: None, install_with_hook };
@@ -108,7 +108,7 @@ impl ServerCheck<'_> {
         Some(prompts)
     }
 
-    /// Starts it as the agent would, and adds the findings; the error is what keeps it from being tried to the end.
+    /// Starts it as the agent would, and adds the findings; the error is what keeps the rest from being checked.
     fn try_out(
         &self,
         command: &str,
@@ -134,7 +134,7 @@ impl ServerCheck<'_> {
         Ok(())
     }
 
-    /// That the agent takes another server of the same name.
+    /// A finding: the agent uses another server of the same name.
     fn overridden_by(&self, first: &Registration) -> Finding {
         let file = first.path.display();
         let message = format!("`{SERVER}` is registered twice; here, the one in {file} overrides this one");
@@ -222,7 +222,7 @@ impl ServerCheck<'_> {
             .map_or_else(|| text.to_owned(), |variables| variables.replace(text, &self.examination.system))
     }
 
-    /// That a command was found, but may not be found elsewhere.
+    /// A finding if the command was found, but may not be found from elsewhere.
     fn found_from_here_only(&self, start: &Start) -> Option<Finding> {
         let written = named(&start.command);
         let message = if Path::new(&start.command).is_absolute() {
@@ -240,7 +240,7 @@ impl ServerCheck<'_> {
         Some(self.warning(message).fix(format!("run {}, which writes the absolute path", self.reinstall())))
     }
 
-    /// The folders of `--prompts`; adds what is wrong with them.
+    /// The folders of `--prompts`; adds findings about them.
     fn folders(&self, start: &Start, findings: &mut Vec<Finding>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for written in Arguments::of(&start.arguments).folders {
@@ -336,7 +336,7 @@ impl ServerCheck<'_> {
         findings.extend(self.too_long(report));
     }
 
-    /// That it is another program, or another version of this one.
+    /// A finding if it is another program, or another version of this one.
     fn other_program(&self, report: &ServerReport, start: &Start) -> Option<Finding> {
         let (name, version) = (self.name(), env!("CARGO_PKG_VERSION"));
         let message = if report.name != env!("CARGO_PKG_NAME") {
@@ -384,7 +384,7 @@ impl ServerCheck<'_> {
         }
     }
 
-    /// That the agent would not show its model all of the longest prompt.
+    /// A finding if the agent would not show its model all of the longest prompt.
     fn too_long(&self, report: &ServerReport) -> Option<Finding> {
         let (name, result) = report.longest.as_ref()?;
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();

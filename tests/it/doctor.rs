@@ -221,7 +221,7 @@ fn a_hook_that_answers_with_a_long_text_is_fine() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_that_is_not_a_server_is_reported_and_ended() {
+fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     for (text, why) in [
         ("exec cat", "is not an MCP server: it repeats its input"),
         ("echo hello; exec cat > /dev/null", "is not an MCP server: it prints `hello`"),
@@ -304,7 +304,7 @@ fn another_server_is_distinguished_from_this_program() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_lists_without_end_is_ended() {
+fn a_server_that_lists_endlessly_is_stopped() {
     let client = home();
     let tools = r#"{"tools":[{"name":"list_prompts"},{"name":"expand_prompt"}]}"#;
     let answer = |result: &str| format!("printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' $i '{result}'");

@@ -146,17 +146,17 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
     fs::create_dir_all(repo.join(".prompts")).unwrap();
     fs::create_dir(repo.join(".git")).unwrap();
     fs::write(repo.join(".prompts/research.md"), "Ours").unwrap();
-    let (ours, mine) = (repo.join(".prompts/research.md"), client.prompts().join("research.md"));
+    let (project, user) = (repo.join(".prompts/research.md"), client.prompts().join("research.md"));
     let client = client.arguments(["--project", "--prompts", &prompts]);
     let all = explained(&client, &["research", "x"], "");
-    assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(ours)));
+    assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(project)));
     let builtin = json!({"layer": "built-in", "source": "built-in"});
-    assert_eq!(all["shadows"], json!([{"layer": "user", "source": mine}, builtin]));
+    assert_eq!(all["shadows"], json!([{"layer": "user", "source": user}, builtin]));
     let shown = client.run(["explain", "research", "x"], "").stdout;
     let want = format!(
         "  layer      project\n  file       {}\n  overrides  {}\n  overrides  the built-in prompt\n",
-        ours.display(),
-        mine.display()
+        project.display(),
+        user.display()
     );
     assert!(shown.contains(&want), "{shown}");
     let shown = client.run(["explain", "plan", "x"], "").stdout;

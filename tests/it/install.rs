@@ -271,7 +271,7 @@ fn another_installation_changes_the_entry_and_keeps_what_the_user_added_to_it() 
 }
 
 #[test]
-fn all_else_in_a_config_stays_as_it_is_and_uninstall_restores_it_to_the_last_byte() {
+fn the_rest_of_a_config_stays_unchanged_and_uninstall_restores_it_byte_for_byte() {
     for (name, file, _) in CONFIGS {
         let unix = User::config(name);
         for (kind, before) in [
@@ -936,7 +936,7 @@ fn the_agents_variables_move_their_configs() {
 }
 
 #[test]
-fn a_config_of_opencode_2_has_its_servers_where_it_wants_them() {
+fn a_config_of_opencode_2_has_its_servers_one_level_deeper() {
     let user = User::new();
     let before = "{\n  \"mcp\": {\n    \"servers\": {\n      \"x\": {\"type\": \"local\", \"command\": [\"x\"]}\n    }\n  }\n}\n";
     user.write(".config/opencode/opencode.json", before);
@@ -1095,7 +1095,7 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn a_change_by_somebody_else_before_the_answer_is_kept() {
+    fn a_file_that_changes_before_the_answer_is_not_written() {
         let user = User::new();
         user.write(".codex/config.toml", "a = 1\n");
         let meanwhile = || user.write(".codex/config.toml", "a = 2\n");
@@ -1108,7 +1108,7 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn on_a_narrow_terminal_what_changes_is_shown_whole() {
+    fn on_a_narrow_terminal_changed_lines_are_shown_in_full() {
         let user = User::new();
         user.write(".codex/config.toml", format!("a = \"{}\"\n", "x".repeat(200)));
         let Some((said, _)) = asked(&user, 20, "install codex", || {}, "n\n") else { return };
