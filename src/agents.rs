@@ -1,4 +1,4 @@
-//! The agents: the programs in whose chat somebody types `:research`.
+//! The agents: the programs in whose chat a user types `:research`.
 //!
 //! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all that is known of it, so
 //! another agent is another file and another row. Nothing here reads the process's environment: [`System`] is what the command
@@ -53,20 +53,20 @@ pub const SERVER: &str = "prompts";
 
 /// What is known of an agent.
 pub struct Agent {
-    /// What one writes on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Other names that are understood.
+    /// Other names that are accepted.
     pub aliases: &'static [&'static str],
     /// What the agent calls itself.
     pub title: &'static str,
     /// The file names of its program.
     programs: &'static [&'static str],
     /// The folder with the user's settings.
-    home: fn(&System) -> Option<PathBuf>,
+    settings_folder: fn(&System) -> Option<PathBuf>,
     config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
-    /// How much of an expansion it shows its model. Empty: nobody has measured it.
+    /// How much of an expansion it shows its model. Empty: not measured.
     pub limits: &'static [Limit],
     /// How it starts a server.
     pub launch: Launch,
@@ -79,17 +79,17 @@ pub struct Agent {
 /// The files in which an agent registers servers.
 struct Config {
     syntax: Syntax,
-    /// The folder of the user's files.
-    folder: fn(&System) -> Option<PathBuf>,
+    /// The folder of the user's files, if it is not the one with the settings.
+    folder: Option<fn(&System) -> Option<PathBuf>>,
     /// The user's files in that folder, the one that takes precedence first.
     user: &'static [&'static str],
-    /// Which of them is made if there is none.
+    /// Which of them `install` creates if none exists.
     new_user: &'static str,
-    /// A project's files, below its folder. The first is made if there is none.
+    /// A project's files, relative to its folder. `install` creates the first if none exists.
     project: &'static [&'static str],
     /// The key of the servers.
     servers: &'static str,
-    /// A key below it that has the servers instead, if it is there.
+    /// A key below it that has the servers instead, if it exists.
     nested_servers: Option<&'static str>,
     /// The keys of the user's servers for one project, in the user's file.
     local_servers: Option<fn(&System) -> Vec<String>>,
@@ -109,7 +109,7 @@ impl Config {
     /// What most configs in JSON have in common.
     const JSON: Config = Config {
         syntax: Syntax::Json { comments: true, trailing_commas: true },
-        folder: |_| None,
+        folder: None,
         user: &[],
         new_user: "",
         project: &[],
@@ -135,7 +135,7 @@ impl Config {
 pub struct Hook {
     /// What the agent calls the event.
     pub event: &'static str,
-    /// The user's file, below the agent's home.
+    /// The user's file, in the folder with the user's settings.
     user: &'static str,
     /// A project's files, the one that takes precedence first. The last is the one that `install` writes.
     project: &'static [&'static str],
@@ -203,7 +203,7 @@ pub enum Ending {
 pub struct Variables {
     /// What begins a variable; names after the first of these are not looked up.
     marks: &'static [&'static str],
-    /// Whether `$NAME` is one, besides `${NAME}`.
+    /// Whether `$NAME` is a variable, as well as `${NAME}`.
     is_bare: bool,
     /// The value of a name; `None` leaves the text as it is.
     value: fn(&str, &System) -> Option<String>,
@@ -219,8 +219,8 @@ pub struct Checks {
     pub tool_filters: Option<(&'static str, &'static str)>,
     /// Whether the first answer came too late.
     pub slow_start: fn(&RegisteredServer, Duration) -> Option<Finding>,
-    /// The limit that the user has set for this way.
-    pub configured_limit: fn(&RegisteredServer, Way) -> Option<usize>,
+    /// The limit that the user has set for this delivery.
+    pub configured_limit: fn(&RegisteredServer, Delivery) -> Option<usize>,
     /// What to do about an expansion of this length that is too long.
     pub shorten: fn(usize) -> String,
 }
@@ -281,36 +281,41 @@ impl Agent {
     /// Whether it is on this machine: its program is on `PATH`, or its folder exists.
     pub fn is_found(&self, system: &System) -> bool {
         self.programs.iter().any(|program| system.environment.find_program(program, &system.project).is_ok())
-            || self.home(system).is_some_and(|folder| folder.is_dir())
+            || self.settings_folder(system).is_some_and(|folder| folder.is_dir())
     }
 
     /// The folder with the user's settings. `None`: the home directory is unknown.
-    pub fn home(&self, system: &System) -> Option<PathBuf> {
-        (self.home)(system)
+    pub fn settings_folder(&self, system: &System) -> Option<PathBuf> {
+        (self.settings_folder)(system)
     }
 
-    /// The limit on this way, if it is known.
-    pub fn limit(&self, way: Way) -> Option<Limit> {
-        self.limits.iter().find(|limit| limit.way == way).copied()
+    /// The folder with the files that register the user's servers.
+    fn config_folder(&self, system: &System) -> Option<PathBuf> {
+        self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
+    }
+
+    /// The limit of this delivery, if it is known.
+    pub fn limit(&self, delivery: Delivery) -> Option<Limit> {
+        self.limits.iter().find(|limit| limit.delivery == delivery).copied()
     }
 
     /// The files that register servers, the one that takes precedence first; none for [`Scope::User`] if the home directory
     /// is unknown.
     pub fn config_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
-        let Config { folder, user, project, local_servers, .. } = &self.config;
+        let Config { user, project, local_servers, .. } = &self.config;
         match scope {
             Scope::Local if local_servers.is_none() => Vec::new(),
             Scope::Project => project.iter().map(|name| system.project.join(name)).collect(),
             Scope::User | Scope::Local => {
-                folder(system).iter().flat_map(|folder| user.iter().map(|name| folder.join(name))).collect()
+                self.config_folder(system).iter().flat_map(|folder| user.iter().map(|name| folder.join(name))).collect()
             }
         }
     }
 
-    /// The config that is made if there is none.
+    /// The config that `install` creates if none exists.
     fn new_config_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         match scope {
-            Scope::User => Some((self.config.folder)(system)?.join(self.config.new_user)),
+            Scope::User => Some(self.config_folder(system)?.join(self.config.new_user)),
             _ => self.config_paths(scope, system).into_iter().next(),
         }
     }
@@ -327,7 +332,7 @@ impl Agent {
     fn hook_paths(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         let Some(hook) = &self.hook else { return Vec::new() };
         let mut paths: Vec<PathBuf> = match scope {
-            Scope::User => self.home(system).map(|home| home.join(hook.user)).into_iter().collect(),
+            Scope::User => self.settings_folder(system).map(|folder| folder.join(hook.user)).into_iter().collect(),
             Scope::Project => hook.project.iter().map(|name| system.project.join(name)).collect(),
             Scope::Local => Vec::new(),
         };
@@ -341,7 +346,7 @@ impl Agent {
     fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         let hook = self.hook.as_ref()?;
         match scope {
-            Scope::User => Some(self.home(system)?.join(hook.user)),
+            Scope::User => Some(self.settings_folder(system)?.join(hook.user)),
             Scope::Project => Some(system.project.join(hook.project.last()?)),
             Scope::Local => None,
         }
@@ -363,6 +368,13 @@ impl fmt::Debug for Agent {
 }
 
 impl Launch {
+    /// An editor like VS Code.
+    const BY_EDITOR: Launch = Launch {
+        variables: Some(Variables { marks: &["${"], is_bare: false, value: Variables::of_editor }),
+        is_from_desktop: true,
+        ..Launch::BY_SDK
+    };
+
     /// A program that passes on its environment, and uses one of the official SDKs as it is.
     const BY_SDK: Launch = Launch {
         environment: |system, _| system.environment.clone(),
@@ -438,22 +450,22 @@ impl Variables {
 
 /// How an expansion gets to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Delivery {
     /// As the result of `expand_prompt`: the object `{"prompt":"…"}` counts.
     Tool,
-    /// As such a result that a program of the model prints whole (Codex).
+    /// As such a result, printed in full by a program that the model wrote (Codex).
     CodeMode,
     /// As the context of a prompt-submit hook, with the sentences around it.
     Hook,
 }
 
-impl Way {
+impl Delivery {
     /// The name that is shown.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Tool => "tool",
-            Way::CodeMode => "code mode",
-            Way::Hook => "hook",
+            Delivery::Tool => "tool",
+            Delivery::CodeMode => "code mode",
+            Delivery::Hook => "hook",
         }
     }
 }
@@ -489,26 +501,27 @@ impl Unit {
     }
 }
 
-/// How much an agent shows whole on one way, unless its user has set another limit. `docs/clients/` says how it was measured.
+/// The longest text that an agent shows its model in full, unless the user has set another limit. `docs/clients/` says how it
+/// was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// The way.
-    pub way: Way,
-    /// The most that is shown whole.
-    pub most: usize,
-    /// The unit of `most`.
+    /// How the text gets to the model.
+    pub delivery: Delivery,
+    /// The length of the longest text that is shown in full.
+    pub max: usize,
+    /// The unit of `max`.
     pub unit: Unit,
-    /// What happens to a longer one.
-    pub beyond: &'static str,
+    /// What happens to a longer text.
+    pub when_exceeded: &'static str,
 }
 
 impl Limit {
-    const fn tool(most: usize, unit: Unit, beyond: &'static str) -> Limit {
-        Limit { way: Way::Tool, most, unit, beyond }
+    const fn tool(max: usize, unit: Unit, when_exceeded: &'static str) -> Limit {
+        Limit { delivery: Delivery::Tool, max, unit, when_exceeded }
     }
 
-    const fn hook(most: usize, unit: Unit) -> Limit {
-        Limit { way: Way::Hook, most, unit, beyond: "the hook tells the model to call the tool" }
+    const fn hook(max: usize, unit: Unit) -> Limit {
+        Limit { delivery: Delivery::Hook, max, unit, when_exceeded: "the hook tells the model to call the tool" }
     }
 }
 

@@ -116,29 +116,28 @@ enum Command {
     Explain(WithSource<explain::Explain>),
     /// Create a prompt file
     ///
-    /// Prints the path of the new file. Text from a pipe becomes the text of the prompt. An existing file is never changed, and
-    /// a name that cannot be typed in a chat is refused.
+    /// Prints the path of the new file. Text from a pipe becomes the prompt. An existing file is never changed, and a name that
+    /// cannot be typed in a chat is refused.
     #[command(after_help = new::EXAMPLES)]
     New(WithSource<new::New>),
     /// Open a prompt in your editor, and check it afterwards
     ///
-    /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments; without them,
-    /// `editor`, `nano` or `vi`, or `notepad` on Windows. A built-in prompt is first copied into your own folder; the copy is
-    /// kept if you change it.
+    /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
+    /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
+    /// into your own folder; the copy is kept if you change it.
     #[command(after_help = edit::EXAMPLES)]
     Edit(WithSource<edit::Edit>),
     /// Check prompt files: where each problem is, and how to fix it
     ///
-    /// An error means that a file cannot be used as a prompt; a warning, that a prompt may not do what its author intended. The
-    /// exit status is 1 if there are errors.
+    /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
+    /// The exit status is 1 if there are errors.
     #[command(after_help = check::EXAMPLES)]
     Check(WithSource<check::Check>),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
-    /// directory, asks it for its prompts and their text, and stops it. A registered hook is run only if it runs this program
-    /// and nothing else. Changes nothing. Prints one line for each finding, with what to do. The exit status is 1 if something
-    /// is broken.
+    /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
+    /// else. Changes nothing. Prints one line for each finding, with what to do. The exit status is 1 if something is broken.
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(WithSource<doctor::Doctor>),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
@@ -185,12 +184,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => cli.serve.run(before.library()),
         Some(Command::Install(install)) => install.command.run(&before.folders.and(install.folders)),
         Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.command.run(&before.and(list.source).library_for_people()),
-        Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.source).library_for_people()),
-        Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.source).library_for_people()),
+        Some(Command::List(list)) => list.command.run(&before.and(list.source).library_with_warnings()),
+        Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.source).library_with_warnings()),
+        Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.source).library_with_warnings()),
         Some(Command::New(new)) => new.command.run(before.and(new.source).library()),
         Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.source).library()),
-        Some(Command::Check(check)) => check.command.run(&before.and(check.source).library_for_people()),
+        Some(Command::Check(check)) => check.command.run(&before.and(check.source).library_with_warnings()),
         Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.source)),
         Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.source)),
         Some(Command::Completions(completions)) => completions.run(&arguments[0]),
@@ -206,7 +205,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// Refuses an option before a command that does not have it: without this, clap would read it and nobody would use it.
+/// Refuses an option before a command that does not have it: without this check, clap would accept it, and it would have no effect.
 fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);

@@ -27,7 +27,7 @@ pub struct Examination {
     pub system: System,
     /// This program.
     pub program: PathBuf,
-    /// How long a server or a hook may take for an answer, and to end.
+    /// How long a server or a hook may take to answer, and to end.
     pub timeout: Duration,
 }
 
@@ -61,8 +61,9 @@ impl Examination {
         }
         if agents.is_empty() {
             let names = AGENTS.map(|agent| agent.name);
-            let message = format!("no agent is found on this machine; looked for {}", alternatives(&names));
-            let fix = "install one of them, or give another agent the command `prompt-expander` as a stdio server";
+            let message = format!("no agent was found on this machine; looked for {}", alternatives(&names));
+            let fix =
+                "install one of them, or register the command `prompt-expander` as a stdio server with another agent";
             findings.push(Finding::new(None, Severity::Broken, message).fix(fix));
         }
         findings.extend(self.library(library));
@@ -106,7 +107,7 @@ impl Examination {
 }
 
 fn unreadable(agent: &'static Agent, error: &ConfigError) -> Finding {
-    let fix = format!("correct it; until then {} may read nothing of it", agent.title);
+    let fix = format!("correct it; until then {} may ignore the whole file", agent.title);
     Finding::new(Some(agent), Severity::Broken, &error.message).fix(fix).at(&error.path, error.position)
 }
 

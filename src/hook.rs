@@ -12,7 +12,7 @@ mod invocations;
 
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
-use crate::agents::{Agent, Way};
+use crate::agents::{Agent, Delivery};
 use crate::library::{Layer, Library, Problem};
 use crate::prompt::{Call, Messages, Prompt};
 use crate::wording::quoted;
@@ -35,7 +35,7 @@ pub struct Event<'e> {
     folder: Option<String>,
 }
 
-/// What the agents pass to a hook, as far as it is used.
+/// The parts that are used of what agents pass to a hook.
 #[derive(Deserialize)]
 struct Input<'e> {
     #[serde(borrow)]
@@ -94,21 +94,21 @@ fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<Strin
         ));
     }
     // Each part that fits takes the place of the reference to the tool.
-    let limit = agent.limit(Way::Hook)?;
-    let mut room = limit.most.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
+    let limit = agent.limit(Delivery::Hook)?;
+    let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
-        let meaning = meaning(agent, invocation);
-        let more = limit.unit.count(&meaning).saturating_sub(limit.unit.count(part));
+        let full = context_for(agent, invocation);
+        let more = limit.unit.count(&full).saturating_sub(limit.unit.count(part));
         if more <= room {
             room -= more;
-            *part = meaning;
+            *part = full;
         }
     }
     (!parts.is_empty()).then(|| parts.join(SEPARATOR))
 }
 
-/// What a command stands for, or why it cannot be expanded.
-fn meaning(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
+/// The context for a command: its expansion, or why it cannot be expanded.
+fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
     let typed = typed(invocation.name, invocation.input);
     let prompt = match &invocation.found.prompt {
         Ok(prompt) => prompt,
@@ -128,7 +128,7 @@ fn meaning(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
     }
 }
 
-/// An expansion with what the model is told about it.
+/// An expansion with an explanation for the model.
 fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> String {
     let origin = match is_of_project {
         true => "of the project, whose prompts the user chose to use",
@@ -147,7 +147,7 @@ fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> S
 /// Takes the place of an expansion that does not fit.
 fn too_long(invocation: &Invocation<'_, Found>) -> String {
     format!(
-        "In the user's message, {} is short for a stored prompt, whose text is longer than what this client takes from a hook. \
+        "In the user's message, {} is short for a stored prompt, whose text is longer than what this agent takes from a hook. \
          Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
          then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
         typed(invocation.name, invocation.input)

@@ -26,7 +26,7 @@ pub(crate) fn printable_json(json: &str) -> String {
     json.chars().map(escape).collect()
 }
 
-/// Shows one of our own names in backticks: whole, so that it can be copied.
+/// Shows a name in backticks, in full so that it can be copied.
 pub(crate) fn named(name: &str) -> String {
     format!("`{}`", printable(name))
 }

@@ -15,11 +15,11 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     aliases: &[],
     title: "Claude Code",
     programs: &["claude"],
-    home: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
+    settings_folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
     config: Config {
         syntax: Syntax::Json { comments: false, trailing_commas: false },
         // Next to ~/.claude, but in the folder that the variable names.
-        folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.home.clone()),
+        folder: Some(|system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.home.clone())),
         user: &[".claude.json"],
         new_user: ".claude.json",
         project: &[".mcp.json"],
@@ -140,7 +140,7 @@ fn approval(server: &RegisteredServer) -> Option<Finding> {
     }
     let message = "Claude Code asks before it calls `expand_prompt`, and `claude -p` refuses the call";
     let fix = format!("add {} to `permissions.allow`", named(&tool));
-    let file = CLAUDE_CODE.home(server.system).map(|home| home.join("settings.json"));
+    let file = CLAUDE_CODE.settings_folder(server.system).map(|folder| folder.join("settings.json"));
     Some(Finding { file, position: None, ..server.warning(message).fix(fix) })
 }
 

@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, Ending, Environment, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
-    RegisteredServer, Registration, Scope, System, Unit, Way, WindowsShell,
+    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
+    RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,13 +13,13 @@ pub(super) static CODEX: Agent = Agent {
     aliases: &[],
     title: "Codex",
     programs: &["codex"],
-    home: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
+    settings_folder: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
     config: Config {
         syntax: Syntax::Toml,
-        folder: |system| CODEX.home(system),
         user: &["config.toml"],
         new_user: "config.toml",
         project: &[".codex/config.toml"],
+        folder: None,
         servers: "mcp_servers",
         nested_servers: None,
         local_servers: None,
@@ -54,10 +54,10 @@ pub(super) static CODEX: Agent = Agent {
         Limit::tool(48_000, Unit::Characters, "the middle is cut out"),
         // 40,000 for a result that has the prompt twice, in JSON.
         Limit {
-            way: Way::CodeMode,
-            most: 17_999,
+            delivery: Delivery::CodeMode,
+            max: 17_999,
             unit: Unit::Characters,
-            beyond: "the middle may be cut out, where the model prints all of the result",
+            when_exceeded: "the middle may be cut out, where the model prints all of the result",
         },
         Limit::hook(10_000, Unit::Bytes),
     ],
@@ -90,16 +90,16 @@ pub(super) static CODEX: Agent = Agent {
     },
 };
 
-/// The variables that a server gets, besides those that its registration names: on Unix, on Windows (by the source), and those
-/// of certificates.
+/// The variables that a server gets in addition to those in its registration: those on Unix, those on Windows (according to the
+/// source code), and those for certificates.
 const PASSED_ON: &str = "\
     HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER __CF_USER_TEXT_ENCODING \
     APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 \
     SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR \
     CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS PIP_CERT REQUESTS_CA_BUNDLE SSL_CERT_DIR SSL_CERT_FILE";
 
-/// A server that is not ready by then is left out of the first turn.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long Codex waits for a server before its first turn; a slower one is left out of it.
+const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn environment(system: &System, server: &Registration) -> Environment {
     let mut environment =
@@ -147,8 +147,8 @@ fn slow_start(server: &RegisteredServer, took: Duration) -> Option<Finding> {
     if let Some(limit) = limit.filter(|limit| *limit < seconds) {
         let message = format!("{name} took {seconds:.3} s for its first answer; its limit is {limit} s");
         Some(server.broken(message).fix("raise `startup_timeout_sec`"))
-    } else if took > GRACE {
-        let message = format!("{name} took {seconds:.1} s for its first answer; Codex goes on without it after 1 s");
+    } else if took > FIRST_TURN_TIMEOUT {
+        let message = format!("{name} took {seconds:.1} s for its first answer; Codex continues without it after 1 s");
         Some(server.warning(message).fix("set `required` to true, so that Codex waits for it"))
     } else {
         None
@@ -157,14 +157,14 @@ fn slow_start(server: &RegisteredServer, took: Duration) -> Option<Finding> {
 
 /// The limits are set in tokens: 10,000 are 48,000 characters of a result, and 18,000 where a model prints a result that has
 /// the prompt twice.
-fn configured_limit(server: &RegisteredServer, way: Way) -> Option<usize> {
+fn configured_limit(server: &RegisteredServer, delivery: Delivery) -> Option<usize> {
     let tokens = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
     let of_all = || server.setting("/tool_output_token_limit").and_then(tokens);
     let of_tool = || tokens(&server.server.entry.get("tools")?["expand_prompt"]["output_token_limit"]);
-    match way {
-        Way::Tool => of_tool().or_else(of_all).map(|tokens| tokens.saturating_mul(24) / 5),
-        Way::CodeMode => of_all().map(|tokens| (tokens.saturating_mul(9) / 5).saturating_sub(1)),
-        Way::Hook => None,
+    match delivery {
+        Delivery::Tool => of_tool().or_else(of_all).map(|tokens| tokens.saturating_mul(24) / 5),
+        Delivery::CodeMode => of_all().map(|tokens| (tokens.saturating_mul(9) / 5).saturating_sub(1)),
+        Delivery::Hook => None,
     }
 }
 
@@ -184,5 +184,15 @@ fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
                 hook.warning(message).fix("start `codex` once, and choose to trust the hook when it asks for a review"),
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_warns_of_the_length_from_which_codex_cuts_a_prompt() {
+        assert_eq!(CODEX.limit(Delivery::CodeMode).unwrap().max + 1, crate::prompt::LONG);
     }
 }

@@ -17,13 +17,16 @@ const MAX_FILE: usize = 64 * 1024 * 1024;
 /// Follows the name of a file in the name of its backup.
 const BACKUP: &str = "before-prompt-expander";
 
-/// How many links a path may go through.
+/// How many backups a file may have.
+const MAX_BACKUPS: usize = 100;
+
+/// How many symlinks a path may go through.
 const MAX_LINKS: usize = 40;
 
 /// A byte order mark, which some editors put before a text.
 const BOM: char = '\u{feff}';
 
-/// A file of an agent, as it is and as it should be.
+/// A file of an agent: its present text, and the text to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigFile {
     /// The file, as the agent names it; it may be a link.
@@ -34,15 +37,15 @@ pub struct ConfigFile {
     pub original: Option<String>,
     /// The text to be written. `None`: there should be no file.
     pub edited: Option<String>,
-    /// What the original says.
+    /// The parsed original.
     pub value: Value,
     pub(super) syntax: Syntax,
     /// What a new file contains.
     pub(super) template: &'static str,
     /// Whether only the user may read a new file.
     pub(super) is_private: bool,
-    /// Backups that the edited text makes superfluous.
-    pub(super) superfluous: Vec<PathBuf>,
+    /// Backups that are no longer needed once the edited text is written.
+    pub(super) obsolete_backups: Vec<PathBuf>,
     /// The folder that is removed with the file, if nothing else is in it.
     pub(super) folder: Option<PathBuf>,
 }
@@ -82,7 +85,7 @@ impl std::error::Error for ConfigError {}
 
 // Reading and editing.
 impl ConfigFile {
-    /// Reads a file. `None`: there is none.
+    /// Reads a file. `None`: it does not exist.
     pub(super) fn read(path: PathBuf, syntax: Syntax, scope: Scope) -> Result<Option<ConfigFile>, ConfigError> {
         let Some(text) = read_text(&path)? else { return Ok(None) };
         let value = syntax.parse(without_bom(&text)).map_err(|error| ConfigError::at(&path, error))?;
@@ -109,12 +112,12 @@ impl ConfigFile {
             syntax,
             template: "{}",
             is_private: false,
-            superfluous: Vec::new(),
+            obsolete_backups: Vec::new(),
             folder: None,
         }
     }
 
-    /// The position of the last of these keys, if it is there.
+    /// The position of the last of these keys, if it exists.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
         self.syntax.position(self.text(), &keys)
@@ -159,7 +162,7 @@ impl ConfigFile {
         Ok(format!("{bom}{}", edit(without_bom(text), self.syntax)?))
     }
 
-    /// What another text of the file says; null if it cannot be parsed.
+    /// Another text of the file, parsed; null if that fails.
     pub(super) fn parse(&self, text: &str) -> Value {
         self.syntax.parse(without_bom(text)).unwrap_or_default()
     }
@@ -177,15 +180,15 @@ impl ConfigFile {
 
 // Writing.
 impl ConfigFile {
-    /// The file that is written, after all links.
+    /// The file that is written, after all symlinks are followed.
     ///
     /// # Errors
-    /// It cannot be written, as far as one can tell without trying.
+    /// It is clear without trying that it cannot be written.
     pub fn target(&self) -> Result<PathBuf, ConfigError> {
         let mut target = self.path.clone();
         for _ in 0..MAX_LINKS {
             let Ok(link) = fs::read_link(&target) else {
-                // Also for root, whom permissions would not stop: somebody made it read-only for a reason.
+                // Also for root, whom permissions would not stop: the file is read-only for a reason.
                 let is_readonly = fs::metadata(&target).is_ok_and(|file| file.permissions().readonly());
                 let opened = fs::OpenOptions::new().write(true).open(&target);
                 if is_readonly || opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
@@ -196,19 +199,21 @@ impl ConfigFile {
             };
             target = target.parent().unwrap_or(Path::new("")).join(link);
         }
-        Err(ConfigError::new(&self.path, "its links form a cycle; remove it, or let it name a file"))
+        Err(ConfigError::new(&self.path, "its symlinks form a cycle; remove it, or link it to a file"))
     }
 
     /// Writes the edited text, or removes the file. Returns the backup of the original, if one is needed.
     ///
     /// # Errors
-    /// It cannot be written, or somebody has changed it since it was read. It is then as it was.
+    /// It cannot be written, or it has changed since it was read. It then stays as it is.
     pub fn write(&self) -> Result<Option<PathBuf>, ConfigError> {
         let target = self.target()?;
         let new = self.edited.as_ref().map(|text| self.temporary(text, &target)).transpose()?;
         self.check_unchanged()?;
         let backup = match &self.original {
-            Some(original) if self.superfluous.is_empty() && new.is_some() => Some(self.back_up(original, &target)?),
+            Some(original) if self.obsolete_backups.is_empty() && new.is_some() => {
+                Some(self.back_up(original, &target)?)
+            }
             _ => None,
         };
         self.check_unchanged()?; // once more, as late as possible; the backup stays, for another may rely on it
@@ -220,7 +225,7 @@ impl ConfigFile {
             None => fs::remove_file(&target).map_err(|error| failed("it cannot be removed", error))?,
         }
         // If these cannot be removed, they do no harm.
-        self.superfluous.iter().for_each(|backup| _ = fs::remove_file(backup));
+        self.obsolete_backups.iter().for_each(|backup| _ = fs::remove_file(backup));
         self.folder.iter().for_each(|folder| _ = fs::remove_dir(folder));
         Ok(backup)
     }
@@ -229,7 +234,7 @@ impl ConfigFile {
         if read_text(&self.path)? == self.original {
             return Ok(());
         }
-        let message = "somebody else has changed it meanwhile; nothing in it is changed, run this again";
+        let message = "the file changed while it was being edited, so it was not written; run the command again";
         Err(ConfigError::new(&self.path, message))
     }
 
@@ -254,30 +259,30 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Writes the original into a file next to this one, and returns its path. A file with another text is never overwritten.
+    /// Writes the original into a file next to this one, and returns its path. An existing file is never overwritten; one with
+    /// the same text serves as the backup.
     fn back_up(&self, original: &str, target: &Path) -> Result<PathBuf, ConfigError> {
+        let failed = |path: &Path, why: &dyn fmt::Display| {
+            ConfigError::new(path, format!("the backup cannot be written: {why}; nothing is changed"))
+        };
+        let mut unreadable = None;
         for path in backup_paths(&self.path) {
-            match fs::read(&path) {
-                Ok(bytes) if bytes == original.as_bytes() => return Ok(path),
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let failed = |error: io::Error| {
-                        ConfigError::new(&path, format!("the backup cannot be written: {error}; nothing is changed"))
-                    };
-                    let mut options = fs::OpenOptions::new();
-                    #[cfg(unix)]
-                    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-                    // Not over what somebody else puts there meanwhile.
-                    let file = options.write(true).create_new(true).open(&path).map_err(failed)?;
-                    if let Err(error) = fill(&file, original, target) {
-                        let _ = fs::remove_file(&path); // a part of it would be no backup
-                        return Err(failed(error));
-                    }
+            match read_text(&path) {
+                Ok(Some(text)) if text == original => return Ok(path),
+                Ok(None) => {
+                    create_backup(&path, original, target).map_err(|error| failed(&path, &error))?;
                     return Ok(path);
                 }
-                _ => {}
+                Ok(Some(_)) => {}
+                Err(error) => unreadable = Some(error),
             }
         }
-        unreachable!("there is always one more name")
+        Err(match unreadable {
+            Some(error) => failed(&error.path, &error.message),
+            None => {
+                failed(&self.path, &format!("it already has {MAX_BACKUPS} backups; remove those that you do not need"))
+            }
+        })
     }
 
     /// The backups of the file, each with its text, the oldest first.
@@ -286,17 +291,28 @@ impl ConfigFile {
     }
 }
 
-/// The paths of a file's backups, without end.
+/// The paths of a file's backups, the oldest first.
 fn backup_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
-    (1..).map(move |number: usize| {
-        let number = if number > 1 { format!(".{number}") } else { String::new() };
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{BACKUP}{number}"));
-        name.into()
-    })
+    (1..=MAX_BACKUPS).map(|number| backup_path(path, number))
 }
 
-/// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If there is none, the owner
+fn backup_path(path: &Path, number: usize) -> PathBuf {
+    let number = if number > 1 { format!(".{number}") } else { String::new() };
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{BACKUP}{number}"));
+    name.into()
+}
+
+/// Writes a backup with the owner and the permissions of `target`. Fails if the file exists.
+fn create_backup(path: &Path, text: &str, target: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.write(true).create_new(true).open(path)?;
+    fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // a part of it would be no backup
+}
+
+/// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If that does not exist, the owner
 /// of the folder becomes its owner, as when root installs for a user.
 fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
@@ -358,7 +374,7 @@ fn without_bom(text: &str) -> &str {
     text.strip_prefix(BOM).unwrap_or(text)
 }
 
-/// Whether two paths lead to one file, also through links.
+/// Whether two paths name the same file, directly or through symlinks.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
@@ -479,17 +495,60 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_somebody_else_has_changed_is_left_alone_and_nothing_next_to_it() {
+    fn a_file_that_changed_since_it_was_read_is_not_written_and_no_file_appears_next_to_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
-        fs::write(&path, "theirs").unwrap();
-        for edited in [Some("ours".to_owned()), None] {
+        fs::write(&path, "changed").unwrap();
+        for edited in [Some("edited".to_owned()), None] {
             let absent = ConfigFile::absent(path.clone(), Syntax::Toml, Scope::User);
             let file = ConfigFile { original: Some("before".to_owned()), edited, ..absent };
-            assert!(file.write().unwrap_err().message.starts_with("somebody else has changed it meanwhile"));
+            assert!(file.write().unwrap_err().message.starts_with("the file changed while it was being edited"));
         }
-        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "changed");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    /// A config with the text `a` that is to be `b`.
+    fn edited(folder: &Path) -> ConfigFile {
+        let path = folder.join("config");
+        fs::write(&path, "a").unwrap();
+        let (original, edited) = (Some("a".to_owned()), Some("b".to_owned()));
+        ConfigFile { original, edited, ..ConfigFile::absent(path, Syntax::Toml, Scope::User) }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_or_a_folder_with_the_name_of_a_backup_is_skipped_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = edited(folder.path());
+        let pipe = backup_path(&file.path, 1);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        fs::create_dir(backup_path(&file.path, 2)).unwrap();
+        fs::write(backup_path(&file.path, 3), [0xff]).unwrap();
+        let backup = backup_path(&file.path, 4);
+        assert_eq!(file.write().unwrap().as_ref(), Some(&backup));
+        assert_eq!(fs::read_to_string(&backup).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_file_is_not_written_when_no_name_is_free_for_its_backup() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = edited(folder.path());
+        backup_paths(&file.path).for_each(|path| fs::write(path, "another").unwrap());
+        let error = file.write().unwrap_err().to_string();
+        assert!(error.contains("it already has 100 backups"), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_file_is_not_written_when_the_names_of_its_backups_are_too_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = edited(folder.path());
+        file.path = folder.path().join("x".repeat(250));
+        fs::write(&file.path, "a").unwrap();
+        let error = file.write().unwrap_err().to_string();
+        assert!(error.contains("the backup cannot be written: it cannot be read"), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Texts in JSON, with comments where the agent allows them, and in TOML: read, and edited so that all else stays as it is.
+//! Texts in JSON, with comments where the agent allows them, and in TOML: parsed, and edited so that the rest stays unchanged.
 //!
-//! Only here are they parsed. A key that appears twice on the way to an edit is an error: nobody can say which of the two an
-//! agent reads.
+//! No other module parses them. A key that appears twice on the path of an edit is an error, because agents may differ in which
+//! of the two they read.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod json;
@@ -34,7 +34,7 @@ pub(super) enum Syntax {
     Toml,
 }
 
-/// What is wrong in a text.
+/// An error in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) position: Position,
@@ -136,7 +136,7 @@ impl Syntax {
         }
     }
 
-    /// What has keys is called so.
+    /// What a map of keys is called in this syntax.
     pub(super) fn object(self) -> &'static str {
         if self == Syntax::Toml { "a table" } else { "an object" }
     }

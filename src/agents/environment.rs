@@ -44,7 +44,7 @@ impl Environment {
     /// The file of a command that is started in `folder` with this environment.
     ///
     /// # Errors
-    /// Why it cannot be started, as what follows the command in a sentence.
+    /// Why it cannot be started, worded to follow the command in a sentence.
     pub fn find_program(&self, command: &str, folder: &Path) -> Result<PathBuf, String> {
         if command.is_empty() {
             return Err("is empty".to_owned());
@@ -83,7 +83,7 @@ impl Environment {
         std::env::split_paths(listed).any(|listed| listed.is_relative() && is_parent(listed))
     }
 
-    /// What may follow the name of a program: on Windows PATHEXT.
+    /// The suffixes to try after the name of a program: on Windows, those of PATHEXT.
     fn extensions(&self) -> Vec<String> {
         let mut extensions = vec![String::new()];
         if cfg!(windows) {

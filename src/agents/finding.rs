@@ -1,4 +1,4 @@
-//! What is found in the files of an agent, and what its checks look at.
+//! Findings about the files of an agent, and the input of its checks.
 
 use super::{Agent, AgentFiles, ConfigFile, HookLine, Position, Registration, Scope, System};
 use crate::wording::named;
@@ -27,7 +27,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Something that was found, and what to do about it.
+/// A problem or a result, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The agent that it is about. `None`: all of them.
@@ -136,7 +136,7 @@ impl RegisteredHook<'_> {
         self.files.settings().filter_map(Result::ok)
     }
 
-    /// That a setting with this key, with dots in it, has this value, which switches off all hooks.
+    /// A finding if the setting with this dotted key has this value, which disables all hooks.
     pub(super) fn all_disabled_by(&self, key: &str, value: bool) -> Option<Finding> {
         let pointer = format!("/{}", key.replace('.', "/"));
         let file = self.settings().find(|file| file.value.pointer(&pointer) == Some(&Value::Bool(value)))?;

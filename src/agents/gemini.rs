@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, RegisteredHook, RegisteredServer,
-    Scope, Unit, Variables, Way, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
+    RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -18,10 +18,9 @@ pub(super) static GEMINI: Agent = Agent {
     aliases: &["gemini-cli"],
     title: "Gemini CLI",
     programs: &["gemini"],
-    home: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
+    settings_folder: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
     config: Config {
         syntax: Syntax::Json { comments: true, trailing_commas: false },
-        folder: |system| GEMINI.home(system),
         user: &["settings.json"],
         new_user: "settings.json",
         project: &[".gemini/settings.json"],
@@ -69,8 +68,8 @@ pub(super) static GEMINI: Agent = Agent {
         not_started,
         approval,
         tool_filters: Some(("includeTools", "excludeTools")),
-        configured_limit: |server, way| {
-            let set = server.setting("/tools/truncateToolOutputThreshold").filter(|_| way == Way::Tool)?;
+        configured_limit: |server, delivery| {
+            let set = server.setting("/tools/truncateToolOutputThreshold").filter(|_| delivery == Delivery::Tool)?;
             usize::try_from(set.as_u64()?).ok()
         },
         shorten: |length| format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}"),
@@ -84,7 +83,9 @@ pub(super) static GEMINI: Agent = Agent {
 
 fn not_started(server: &RegisteredServer) -> Option<Finding> {
     let (name, shown) = (&server.server.name, server.name());
-    if file_in_home(server, "mcp-server-enablement.json").pointer(&format!("/{name}/enabled")) == Some(&json!(false)) {
+    if file_beside_settings(server, "mcp-server-enablement.json").pointer(&format!("/{name}/enabled"))
+        == Some(&json!(false))
+    {
         return Some(server.broken(format!("{shown} is disabled")).fix(format!("run `gemini mcp enable {name}`")));
     }
     if server.is_in(server.setting("/mcp/excluded")) {
@@ -105,7 +106,7 @@ fn not_started(server: &RegisteredServer) -> Option<Finding> {
 
 /// Whether the most specific rule for this folder says so. Without a rule, Gemini CLI asks.
 fn is_distrusted(server: &RegisteredServer) -> bool {
-    let rules = file_in_home(server, "trustedFolders.json");
+    let rules = file_beside_settings(server, "trustedFolders.json");
     let rules = rules.as_object().into_iter().flatten().filter(|(folder, rule)| {
         let folder = Path::new(folder.as_str());
         let folder = if **rule == "TRUST_PARENT" { folder.parent().unwrap_or(folder) } else { folder };
@@ -114,9 +115,9 @@ fn is_distrusted(server: &RegisteredServer) -> bool {
     rules.max_by_key(|(folder, _)| folder.len()).is_some_and(|(_, rule)| rule == "DO_NOT_TRUST")
 }
 
-/// What a file next to the settings contains; null if there is none.
-fn file_in_home(server: &RegisteredServer, name: &str) -> Value {
-    let path = GEMINI.home(server.system).map(|home| home.join(name));
+/// What a file next to the settings contains; null if it does not exist.
+fn file_beside_settings(server: &RegisteredServer, name: &str) -> Value {
+    let path = GEMINI.settings_folder(server.system).map(|folder| folder.join(name));
     let read = path.and_then(|path| ConfigFile::read(path, GEMINI.config.syntax, Scope::User).ok().flatten());
     read.map_or(Value::Null, |file| file.value)
 }

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_hook_is_recognized_by_its_program_and_only_a_plain_one_is_replaced_or_run() {
-        for (line, is_ours, plain) in [
+        for (line, runs_prompt_expander, plain) in [
             ("prompt-expander hook codex", true, true),
             ("/usr/bin/prompt-expander hook codex --prompts /p", true, true),
             ("'/a b/prompt-expander' --no-builtin hook codex; exit 0", true, true),
@@ -194,7 +194,7 @@ mod tests {
             ("prompt-expander 'hook codex", false, false),
             ("", false, false),
         ] {
-            assert_eq!((program_in(&words(line)).is_some(), is_plain(line)), (is_ours, plain), "{line}");
+            assert_eq!((program_in(&words(line)).is_some(), is_plain(line)), (runs_prompt_expander, plain), "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `install` and `uninstall` would change, and what is registered. Nothing is written here; see [`ConfigFile::write`].
+//! The changes that `install` and `uninstall` plan, and the present registrations. Nothing is written here; see [`ConfigFile::write`].
 //!
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
@@ -45,16 +45,16 @@ pub struct Removal {
     pub scope: Scope,
 }
 
-/// What would be done.
+/// The planned changes.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The files that would change.
     pub files: Vec<ConfigFile>,
-    /// What the user should know, in lower case.
+    /// Notes for the user, in lower case.
     pub notes: Vec<String>,
 }
 
-/// Why nothing can be planned.
+/// Why there is no plan.
 #[derive(Debug)]
 pub enum PlanError {
     /// A file cannot be read or changed.
@@ -80,18 +80,20 @@ impl From<ConfigError> for PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlanError::Config(error) => write!(f, "{error}; the file is left alone: correct it, then run this again"),
+            PlanError::Config(error) => {
+                write!(f, "{error}; the file was not changed; correct it, then run the command again")
+            }
             PlanError::Taken(server) => write!(
                 f,
-                "{}: another server has the name `{SERVER}`; {}. Give it another name, or write --replace to put \
-                 prompt-expander in its place",
+                "{}: another server has the name `{SERVER}`; {}. Rename it, or use --replace to replace it with \
+                 prompt-expander",
                 location(&server.path, server.position),
                 what_it_runs(server)
             ),
             PlanError::NotAProject(agent, file) => write!(
                 f,
-                "the working directory is not a project for {}: `{}` is its config for all projects here; leave --project \
-                 out, or go to a project",
+                "the working directory is not a project for {}: `{}` is its config for all projects; leave out \
+                 --project, or change to the folder of a project",
                 agent.title,
                 shown(file)
             ),
@@ -109,7 +111,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Installation {
-    /// What would be done to install it. Reads the agent's files.
+    /// Plans the installation. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         self.add_server(&mut planner)?;
@@ -125,7 +127,7 @@ impl Installation {
                 (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
                 (true, false) => is_replaced = true,
                 (true, true) if server.is_disabled => {
-                    planner.notes.push(format!("{at}: `{SERVER}` is disabled there; it stays so until you enable it"));
+                    planner.notes.push(format!("{at}: `{SERVER}` is disabled, and stays disabled until you enable it"));
                 }
                 (false, true) => planner.notes.push(format!(
                     "{at}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
@@ -156,7 +158,9 @@ impl Installation {
         let line = self.agent.hook_line(hook, &self.program, arguments).map_err(|_| PlanError::Nul)?;
         let what_next = match plain.is_empty() {
             false => "each message is expanded twice until you remove it",
-            true => "no other is written; remove it first, or see that it names the prompts of the server",
+            true => {
+                "no other hook is written; remove this one first, or make sure that it has the same prompts as the server"
+            }
         };
         planner.notes.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
         if others.is_empty() || !plain.is_empty() {
@@ -168,7 +172,7 @@ impl Installation {
 }
 
 impl Removal {
-    /// What would be done to remove it. Reads the agent's files.
+    /// Plans the removal. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         let mut removed: Vec<(PathBuf, Part)> = Vec::new();
@@ -220,7 +224,7 @@ enum Part {
     Server {
         keys: Vec<String>,
         entry: Entry,
-        /// Whether nothing stays of an existing entry.
+        /// Whether an existing entry is replaced completely.
         is_replaced: bool,
     },
     Hook {
@@ -284,7 +288,7 @@ fn restore(file: &mut ConfigFile, parts: &[&Part]) {
         None => return,
     };
     file.edited = restored;
-    file.superfluous = backups.into_iter().map(|(path, _)| path).collect();
+    file.obsolete_backups = backups.into_iter().map(|(path, _)| path).collect();
 }
 
 /// The files of an agent, and those of them that are edited.
@@ -311,7 +315,7 @@ impl<'s> Planner<'s> {
         Ok(planner)
     }
 
-    /// That another agent reads the config, too.
+    /// A note for each other agent that reads the same config.
     fn notes_of_shared_config(&self) -> Vec<String> {
         let (agent, system) = (self.files.agent, self.files.system);
         let is_read_by = |other: &&Agent| {

@@ -9,9 +9,8 @@ pub(super) static OPENCODE: Agent = Agent {
     aliases: &[],
     title: "opencode",
     programs: &["opencode", "opencode2"],
-    home: |system| system.dot_config().map(|config| config.join("opencode")),
+    settings_folder: |system| system.dot_config().map(|config| config.join("opencode")),
     config: Config {
-        folder: |system| OPENCODE.home(system),
         user: &["opencode.json", "opencode.jsonc"],
         new_user: "opencode.jsonc",
         project: &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],

@@ -22,13 +22,13 @@ pub struct Registration {
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What is added to its environment.
+    /// The variables that are added to its environment.
     pub env: BTreeMap<String, String>,
     /// The directory in which it is started, if not in the agent's.
     pub cwd: Option<String>,
-    /// Whether the agent is told not to start it.
+    /// Whether it is disabled in the config.
     pub is_disabled: bool,
-    /// All that the config says of it, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
+    /// The entry in full, such as `trust` (Gemini CLI) or `default_tools_approval_mode` (Codex).
     pub entry: Map<String, Value>,
     /// What the agent cannot use: `` `args` is a string, and must be a list of strings``.
     pub errors: Vec<String>,
@@ -73,7 +73,7 @@ impl Agent {
             .collect())
     }
 
-    /// The servers one level further down, where they may be; not one server of that name.
+    /// The servers one level deeper, where the agent allows that; not a server that has the name of that level.
     pub(super) fn nested_servers<'v>(&self, servers: &'v Value) -> Option<(&'static str, &'v Value)> {
         let key = self.config.nested_servers?;
         let nested = servers.get(key)?;
@@ -81,7 +81,7 @@ impl Agent {
         nested.as_object().is_some_and(are_servers).then_some((key, nested))
     }
 
-    /// What an entry says, without its name and position.
+    /// The content of an entry, without name and position.
     fn registration(&self, value: &Value, file: &ConfigFile) -> Registration {
         let Some(entry) = value.as_object() else {
             let error = format!("it must be {}, and is {}", file.syntax.object(), kind(value));
@@ -113,7 +113,7 @@ impl Registration {
         self.command.as_deref().is_some_and(is_prompt_expander)
     }
 
-    /// What the agent starts, as one would type it, or the URL that it uses.
+    /// The command that the agent starts, quoted for a shell, or the URL that it uses.
     pub fn line(&self) -> String {
         let url = ["url", "httpUrl"].iter().find_map(|key| self.entry.get(*key)?.as_str());
         let words = self.command.as_deref().or(url).into_iter().chain(self.args.iter().map(String::as_str));
@@ -156,9 +156,11 @@ impl Fields<'_> {
     }
 
     fn error(&mut self, key: &str, wanted: &str, value: &Value) {
-        let is = kind(value);
-        let is = if wanted.starts_with(is) { format!("{is} of other things") } else { is.to_owned() };
-        self.errors.push(format!("`{key}` must be {wanted}, and is {is}"));
+        let problem = match kind(value) {
+            kind if wanted.starts_with(kind) => "has other values".to_owned(),
+            kind => format!("is {kind}"),
+        };
+        self.errors.push(format!("`{key}` must be {wanted}, and {problem}"));
     }
 }
 
@@ -186,7 +188,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Divides them, each kind in its order.
+    /// Divides arguments by kind; each kind keeps its order.
     pub fn of(words: &[String]) -> Arguments {
         let mut arguments = Arguments::default();
         let mut words = words.iter();
@@ -299,11 +301,11 @@ mod tests {
             shown(read("cursor", Scope::User, text).unwrap()),
             [
                 "2:13 a:  [] {} (`command` must be a string, and is a list) (`args` must be a list of strings, and is a \
-                 string) (`env` must be an object of strings, and is an object of other things)",
+                 string) (`env` must be an object of strings, and has other values)",
                 "3:13 b:  [] {} (it must be an object, and is a string)",
                 "4:13 c:  [] {} (it has no `command`)",
                 "5:13 d:  [] {} off",
-                "6:13 e: x [] {} off (`args` must be a list of strings, and is a list of other things)",
+                "6:13 e: x [] {} off (`args` must be a list of strings, and has other values)",
             ]
         );
     }

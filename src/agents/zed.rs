@@ -10,12 +10,11 @@ pub(super) static ZED: Agent = Agent {
     title: "Zed",
     // `zeditor` where another program has the name `zed`.
     programs: &["zed", "zeditor"],
-    home: |system| match cfg!(windows) {
+    settings_folder: |system| match cfg!(windows) {
         true => system.config.as_ref().map(|config| config.join("Zed")),
         false => system.dot_config().map(|config| config.join("zed")),
     },
     config: Config {
-        folder: |system| ZED.home(system),
         user: &["settings.json"],
         new_user: "settings.json",
         project: &[".zed/settings.json"],

@@ -1,4 +1,4 @@
-//! An agent as the command line knows it: by the name that somebody writes, and by the system on which it runs.
+//! Agents on the command line: the parser of their names, and the system on which they run.
 
 use crate::agents::{AGENTS, Agent, System};
 use anyhow::Context;

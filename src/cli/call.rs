@@ -16,13 +16,13 @@ pub(super) struct Call {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// The input for the prompt. A single word is read like text typed in a chat; several words are joined by spaces, or fill
-    /// one argument each. `-`, or no input while standard input is not a terminal, reads standard input. Put `--` before words
-    /// that begin with `-`
+    /// The input for the prompt. A single word is read like text typed in a chat. Several words fill one argument each if the
+    /// prompt has arguments; otherwise, they are joined by spaces. `-` reads standard input, and so does no input at all unless
+    /// standard input is a terminal. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
-    /// The value of an argument that the prompt declares; can be repeated. Without it, INPUT fills the arguments: first
-    /// `NAME=VALUE` pairs, then the required arguments in order
+    /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set
+    /// arguments by name, and the remaining text fills the required arguments in order
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     arguments: Vec<(String, String)>,
 }
@@ -57,7 +57,7 @@ impl Call {
     /// What the prompt is called with; reads standard input if need be.
     ///
     /// # Errors
-    /// The prompt has no argument of a given name, or takes no input beside --arg; standard input is not text.
+    /// The prompt has no argument of a given name, or takes no input in addition to --arg; standard input is not text.
     pub(super) fn texts(self, prompt: &Prompt) -> anyhow::Result<Texts> {
         let mut values = BTreeMap::new();
         for (name, value) in self.arguments {
@@ -69,7 +69,7 @@ impl Call {
         if let Some(error @ ExpandError::Unknown { .. }) = prompt.bind(known).error {
             return Err(cannot(prompt, &error));
         }
-        // Beside values by name, only a prompt with a placeholder for the input takes more text.
+        // With values by name, only a prompt with a placeholder for the input takes more text.
         let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
         let (input, words) = match self.input.as_slice() {
             words @ [_, ..] if !takes_input => {

@@ -15,18 +15,18 @@ use std::time::Duration;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander doctor          look at each agent that is on this machine
-  prompt-expander doctor codex    look at Codex only";
+  prompt-expander doctor          check every agent that is on this machine
+  prompt-expander doctor codex    check only Codex";
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
-    /// Look at this agent only
+    /// Check only this agent
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// How long a server or a hook may take for an answer
+    /// How long a server or a hook may take to answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// One JSON object: `findings` with severity, message, and client, remedy, file, line and column where they apply
+    /// Print one JSON object: `findings` with severity, message and, where they apply, client, remedy, file, line and column
     #[arg(long)]
     json: bool,
 }
@@ -43,12 +43,12 @@ struct Json {
 
 #[derive(Serialize)]
 struct JsonFinding {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<&'static str>,
+    #[serde(rename = "client", skip_serializing_if = "Option::is_none")]
+    agent: Option<&'static str>,
     severity: String,
     message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
+    #[serde(rename = "remedy", skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,10 +60,10 @@ struct JsonFinding {
 impl From<Finding> for JsonFinding {
     fn from(Finding { agent, severity, message, fix, file, position }: Finding) -> Self {
         JsonFinding {
-            client: agent.map(|agent| agent.name),
+            agent: agent.map(|agent| agent.name),
             severity: severity.to_string(),
             message,
-            remedy: fix,
+            fix,
             file: file.map(|file| file.display().to_string()),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),

@@ -48,34 +48,34 @@ impl Edit {
 fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
     let ended = editor::open(file)?;
     let checked = check(library, file);
-    ended.well().map_err(|why| anyhow!("{why}; {} is as the editor left it", shown(file)))?;
+    ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", shown(file)))?;
     Ok(checked)
 }
 
 /// Opens a copy of a built-in prompt in the user's folder. The copy is kept if it was changed; otherwise it would only override
 /// the prompt of later versions of the program.
 fn edit_copy(library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
-    let shipped = library
+    let builtin = library
         .view()
         .raw(name)
         .context("the prompt was deleted just now; run the command again")?
         .map_err(|problem| anyhow!("{problem}"))?;
-    let file = create(directory(library, "--prompts")?, name, &shipped)?;
-    let ended = editor::open(&file).and_then(|ended| ended.well().map_err(|why| anyhow!(why)));
-    let as_before = format!("the built-in {} stays in use", named(name));
+    let file = create(directory(library, "--prompts")?, name, &builtin)?;
+    let ended = editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));
+    let still_used = format!("the built-in {} stays in use", named(name));
     let is_unchanged =
-        delete_if_unchanged(&file, &shipped).with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
+        delete_if_unchanged(&file, &builtin).with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
     if is_unchanged {
         ended?;
         output::note(&format!(
-            "nothing was changed, and {as_before}; an editor with a window of its own needs an option that makes it wait \
+            "nothing was changed, and {still_used}; an editor with a window of its own needs an option that makes it wait \
              until the file is closed, such as `code --wait`"
         ));
         return Ok(ExitCode::SUCCESS);
     }
     if FileState::of(&file) == FileState::Deleted {
         ended?;
-        output::note(&format!("the copy was deleted, and {as_before}"));
+        output::note(&format!("the copy was deleted, and {still_used}"));
         return Ok(ExitCode::SUCCESS);
     }
     let built_in = named(name);

@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::wording::{named, quoted};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
@@ -26,9 +26,9 @@ pub(super) struct Ended {
 
 impl Ended {
     /// `Err`: how it failed; the file may or may not have been saved.
-    pub(super) fn well(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         let Ended { editor, status } = self;
-        if status.success() { Ok(()) } else { Err(format!("the editor {editor} ended with {status}")) }
+        if status.success() { Ok(()) } else { Err(format!("the editor {editor} failed ({status})")) }
     }
 }
 
@@ -45,11 +45,11 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Ended> {
         Some((variable, value)) => {
             let words = words(&value).ok_or_else(|| {
                 let value = quoted(&value.to_string_lossy());
-                anyhow!("{variable} is {value}, with an unclosed quote; correct or unset it")
+                anyhow!("{variable} is {value}, which has an unclosed quote; correct or unset {variable}")
             })?;
             let program = named(&words[0].to_string_lossy());
-            let status = run(&words, file).with_context(|| {
-                format!("{variable} names the editor {program}, which cannot be started; correct or unset it")
+            let status = run(&words, file).map_err(|error| {
+                anyhow!("{variable} names the editor {program}, which cannot be started: {error}; correct or unset {variable}")
             })?;
             Ok(Ended { editor: program, status })
         }
@@ -79,7 +79,7 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
     let path = named(&file.display().to_string());
     let how = "set EDITOR to your editor, for example `EDITOR='code --wait'`";
     if cfg!(not(windows)) && !(io::stdout().is_terminal() && has_terminal()) {
-        bail!("an editor needs a terminal, and there is none; {how}, or open {path} yourself");
+        bail!("an editor needs a terminal, and none is available; {how}, or open {path} yourself");
     }
     for editor in DEFAULTS {
         match run(&[editor.into()], file) {

@@ -8,7 +8,7 @@ mod page;
 
 use super::call::{Call, Texts};
 use super::output;
-use crate::agents::{AGENTS, Agent, Limit, Way};
+use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
@@ -49,7 +49,7 @@ struct Explanation<'c> {
     /// The value of `{{input}}`, or what follows the body; `None` if the prompt takes no input.
     input: Option<Cow<'c, str>>,
     placeholders: Vec<Filled<'c>>,
-    left: Vec<Unexpanded>,
+    unexpanded: Vec<Unexpanded>,
     expansion: Result<Lengths, ExpandError>,
     /// The warnings of `check`.
     problems: Vec<Problem>,
@@ -74,7 +74,7 @@ struct Lengths {
 
 /// The length of an expansion, compared with an agent's limit.
 struct Measure {
-    client: &'static Agent,
+    agent: &'static Agent,
     limit: Limit,
     /// In the unit of the limit.
     length: usize,
@@ -113,7 +113,7 @@ impl<'c> Explanation<'c> {
             placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),
             given,
             input,
-            left: prompt.unexpanded(),
+            unexpanded: prompt.unexpanded(),
             expansion: texts.expand(prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
             problems: prompt.warnings().into_iter().map(problem).collect(),
         }
@@ -141,17 +141,17 @@ impl Lengths {
     fn of(prompt: &Prompt, texts: &Texts, layer: Layer, text: &str) -> Lengths {
         let result = json!({ "prompt": text }).to_string();
         let is_of_project = layer == Layer::Project;
-        let measure = |client: &'static Agent, limit: Limit| {
-            let length = match limit.way {
-                Way::Tool => limit.unit.count(&result),
-                Way::CodeMode => limit.unit.count(text),
-                Way::Hook => {
-                    limit.unit.count(&hook::context_of_one(client, &prompt.name, &texts.input, text, is_of_project))
+        let measure = |agent: &'static Agent, limit: Limit| {
+            let length = match limit.delivery {
+                Delivery::Tool => limit.unit.count(&result),
+                Delivery::CodeMode => limit.unit.count(text),
+                Delivery::Hook => {
+                    limit.unit.count(&hook::context_of_one(agent, &prompt.name, &texts.input, text, is_of_project))
                 }
             };
-            Measure { client, limit, length }
+            Measure { agent, limit, length }
         };
-        let measures_of = |client: &'static Agent| client.limits.iter().map(move |limit| measure(client, *limit));
+        let measures_of = |agent: &'static Agent| agent.limits.iter().map(move |limit| measure(agent, *limit));
         Lengths {
             bytes: text.len(),
             characters: text.chars().count(),
@@ -164,12 +164,12 @@ impl Lengths {
 impl Measure {
     /// Whether the agent shows all of it.
     fn is_whole(&self) -> bool {
-        self.length <= self.limit.most
+        self.length <= self.limit.max
     }
 
     /// The unit of the length, for people.
     fn unit(&self) -> String {
         let unit = self.limit.unit.name();
-        if self.limit.way == Way::Tool { format!("{unit} of the result") } else { unit.to_owned() }
+        if self.limit.delivery == Delivery::Tool { format!("{unit} of the result") } else { unit.to_owned() }
     }
 }

@@ -1,8 +1,8 @@
 //! `prompt-expander hook`: what an agent runs when its user submits a prompt.
 //!
 //! An exit status other than 0 may block the prompt, and other output may be shown to the user or the model. So nothing fails
-//! here, not even by a panic: where there is nothing to add, nothing is printed. Only at a terminal, where no agent is, errors
-//! are shown.
+//! here, not even by a panic: where there is nothing to add, nothing is printed. Errors are shown only at a terminal, which means
+//! that a person runs it.
 
 use super::source::PromptSource;
 use super::{completions, output};

@@ -1,6 +1,6 @@
 //! `prompt-expander install` and `uninstall`: the registration of the server and the hook in the files of an agent.
 //!
-//! What would change is shown first. Nothing is written before somebody agrees, at a terminal or by --yes.
+//! What would change is shown first. Nothing is written until the user confirms it, at a terminal or with --yes.
 
 use super::Cli;
 use super::agent::{agent_parser, system};
@@ -31,7 +31,7 @@ const AROUND: usize = 60;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander install                          which agents are here, and their state
+  prompt-expander install                          list the agents found here, with their state
   prompt-expander install codex                    show what would change, and ask
   prompt-expander install codex --hook --yes       with the hook, for a script
   prompt-expander install gemini --prompts ~/team/prompts
@@ -43,7 +43,7 @@ pub(super) struct Install {
     /// The agent to register with; without it, the agents on this machine are listed with their state
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// Register for the project in the working directory, in a file of the project, instead of for you
+    /// Register for the project in the working directory, in a file of that project, instead of for all your projects
     #[arg(long, requires = "agent")]
     project: bool,
     /// Also register the prompt-submit hook: the model gets an expansion without calling a tool (codex, claude-code, gemini)
@@ -58,10 +58,10 @@ pub(super) struct Install {
     /// Replace another server that is registered as `prompts`
     #[arg(long, requires = "agent")]
     replace: bool,
-    /// One JSON object with the state of every agent; not with AGENT
+    /// Print one JSON object with the state of every agent; cannot be combined with AGENT
     #[arg(long, conflicts_with = "agent")]
     json: bool,
-    /// Further arguments of the server
+    /// More arguments for the server
     #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "agent")]
     arguments: Vec<String>,
 }
@@ -98,13 +98,13 @@ impl Install {
         if self.hook && agent.hook.is_none() {
             let with_hook: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
             bail!(
-                "{} has no hook that is known to add to what you type; {} have one. Leave --hook out",
+                "{} has no hook that can add to what you type; {} have one. Leave out --hook",
                 agent.title,
                 all_of(&with_hook)
             );
         }
         let library = folders.arguments()?;
-        check_server(agent, &self.arguments)?;
+        check_server(&self.arguments)?;
         for problem in folders.library().view().missing() {
             output::warning(&problem.to_string());
         }
@@ -128,7 +128,9 @@ impl Install {
         let plan = installation.plan(&system)?;
         if !agent.is_found(&system) {
             let title = agent.title;
-            output::warning(&format!("{title} was not found on this machine; the registration is for when it is"));
+            output::warning(&format!(
+                "{title} was not found on this machine; the registration takes effect when it is installed"
+            ));
         }
         if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
             return Ok(ExitCode::SUCCESS);
@@ -152,7 +154,7 @@ fn scope(is_project: bool) -> Scope {
     if is_project { Scope::Project } else { Scope::User }
 }
 
-/// Shows a plan, asks, and carries it out. Returns whether it did.
+/// Shows a plan, asks for confirmation, and carries the plan out. Returns whether it did.
 fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Result<bool> {
     for note in &plan.notes {
         output::warning(note);
@@ -174,7 +176,7 @@ fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Res
         output::print(b"nothing is written, because of --dry-run\n")?;
         return Ok(false);
     }
-    if !yes && !is_agreed()? {
+    if !yes && !is_confirmed()? {
         bail!("nothing is written");
     }
     for file in &plan.files {
@@ -190,10 +192,12 @@ fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Res
     Ok(true)
 }
 
-/// Asks the person at the terminal.
-fn is_agreed() -> anyhow::Result<bool> {
+/// Asks for confirmation at the terminal.
+fn is_confirmed() -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
-        bail!("cannot ask, since standard input is not a terminal; add --yes to write, or --dry-run to look only");
+        bail!(
+            "cannot ask for confirmation, because standard input is not a terminal; add --yes to write without asking, or --dry-run to see the changes only"
+        );
     }
     let mut stderr = io::stderr();
     write!(stderr, "Write this? [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
@@ -232,8 +236,8 @@ fn show(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
     Ok(())
 }
 
-/// A changed line. If it is too long to be read, as in a file of one line, without most of what it has in common with the line
-/// that replaces it.
+/// A changed line. If it is very long, as in a file of one line, most of what it has in common with the line that replaces it is
+/// left out.
 fn shortened(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
     if line.len() <= LONG {
         return line.to_owned();
@@ -262,12 +266,12 @@ fn shortened(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
 }
 
 /// Refuses arguments with which the server would not start.
-fn check_server(agent: &Agent, words: &[String]) -> anyhow::Result<()> {
+fn check_server(words: &[String]) -> anyhow::Result<()> {
     let before = [env!("CARGO_PKG_NAME").to_owned()];
     let cli = match Cli::try_parse_from(before.iter().chain(words)) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() == 0 => {
-            bail!("the server would not start with what follows `--`, which prints a text and ends");
+            bail!("the server would not start: what follows `--` only prints a text");
         }
         Err(error) => {
             let reason = error.to_string();
@@ -276,16 +280,16 @@ fn check_server(agent: &Agent, words: &[String]) -> anyhow::Result<()> {
         }
     };
     if cli.command.is_some() {
-        bail!("what follows `--` must be options of the server, and is a command; {} starts the server", agent.title);
+        bail!("what follows `--` must be options of the server, and is a command");
     }
     if cli.source.folders.is_given() {
-        bail!("write --prompts and --no-builtin before `--`, so that the hook has them, too");
+        bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");
     }
     Ok(())
 }
 
-/// The absolute path of this program that stays the same after an update: if a link on `PATH` leads here, the link, since its
-/// target may get another name.
+/// The absolute path of this program that stays the same after an update: if a symlink on `PATH` leads here, the symlink,
+/// because its target may be renamed.
 fn program() -> anyhow::Result<String> {
     let this = env::current_exe().context("the file of this program cannot be found")?;
     let real = fs::canonicalize(&this).unwrap_or_else(|_| this.clone());
@@ -298,7 +302,7 @@ fn program() -> anyhow::Result<String> {
     let program = paths.find(is_this).unwrap_or(this);
     if program.file_name().is_none_or(|known| !known.eq_ignore_ascii_case(&name)) {
         bail!(
-            "this program is called `{}`, and would not be recognized later; call it {}",
+            "this program is called `{}`, and would not be recognized later; rename it to {}",
             output::shown(&program),
             named(&name)
         );
@@ -330,7 +334,8 @@ impl Folders {
 
 #[derive(Serialize)]
 struct Json {
-    clients: Vec<JsonAgent>,
+    #[serde(rename = "clients")]
+    agents: Vec<JsonAgent>,
 }
 
 #[derive(Serialize)]
@@ -354,15 +359,15 @@ struct JsonRegistration {
     command: Option<String>,
     args: Vec<String>,
     enabled: bool,
-    /// Whether it is this program.
-    ours: bool,
+    #[serde(rename = "ours")]
+    is_prompt_expander: bool,
 }
 
 /// Lists the agents with their state.
 fn list(system: &System, is_json: bool) -> anyhow::Result<ExitCode> {
     let states: Vec<Status> = AGENTS.into_iter().map(|agent| agent.status(system)).collect();
     if is_json {
-        output::print_json(&Json { clients: states.iter().map(json).collect() })?;
+        output::print_json(&Json { agents: states.iter().map(json).collect() })?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = Vec::new();
@@ -442,7 +447,7 @@ fn json(state: &Status) -> JsonAgent {
         command: server.command.clone(),
         args: server.args.clone(),
         enabled: !server.is_disabled,
-        ours: server.is_prompt_expander(),
+        is_prompt_expander: server.is_prompt_expander(),
     };
     JsonAgent {
         name: state.agent.name,

@@ -20,11 +20,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Only prompts whose name, title, tags or description match these words, best match first; a missing
-    /// letter is tolerated. Without a query, all prompts, sorted by name
+    /// List only prompts whose name, title, tags or description match these words, best match first; a missing letter is
+    /// tolerated. Without a query, all prompts are listed, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// Only prompts with this tag
+    /// List only prompts with this tag
     #[arg(long, add = ArgValueCompleter::new(completions::tags))]
     tag: Option<String>,
     /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,

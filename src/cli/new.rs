@@ -67,8 +67,8 @@ impl New {
         let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;
         let library = if is_served { library } else { Library::named([directory]) };
         let checked = edit::check(&library, &file);
-        if let Some(Err(why)) = ended.map(|ended| ended.well()) {
-            bail!("{why}; {} is as the editor left it", shown(&file));
+        if let Some(Err(why)) = ended.map(|ended| ended.check()) {
+            bail!("{why}; {} may have been changed by the editor", shown(&file));
         }
         if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
             output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
@@ -112,9 +112,9 @@ fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path, directory:
     if place > 0 {
         let winner = what(&sources[0]);
         output::warning(&format!("{winner} overrides the new file; choose another name"));
-    } else if let Some(hidden) = sources.get(1) {
-        let hidden = what(hidden);
-        output::warning(&format!("the new file overrides {hidden}; delete the new file to restore that prompt"));
+    } else if let Some(overridden) = sources.get(1) {
+        let overridden = what(overridden);
+        output::warning(&format!("the new file overrides {overridden}; delete the new file to restore that prompt"));
     }
     true
 }

@@ -50,7 +50,8 @@ pub(super) struct JsonProblem {
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<usize>,
     message: String,
-    repair: String,
+    #[serde(rename = "repair")]
+    fix: String,
 }
 
 impl From<Problem> for JsonProblem {
@@ -61,7 +62,7 @@ impl From<Problem> for JsonProblem {
             line: diagnostic.position.map(|position| position.line),
             column: diagnostic.position.map(|position| position.column),
             message: diagnostic.message,
-            repair: diagnostic.fix,
+            fix: diagnostic.fix,
         }
     }
 }
@@ -85,16 +86,16 @@ pub(super) fn source(source: Location) -> String {
 
 /// A problem as `check` prints it, with the fix on a line of its own.
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
-    let Diagnostic { severity, message, fix: repair, .. } = &problem.diagnostic;
+    let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
     let style = style_of(*severity);
-    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {repair}\n", problem.place())
+    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n", problem.place())
 }
 
 /// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
 /// link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, fix: repair, .. } = &problem.diagnostic;
-    let text = format!("{severity}: {}: {message}; {repair}", problem.place());
+    let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
+    let text = format!("{severity}: {}: {message}; {fix}", problem.place());
     let style = style_of(*severity);
     let severity = format!("{severity}:");
     textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)

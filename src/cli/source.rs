@@ -44,8 +44,8 @@ impl PromptSource {
         PromptSource { folders: self.folders.and(after.folders), project: self.project || after.project }
     }
 
-    /// The library for a person in the working directory; warns if a project was asked for and there is none.
-    pub(super) fn library_for_people(&self) -> Library {
+    /// The library for the working directory. Prints a warning if --project was given and there is no project.
+    pub(super) fn library_with_warnings(&self) -> Library {
         let library = self.library();
         if let Some(absence) = library.absent_project() {
             output::warning(&absence);
@@ -105,4 +105,35 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
         _ => path.to_owned(),
     };
     std::path::absolute(&path).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::Arguments;
+    use clap::Command;
+
+    /// `agents` reads the options of a registration by itself, since it knows nothing of the command line.
+    #[test]
+    fn in_a_registration_exactly_these_options_are_recognized_as_naming_prompts() {
+        let selecting = PromptSource::augment_args(Command::new(""));
+        let registered = Folders::augment_args(Command::new(""));
+        for option in super::super::command().get_arguments() {
+            let has = |command: &Command| command.get_arguments().any(|known| known.get_id() == option.get_id());
+            let name = format!("--{}", option.get_long().unwrap());
+            let spellings = match option.get_action().takes_values() {
+                true => vec![vec![name.clone(), "/a".to_owned()], vec![format!("{name}=/a")]],
+                false => vec![vec![name.clone()]],
+            };
+            for words in spellings {
+                let arguments = Arguments::of(&words);
+                assert_eq!(arguments.only_name_prompts(), has(&selecting), "{words:?}");
+                assert_eq!(arguments.of_library == words, has(&registered), "{words:?}");
+                let is_folder = has(&registered) && option.get_action().takes_values();
+                assert_eq!(arguments.folders, if is_folder { vec!["/a"] } else { vec![] }, "{words:?}");
+            }
+            let other_names = option.get_short().is_some() || option.get_all_aliases().is_some();
+            assert!(!(has(&selecting) && other_names), "{name} has another name that `Arguments` does not know");
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! A conversation with a server as an agent has it: start it, initialize, list, expand every prompt, end it.
+//! A conversation with a server as an agent has it: start it, initialize, list the prompts, expand each of them, end it.
 //!
-//! A server may be anything that somebody registered. It may hang, print without end, print what is not a message, or not end.
-//! It costs [`Start::timeout`] for each answer at most, and [`WHOLE`] times that in all; then it is killed with all that it
-//! started.
+//! A registered server may be any program. It may hang, print without end, print what is not a message, or not end. So each
+//! answer may take [`Start::timeout`] at most, and the conversation [`MAX_TIMEOUTS`] times that; then the program is killed,
+//! with all that it started.
 
 use super::process::{self, Output, how};
 use crate::agents::{Environment, Launch, Opening};
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 /// The longest line that is read, in bytes: above that of the longest expansion, which is in it twice.
 const MAX_LINE: u64 = 160 * 1024 * 1024;
 
-/// How many timeouts a whole conversation may take.
-const WHOLE: u32 = 6;
+/// How long a conversation may take in all, in timeouts for one answer.
+const MAX_TIMEOUTS: u32 = 6;
 
 /// How many bytes of a line that is not a message are shown.
 const MAX_SHOWN: usize = 1_000;
 
 /// After this many lines that are not messages, nothing more is read.
-const MAX_LINES: usize = 1_000;
+const MAX_SKIPPED_LINES: usize = 1_000;
 
 /// A server as an agent would start it, all variables replaced.
 pub(super) struct Start {
@@ -49,7 +49,7 @@ type Values = Map<String, Value>;
 
 /// What a server answered.
 #[derive(Debug, Default)]
-pub(super) struct Visit {
+pub(super) struct ServerReport {
     /// From the start to the first answer.
     pub(super) answered_in: Duration,
     pub(super) name: String,
@@ -62,17 +62,17 @@ pub(super) struct Visit {
     pub(super) first: Option<String>,
     /// The prompt with the longest expansion, if each of its arguments is one letter: its name, and `{"prompt":"…"}`.
     pub(super) longest: Option<(String, String)>,
-    /// A prompt that it lists and does not expand, and why.
+    /// The first prompt that it lists but does not expand, and why.
     pub(super) refused: Option<(String, String)>,
     /// The first line on standard output that was not a message.
     pub(super) not_a_message: Option<String>,
     /// See [`Output::line`].
     pub(super) stderr: Option<String>,
-    /// Whether it ended when the agent ends it.
+    /// Whether it exited when the agent stops it.
     pub(super) ended: bool,
 }
 
-/// Why a server is of no use.
+/// Why a server is unusable.
 #[derive(Debug)]
 pub(super) struct Failure {
     why: Why,
@@ -110,12 +110,12 @@ impl fmt::Display for Failure {
             Why::Ended(request, None) => write!(f, "closed its output before it answered `{request}`"),
             Why::Ended(request, Some(status)) => write!(f, "ended {} before it answered `{request}`", how(*status)),
             Why::NotMessages(line) => write!(f, "is not an MCP server: it prints {}", quoted(line)),
-            Why::Echo => write!(f, "is not an MCP server: it sends back what it is sent"),
+            Why::Echo => write!(f, "is not an MCP server: it repeats its input"),
             Why::Refused(request, error) => write!(f, "refused `{request}`: {error}"),
-            Why::NoTool(tool) => write!(f, "has no tool `{tool}`, so it is another server"),
+            Why::NoTool(tool) => write!(f, "has no tool `{tool}`, so it is not prompt-expander"),
         }?;
         match &self.stderr {
-            Some(line) => write!(f, "; it said: {line}"),
+            Some(line) => write!(f, "; standard error: {line}"),
             None => Ok(()),
         }
     }
@@ -123,19 +123,19 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Starts the server, asks it everything, and ends it.
+/// Starts the server, has the conversation, and stops it.
 ///
 /// # Errors
 /// It cannot be started, does not speak MCP, or is not one that has prompts.
-pub(super) fn visit(start: &Start) -> Result<Visit, Failure> {
+pub(super) fn talk_to(start: &Start) -> Result<ServerReport, Failure> {
     let mut conversation =
         Conversation::start(start).map_err(|error| Failure { why: Why::NotStarted(error), stderr: None })?;
-    let mut visit = Visit::default();
-    let asked = conversation.hold(start, &mut visit);
-    visit.ended = asked.is_ok() && conversation.end(start);
+    let mut report = ServerReport::default();
+    let asked = conversation.run(start, &mut report);
+    report.ended = asked.is_ok() && conversation.end(start);
     let stderr = conversation.kill();
     match asked {
-        Ok(()) => Ok(Visit { not_a_message: conversation.not_a_message.take(), stderr, ..visit }),
+        Ok(()) => Ok(ServerReport { not_a_message: conversation.not_a_message.take(), stderr, ..report }),
         Err(why) => Err(Failure { why, stderr }),
     }
 }
@@ -143,7 +143,7 @@ pub(super) fn visit(start: &Start) -> Result<Visit, Failure> {
 struct Conversation {
     child: Child,
     stdin: Option<ChildStdin>,
-    /// The lines that it prints; `None`: nobody reads them any more.
+    /// The lines that it prints; `None`: they are no longer read.
     lines: Option<Receiver<Vec<u8>>>,
     stderr: Output,
     timeout: Duration,
@@ -152,7 +152,7 @@ struct Conversation {
     /// The `_meta` of each request, from protocol version 2026-07-28 on.
     meta: Option<Value>,
     /// How many lines were not messages.
-    lines_ignored: usize,
+    skipped_lines: usize,
     /// The first of them.
     not_a_message: Option<String>,
 }
@@ -175,17 +175,17 @@ impl Conversation {
             began,
             next_id: 1,
             meta: None,
-            lines_ignored: 0,
+            skipped_lines: 0,
             not_a_message: None,
         })
     }
 
-    /// The whole conversation, as far as the server answers.
-    fn hold(&mut self, start: &Start, visit: &mut Visit) -> Result<(), Why> {
+    /// The conversation up to its end, or up to a failure.
+    fn run(&mut self, start: &Start, report: &mut ServerReport) -> Result<(), Why> {
         let server = self.initialize(start.launch.opening)?;
-        visit.answered_in = self.began.elapsed();
-        visit.name = text(&server["name"]);
-        visit.version = text(&server["version"]);
+        report.answered_in = self.began.elapsed();
+        report.name = text(&server["name"]);
+        report.version = text(&server["version"]);
         let tools = self.result("tools/list", json!({}))?;
         for tool in ["list_prompts", "expand_prompt"] {
             if !array(&tools["tools"]).iter().any(|listed| listed["name"] == tool) {
@@ -195,20 +195,20 @@ impl Conversation {
         let listed = self.call("list_prompts", json!({}))?;
         let listed = listed.map_err(|error| Why::Refused("list_prompts", quoted(&error)))?;
         let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
-        visit.prompts = array(&listed["prompts"]).len();
+        report.prompts = array(&listed["prompts"]).len();
         let problem = |problem: &Value| format!("{}: {}", text(&problem["file"]), text(&problem["message"]));
-        visit.problems = array(&listed["problems"]).iter().map(problem).collect();
+        report.problems = array(&listed["problems"]).iter().map(problem).collect();
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
                 Ok(text) => {
-                    if visit.first.is_none() && !name.contains(char::is_whitespace) {
-                        visit.first = Some(name.clone());
+                    if report.first.is_none() && !name.contains(char::is_whitespace) {
+                        report.first = Some(name.clone());
                     }
-                    if visit.longest.as_ref().is_none_or(|(_, longest)| longest.len() < text.len()) {
-                        visit.longest = Some((name, text));
+                    if report.longest.as_ref().is_none_or(|(_, longest)| longest.len() < text.len()) {
+                        report.longest = Some((name, text));
                     }
                 }
-                Err(error) => visit.refused = visit.refused.take().or(Some((name, error))),
+                Err(error) => report.refused = report.refused.take().or(Some((name, error))),
             }
         }
         Ok(())
@@ -270,7 +270,7 @@ impl Conversation {
 
     /// Sends a request and waits: its result, or its error as text.
     fn request(&mut self, method: &'static str, mut params: Value) -> Result<Result<Value, String>, Why> {
-        let limit = WHOLE * self.timeout;
+        let limit = MAX_TIMEOUTS * self.timeout;
         if self.began.elapsed() > limit {
             return Err(Why::Slow(limit));
         }
@@ -282,45 +282,51 @@ impl Conversation {
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         let deadline = Instant::now() + self.timeout;
         loop {
-            let remaining = deadline.saturating_duration_since(Instant::now());
-            let line =
-                self.lines.as_ref().map_or(Err(RecvTimeoutError::Disconnected), |lines| lines.recv_timeout(remaining));
-            let line = match line {
-                Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(self
-                        .not_a_message
-                        .take()
-                        .map_or(Why::NoAnswer(method, self.timeout), Why::NotMessages));
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    let line = self.not_a_message.take();
-                    let ended = || Why::Ended(method, process::wait(&mut self.child, self.timeout));
-                    return Err(line.map_or_else(ended, Why::NotMessages));
-                }
-            };
-            match serde_json::from_slice::<Value>(&line) {
-                Ok(mut message) if message["jsonrpc"] == "2.0" => {
-                    let is_answer = message["id"] == id;
-                    if is_answer && message["method"] == method {
-                        return Err(Why::Echo);
-                    } else if is_answer && message.get("result").is_some() {
-                        return Ok(Ok(message["result"].take()));
-                    } else if is_answer && message.get("error").is_some() {
-                        let error = &message["error"];
-                        return Ok(Err(format!("{} ({})", printable(&text(&error["message"])), error["code"])));
-                    } // else it is a notification, or a request of the server
-                }
-                _ if self.lines_ignored >= MAX_LINES => {
-                    return Err(Why::NotMessages(self.not_a_message.take().unwrap_or_default()));
-                }
-                _ => {
-                    self.lines_ignored += 1;
-                    let line = String::from_utf8_lossy(&line[..line.len().min(MAX_SHOWN)]).trim_end().to_owned();
-                    self.not_a_message.get_or_insert(line);
-                }
+            let mut message = self.receive(method, deadline)?;
+            if message["id"] != id {
+                continue; // a notification, or a request of the server
+            }
+            if message["method"] == method {
+                return Err(Why::Echo);
+            }
+            if message.get("result").is_some() {
+                return Ok(Ok(message["result"].take()));
+            }
+            if let Some(error) = message.get("error") {
+                return Ok(Err(format!("{} ({})", printable(&text(&error["message"])), error["code"])));
             }
         }
+    }
+
+    /// The next message; lines that are not messages are skipped. `method` is the request that waits for an answer.
+    fn receive(&mut self, method: &'static str, deadline: Instant) -> Result<Value, Why> {
+        loop {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let received =
+                self.lines.as_ref().map_or(Err(RecvTimeoutError::Disconnected), |lines| lines.recv_timeout(remaining));
+            let line = received.map_err(|error| match (self.not_a_message.take(), error) {
+                (Some(line), _) => Why::NotMessages(line),
+                (None, RecvTimeoutError::Timeout) => Why::NoAnswer(method, self.timeout),
+                (None, RecvTimeoutError::Disconnected) => {
+                    Why::Ended(method, process::wait(&mut self.child, self.timeout))
+                }
+            })?;
+            match serde_json::from_slice::<Value>(&line) {
+                Ok(message) if message["jsonrpc"] == "2.0" => return Ok(message),
+                _ => self.skip(&line)?,
+            }
+        }
+    }
+
+    /// Counts a line that is not a message, and keeps the first of them.
+    fn skip(&mut self, line: &[u8]) -> Result<(), Why> {
+        if self.skipped_lines >= MAX_SKIPPED_LINES {
+            return Err(Why::NotMessages(self.not_a_message.take().unwrap_or_default()));
+        }
+        self.skipped_lines += 1;
+        let line = || String::from_utf8_lossy(&line[..line.len().min(MAX_SHOWN)]).trim_end().to_owned();
+        self.not_a_message.get_or_insert_with(line);
+        Ok(())
     }
 
     /// If it cannot be written, the end of the output will show.
@@ -330,9 +336,9 @@ impl Conversation {
         }
     }
 
-    /// Ends it as the agent does. Returns whether it ended in time.
+    /// Stops it as the agent does. Returns whether it exited in time.
     fn end(&mut self, start: &Start) -> bool {
-        self.lines = None; // from now on, nobody reads what it prints
+        self.lines = None; // what it prints from now on is not read
         #[cfg(unix)]
         {
             use crate::agents::Ending;
@@ -349,7 +355,7 @@ impl Conversation {
         process::wait(&mut self.child, start.timeout).is_some()
     }
 
-    /// Kills it, and returns what it said on standard error, in a line.
+    /// Kills it, and returns a line of what it printed on standard error.
     fn kill(&mut self) -> Option<String> {
         drop(self.stdin.take());
         self.lines = None;

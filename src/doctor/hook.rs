@@ -22,7 +22,7 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 struct HookCheck<'a> {
     examination: &'a Examination,
     agent: &'static Agent,
-    /// What is known of the agent's hooks.
+    /// The facts about the agent's hooks.
     kind: &'static Hook,
     hook: &'a HookLine,
     registered: RegisteredHook<'a>,
@@ -31,7 +31,7 @@ struct HookCheck<'a> {
 }
 
 impl Examination {
-    /// The findings about the hooks of an agent that run prompt-expander; none if there are none.
+    /// The findings about the hooks of an agent that run prompt-expander.
     pub(super) fn hooks(&self, files: &AgentFiles, servers: &[RegisteredPrompts], library: &Library) -> Vec<Finding> {
         let agent = files.agent;
         let Some(kind) = &agent.hook else { return Vec::new() };
@@ -65,7 +65,7 @@ impl Examination {
 }
 
 impl HookCheck<'_> {
-    /// Runs the hook as the agent would, and adds the findings; the error is what keeps it from being run to the end.
+    /// Runs the hook as the agent would, and adds the findings; the error is what keeps the rest from being checked.
     fn try_out(&self, library: &Library, findings: &mut Vec<Finding>) -> Result<(), Finding> {
         self.check_agent_name()?;
         let environment = self.environment();
@@ -93,7 +93,7 @@ impl HookCheck<'_> {
         if Agent::named(name) == Some(self.agent) {
             return Ok(());
         }
-        let message = format!("the hook is written for {}, and does not answer {}", quoted(name), self.agent.title);
+        let message = format!("the hook names the agent {}, so it does not answer {}", quoted(name), self.agent.title);
         Err(self.registered.broken(message).fix(format!("write `hook {}`", self.agent.name)))
     }
 
@@ -122,24 +122,24 @@ impl HookCheck<'_> {
         })
     }
 
-    /// That seconds were meant where the agent counts in milliseconds.
+    /// A finding if seconds were probably meant where the agent counts in milliseconds.
     fn short_timeout(&self) -> Option<Finding> {
         let is_short = self.timeout().is_some_and(|timeout| timeout < SHORTEST_TIMEOUT);
         (is_short && self.kind.timeout_unit == Duration::from_millis(1)).then(|| {
             let (timeout, title) = (&self.hook.entry["timeout"], self.agent.title);
-            let message = format!("the hook has {timeout} ms, since {title} counts in milliseconds");
+            let message = format!("the `timeout` of the hook is {timeout} ms, because {title} counts in milliseconds");
             self.registered.warning(message).fix("set `timeout` to 5000")
         })
     }
 
-    /// That it looks for prompts elsewhere than the server.
+    /// A finding if its folders of prompts are not those of the server.
     fn other_folders(&self) -> Option<Finding> {
         let project = &self.examination.system.project;
         let written = Arguments::of(&self.hook.words).folders;
         let folders = written.iter().map(|folder| self.examination.prompts_folder(folder, project));
         let is_other = !folders.eq(self.server?.folders.iter().cloned());
         is_other.then(|| {
-            let message = "the hook has other `--prompts` than the server, so it may not know the same prompts";
+            let message = "the hook and the server have different `--prompts`, so their prompts may differ";
             self.registered.warning(message).fix("give both the same")
         })
     }
@@ -171,15 +171,15 @@ impl HookCheck<'_> {
         let (answer, took) = answered.map_err(failed)?;
         let (silence, _) = silent.map_err(failed)?;
         if answer.is_empty() {
-            let fix = "see that it has the `--prompts` of the server";
-            return Err(broken(format!("does not answer to {}, which is a prompt", named(typed))).fix(fix));
+            let fix = "give it the same `--prompts` as the server";
+            return Err(broken(format!("does not answer {}, which is a prompt", named(typed))).fix(fix));
         }
         if !is_answer(&answer, self.kind.event) {
             let (title, answer) = (self.agent.title, quoted(answer.trim()));
-            return Err(failed(format!("answers what {title} does not accept: {answer}")));
+            return Err(failed(format!("prints what {title} does not accept: {answer}")));
         }
         if !silence.is_empty() {
-            return Err(failed(format!("answers to {}, which has no command", quoted(NO_COMMAND))));
+            return Err(failed(format!("answers {}, which has no command", quoted(NO_COMMAND))));
         }
         if let Some(timeout) = self.timeout().filter(|timeout| *timeout < took) {
             let (took, timeout) = (milliseconds(took), milliseconds(timeout));
@@ -203,8 +203,8 @@ impl HookCheck<'_> {
             Err(error) => Err(format!("cannot be started: {error}")),
             Ok(None) => Err(format!("did not end within {} s", timeout.as_secs_f32())),
             Ok(Some(ended)) if !ended.status.success() && !self.hook.never_fails() => {
-                let said = ended.stderr.map(|line| format!("; it said: {line}")).unwrap_or_default();
-                Err(format!("ended {}, which may block a message{said}", how(ended.status)))
+                let stderr = ended.stderr.map(|line| format!("; standard error: {line}")).unwrap_or_default();
+                Err(format!("ended {}, which may block a message{stderr}", how(ended.status)))
             }
             Ok(Some(ended)) => Ok((ended.stdout, ended.took)),
         }
@@ -216,7 +216,7 @@ impl HookCheck<'_> {
         Some(self.kind.timeout_unit.mul_f64(number))
     }
 
-    /// How to have `install` write it anew.
+    /// How to have `install` write it again.
     fn reinstall(&self) -> String {
         let first = match self.agent.is_by_install(self.hook, &self.examination.system) {
             true => "",

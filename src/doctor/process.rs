@@ -1,4 +1,4 @@
-//! Programs that somebody else registered: started in a process group of their own, waited for with a timeout, and killed with
+//! Registered programs, which may be any programs: started in a process group of their own, waited for with a timeout, and killed with
 //! all that they started.
 
 use crate::wording::printable;
@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
 
-/// How much of the end of an output is kept, in bytes: more than the longest answer of a hook, a megabyte of which JSON writes
-/// each byte as six.
+/// How many bytes at the end of an output are stored: more than the longest answer of a hook, which is a megabyte before JSON
+/// escapes each byte as six.
 const MAX_OUTPUT: usize = 8 * 1024 * 1024;
 
 /// The longest line of an output that is shown, in characters.

@@ -1,9 +1,9 @@
 //! An agent's registrations of prompt-expander: what they say, and what happens when they are started.
 
-use super::conversation::{self, Start, Visit};
+use super::conversation::{self, ServerReport, Start};
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, RegisteredServer, Registration, SERVER, Scope, Way, has_separator, is_same_file,
+    Agent, AgentFiles, Arguments, Delivery, RegisteredServer, Registration, SERVER, Scope, has_separator, is_same_file,
 };
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
@@ -83,7 +83,7 @@ impl ServerCheck<'_> {
         self.registered.warning(message)
     }
 
-    /// Adds the findings about the server; and returns what it has, unless the agent starts no program.
+    /// Adds the findings about the server. Returns its prompts; `None` if the agent starts no program.
     fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
         let install_with_hook = reinstall_command(self.agent, self.server, " --hook");
         let mut prompts = RegisteredPrompts { folders: Vec::new(), prompt: None, install_with_hook };
@@ -108,7 +108,7 @@ impl ServerCheck<'_> {
         Some(prompts)
     }
 
-    /// Starts it as the agent would, and adds the findings; the error is what keeps it from being tried to the end.
+    /// Starts it as the agent would, and adds the findings; the error is what keeps the rest from being checked.
     fn try_out(
         &self,
         command: &str,
@@ -124,17 +124,17 @@ impl ServerCheck<'_> {
         let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
         self.check_harmless(&start)?;
-        let mut visit = self.visit(&start)?;
+        let mut report = self.report(&start)?;
         // A folder that is missing was reported above.
         let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
-        visit.problems.retain(|problem| !is_reported(problem));
-        visit.stderr = visit.stderr.filter(|line| !is_reported(line));
-        self.judge(&visit, &start, findings);
-        prompts.prompt = visit.first;
+        report.problems.retain(|problem| !is_reported(problem));
+        report.stderr = report.stderr.filter(|line| !is_reported(line));
+        self.judge(&report, &start, findings);
+        prompts.prompt = report.first;
         Ok(())
     }
 
-    /// That the agent takes another server of the same name.
+    /// A finding: the agent uses another server of the same name.
     fn overridden_by(&self, first: &Registration) -> Finding {
         let file = first.path.display();
         let message = format!("`{SERVER}` is registered twice; here, the one in {file} overrides this one");
@@ -199,7 +199,7 @@ impl ServerCheck<'_> {
             Some(cwd) => project.join(self.with_variables(cwd)),
         };
         if !folder.is_dir() {
-            let message = format!("{} would work in {}, which is not a folder", self.name(), folder.display());
+            let message = format!("the working directory of {}, {}, is not a folder", self.name(), folder.display());
             return Err(self.broken(message).fix("remove `cwd` from the file, or create the folder"));
         }
         let mut environment = (self.agent.launch.environment)(&self.examination.system, self.server);
@@ -208,7 +208,7 @@ impl ServerCheck<'_> {
         }
         let program = environment.find_program(&command, &folder).map_err(|why| {
             let message = format!("the command of {}, {}, {why}", self.name(), named(&command));
-            self.broken(message).fix(self.write_whole_path())
+            self.broken(message).fix(self.write_absolute_path())
         })?;
         let (launch, timeout) = (&self.agent.launch, self.examination.timeout);
         Ok(Start { command, arguments, environment, folder, program, launch, timeout })
@@ -222,23 +222,25 @@ impl ServerCheck<'_> {
             .map_or_else(|| text.to_owned(), |variables| variables.replace(text, &self.examination.system))
     }
 
-    /// That a command was found, but may not be found elsewhere.
+    /// A finding if the command was found, but may not be found from elsewhere.
     fn found_from_here_only(&self, start: &Start) -> Option<Finding> {
         let written = named(&start.command);
         let message = if Path::new(&start.command).is_absolute() {
             return None;
         } else if has_separator(&start.command) {
-            format!("the command is found from this folder only: {written}")
+            format!("the command is found only from this folder: {written}")
         } else if self.agent.launch.is_from_desktop {
             let title = self.agent.title;
-            format!("{written} is looked up on PATH, and {title} has another one when it is started from the desktop")
+            format!(
+                "{written} is looked up on PATH, and {title} has a different PATH when it is started from the desktop"
+            )
         } else {
             return None;
         };
-        Some(self.warning(message).fix(format!("run {}, which writes the whole path", self.reinstall())))
+        Some(self.warning(message).fix(format!("run {}, which writes the absolute path", self.reinstall())))
     }
 
-    /// The folders of `--prompts`; adds what is wrong with them.
+    /// The folders of `--prompts`; adds findings about them.
     fn folders(&self, start: &Start, findings: &mut Vec<Finding>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for written in Arguments::of(&start.arguments).folders {
@@ -252,8 +254,9 @@ impl ServerCheck<'_> {
                 findings.push(self.broken(message).fix("create it, or correct the path"));
             } else if is_relative {
                 let title = self.agent.title;
-                let message = format!("--prompts {shown} is another folder wherever {title} is started");
-                let fix = format!("write the whole path, {}", named(&path.display().to_string()));
+                let message =
+                    format!("--prompts {shown} is relative, so it depends on the folder in which {title} is started");
+                let fix = format!("write the absolute path, {}", named(&path.display().to_string()));
                 findings.push(self.warning(message).fix(fix));
             }
             folders.push(path);
@@ -270,7 +273,7 @@ impl ServerCheck<'_> {
         lost.map(|name| {
             let title = self.agent.title;
             let message = format!(
-                "{name} is set here, and {title} does not pass it on, so it has other prompts than you see in the terminal"
+                "{name} is set here, and {title} does not pass it on, so its prompts may differ from those in the terminal"
             );
             let command = reinstall_command(self.agent, self.server, " --prompts DIR");
             self.warning(message).fix(format!("name the folder in the registration: `{command}`"))
@@ -300,20 +303,20 @@ impl ServerCheck<'_> {
         if !is_this && !is_intended && environment.is_found_in(folder, command, program) {
             let program = named(&program.display().to_string());
             let message =
-                format!("{name} is a program in this folder, {program}, and not this one, so it was not started");
-            return Err(self.warning(message).fix(self.write_whole_path()));
+                format!("{name} is a program in this folder, {program}, and not this program, so it was not started");
+            return Err(self.warning(message).fix(self.write_absolute_path()));
         }
         Ok(())
     }
 
-    /// What the server answers, or why it is of no use.
-    fn visit(&self, start: &Start) -> Result<Visit, Finding> {
-        conversation::visit(start).map_err(|failure| {
+    /// What the server answers, or why it is unusable.
+    fn report(&self, start: &Start) -> Result<ServerReport, Finding> {
+        conversation::talk_to(start).map_err(|failure| {
             let message = format!("{} ({}) {failure}", self.name(), shown(start));
             let fix = if is_same_file(&start.program, &self.examination.program) {
                 format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
             } else {
-                format!("run {}, which puts this program in its place", self.reinstall())
+                format!("run {}, which replaces it with this program", self.reinstall())
             };
             self.broken(message).fix(fix)
         })
@@ -322,89 +325,92 @@ impl ServerCheck<'_> {
 
 // What it answered.
 impl ServerCheck<'_> {
-    fn judge(&self, visit: &Visit, start: &Start, findings: &mut Vec<Finding>) {
-        let (time, prompts) = (milliseconds(visit.answered_in), count(visit.prompts, "prompt"));
+    fn judge(&self, report: &ServerReport, start: &Start, findings: &mut Vec<Finding>) {
+        let (time, prompts) = (milliseconds(report.answered_in), count(report.prompts, "prompt"));
         let message = format!("{} answers in {time} and has {prompts}", self.name());
         findings.push(Finding::new(Some(self.agent), Severity::Fine, message));
-        findings.extend(self.other_program(visit, start));
-        findings.extend((self.agent.checks.slow_start)(&self.registered, visit.answered_in));
-        self.judge_prompts(visit, findings);
-        self.judge_behavior(visit, findings);
-        findings.extend(self.too_long(visit));
+        findings.extend(self.other_program(report, start));
+        findings.extend((self.agent.checks.slow_start)(&self.registered, report.answered_in));
+        self.judge_prompts(report, findings);
+        self.judge_behavior(report, findings);
+        findings.extend(self.too_long(report));
     }
 
-    /// That it is another program, or another version of this one.
-    fn other_program(&self, visit: &Visit, start: &Start) -> Option<Finding> {
+    /// A finding if it is another program, or another version of this one.
+    fn other_program(&self, report: &ServerReport, start: &Start) -> Option<Finding> {
         let (name, version) = (self.name(), env!("CARGO_PKG_VERSION"));
-        let message = if visit.name != env!("CARGO_PKG_NAME") {
-            format!("{name} is another program, which calls itself {}", quoted(&visit.name))
-        } else if visit.version != version && !is_same_file(&start.program, &self.examination.program) {
-            let (other, program) = (quoted(&visit.version), start.program.display());
+        let message = if report.name != env!("CARGO_PKG_NAME") {
+            format!("{name} is another program, which calls itself {}", quoted(&report.name))
+        } else if report.version != version && !is_same_file(&start.program, &self.examination.program) {
+            let (other, program) = (quoted(&report.version), start.program.display());
             format!("{name} is version {other}, in {program}; this program is `{version}`")
         } else {
             return None;
         };
-        Some(self.warning(message).fix(format!("run {} to have this one in its place", self.reinstall())))
+        Some(self.warning(message).fix(format!("run {} to replace it with this program", self.reinstall())))
     }
 
-    fn judge_prompts(&self, visit: &Visit, findings: &mut Vec<Finding>) {
+    fn judge_prompts(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
         let name = self.name();
         let check = "run `prompt-expander check` with its `--prompts`";
-        if visit.prompts == 0 {
+        if report.prompts == 0 {
             let fix = "put a file such as `hello.md` into its folder";
-            findings.push(self.warning(format!("{name} has no prompt")).fix(fix));
+            findings.push(self.warning(format!("{name} has no prompts")).fix(fix));
         }
-        if let Some(problem) = visit.problems.first() {
-            let files = count(visit.problems.len(), "file");
-            let message = format!("{name} cannot read {files} as prompts, such as {problem}");
+        if let Some(problem) = report.problems.first() {
+            let files = count(report.problems.len(), "file");
+            let message = format!("{name} has {files} that cannot be read, such as {problem}");
             findings.push(self.broken(message).fix(check));
         }
-        if let Some((prompt, why)) = &visit.refused {
-            let message = format!("{name} lists {} and does not expand it: {why}", named(prompt));
+        if let Some((prompt, why)) = &report.refused {
+            let message = format!("{name} lists {} but does not expand it: {why}", named(prompt));
             findings.push(self.broken(message).fix(check));
         }
     }
 
-    fn judge_behavior(&self, visit: &Visit, findings: &mut Vec<Finding>) {
+    fn judge_behavior(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
         let name = self.name();
-        let replace = format!("run {} to have this program in its place", self.reinstall());
-        if let Some(line) = &visit.not_a_message {
+        let replace = format!("run {} to replace it with this program", self.reinstall());
+        if let Some(line) = &report.not_a_message {
             let message = format!("{name} prints what is not a message: {}", quoted(line));
             findings.push(self.warning(message).fix(&*replace));
         }
-        if !visit.ended {
-            let message = format!("{name} does not end when {} ends it", self.agent.title);
+        if !report.ended {
+            let message = format!("{name} does not exit when {} stops it", self.agent.title);
             findings.push(self.warning(message).fix(&*replace));
         }
-        if let Some(line) = &visit.stderr {
-            findings.push(self.warning(format!("{name} says on standard error: {line}")).fix("do what it says"));
+        if let Some(line) = &report.stderr {
+            findings.push(self.warning(format!("{name} prints on standard error: {line}")).fix("fix what it reports"));
         }
     }
 
-    /// That the agent would not show its model all of the longest prompt.
-    fn too_long(&self, visit: &Visit) -> Option<Finding> {
-        let (name, result) = visit.longest.as_ref()?;
+    /// A finding if the agent would not show its model all of the longest prompt.
+    fn too_long(&self, report: &ServerReport) -> Option<Finding> {
+        let (name, result) = report.longest.as_ref()?;
         let expansion = serde_json::from_str::<Value>(result).ok()?["prompt"].as_str()?.to_owned();
         let checks = &self.agent.checks;
         self.agent.limits.iter().find_map(|limit| {
-            let text = match limit.way {
-                Way::Tool => result,
-                Way::CodeMode => &expansion,
-                Way::Hook => return None, // the hook refers to the tool
+            let text = match limit.delivery {
+                Delivery::Tool => result,
+                Delivery::CodeMode => &expansion,
+                Delivery::Hook => return None, // the hook refers to the tool
             };
-            let most = (checks.configured_limit)(&self.registered, limit.way).unwrap_or(limit.most);
+            let max = (checks.configured_limit)(&self.registered, limit.delivery).unwrap_or(limit.max);
             let length = limit.unit.count(text);
-            let (way, unit, beyond) = (limit.way.name(), limit.unit.name(), limit.beyond);
-            let message = format!("{} has {length} {unit}, and beyond {most} ({way}) {beyond}", named(name));
-            (length > most).then(|| self.warning(message).fix((checks.shorten)(length)))
+            let (delivery, unit, when_exceeded) = (limit.delivery.name(), limit.unit.name(), limit.when_exceeded);
+            let message = format!(
+                "{} has {length} {unit}, more than the limit of {max} ({delivery}): {when_exceeded}",
+                named(name)
+            );
+            (length > max).then(|| self.warning(message).fix((checks.shorten)(length)))
         })
     }
 }
 
 // The commands that fix it, as one types them.
 impl ServerCheck<'_> {
-    fn write_whole_path(&self) -> String {
-        format!("run {}, which writes the whole path of this program", self.reinstall())
+    fn write_absolute_path(&self) -> String {
+        format!("run {}, which writes the absolute path of this program", self.reinstall())
     }
 
     /// The command that puts this program in the place of the server, in backticks; it keeps what the registration says of
@@ -442,7 +448,7 @@ fn uninstall_command(agent: &Agent, server: &Registration) -> String {
     }
 }
 
-/// The command that registers a server anew, with its arguments if it is prompt-expander, and these besides.
+/// The command that registers a server again, with `more` options and, if it is prompt-expander, its present arguments.
 fn reinstall_command(agent: &Agent, server: &Registration, more: &str) -> String {
     let mut command = format!("prompt-expander install {}{}{more}", agent.name, project_option(server.scope));
     if server.is_prompt_expander() {

@@ -1,10 +1,10 @@
 //! The harness: a prompts directory of its own, and the real program on it.
 //!
-//! A test makes a [`Client`], puts files in place, and asks. The server starts with the first question. When the
-//! client is dropped it closes the server's input, and the test fails if the server said anything that the test did
-//! not read, on standard output or on standard error, or did not end with status 0. Notifications are kept apart from
-//! answers: [`Client::heard`] waits for one. A test that has ever waited for one must hear all; others may change files
-//! and not care.
+//! A test creates a [`Client`], writes files, and sends requests. The server starts with the first request. When the client is
+//! dropped, it closes the server's input, and the test fails if the server printed anything that the test did not read, on
+//! standard output or on standard error, or did not exit with status 0. Notifications are read separately from answers:
+//! [`Client::heard`] waits for one. A test that has waited for one must read all of them; other tests may change files and
+//! ignore notifications.
 //!
 //! ```ignore
 //! let mut client = Client::new().prompt("review.md", "Review this.");
@@ -21,27 +21,27 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The revision that a conversation of a test settles, unless it says another.
+/// The protocol version of a conversation, unless the test says otherwise.
 pub(crate) const LEGACY: &str = "2025-11-25";
 
-/// No answer for this long is a hang; on a machine however slow it is never reached otherwise.
+/// A server that does not answer for this long hangs; even a slow machine needs less.
 const HANG: Duration = Duration::from_secs(120);
 
 pub(crate) struct Client {
     dir: TempDir,
     arguments: Option<Vec<String>>,
     variables: Vec<(String, String)>,
-    /// Below the directory; the program works there.
+    /// The working directory of the program, relative to `dir`.
     folder: String,
-    /// Another program than the one that cargo built, run as this user.
+    /// A copy of the program, run as this user.
     other_user: Option<(PathBuf, u32)>,
-    /// What a shell does to become the program.
+    /// What a shell runs before the program.
     script: Option<String>,
     server: Option<Running>,
     next_id: u64,
     stderr: Option<String>,
-    /// Whether the test listens, so that nothing may be told that it does not hear.
-    listens: bool,
+    /// Whether the test must read all notifications.
+    must_read_notifications: bool,
 }
 
 struct Running {
@@ -53,7 +53,7 @@ struct Running {
     stderr: Option<JoinHandle<String>>,
 }
 
-/// The params of a modern request: with the envelope that 2026-07-28 demands.
+/// The params of a modern request: with the metadata that 2026-07-28 requires.
 pub(crate) fn modern(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -75,7 +75,7 @@ impl Client {
             server: None,
             next_id: 1,
             stderr: Some(String::new()),
-            listens: false,
+            must_read_notifications: false,
         };
         fs::create_dir(client.prompts()).unwrap();
         client
@@ -147,9 +147,9 @@ impl Client {
     pub(crate) fn run_by(mut self, user: u32) -> Client {
         use std::os::unix::fs::PermissionsExt;
         if self.is_root() {
-            // What cargo built may lie where only root can look.
+            // What cargo built may be in a folder that only root can read.
             let program = self.root().join("prompt-expander");
-            // By another process: a child that is started meanwhile would hold a copy of ours open, which cannot be run then.
+            // By another process: a child that another test starts would inherit an open file of this one, which then could not be run.
             let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_prompt-expander")).arg(&program).status().unwrap();
             assert!(copied.success());
             fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -178,14 +178,14 @@ impl Client {
         fs::metadata(self.root()).unwrap().uid() == 0
     }
 
-    /// A shell does this first: such as `ulimit -n 7`, or `exec 2>&-`.
+    /// Runs this in a shell before the program, such as `ulimit -n 7` or `exec 2>&-`.
     #[cfg(unix)]
     pub(crate) fn after(mut self, script: &str) -> Client {
         self.script = Some(script.to_owned());
         self
     }
 
-    /// The program in this client's surroundings, without arguments.
+    /// The program in this client's environment, without arguments.
     pub(crate) fn command(&self) -> Command {
         let program = match &self.other_user {
             None => Path::new(env!("CARGO_BIN_EXE_prompt-expander")),
@@ -325,34 +325,34 @@ impl Client {
 
     /// Waits for a notification: its method without `notifications/`, and its params.
     pub(crate) fn heard(&mut self) -> (String, Value) {
-        self.listens = true;
-        told(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
+        self.must_read_notifications = true;
+        method_and_params(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
     }
 
-    /// The next notification, if there was one already.
+    /// The next notification, if one has arrived.
     #[cfg(target_os = "linux")]
     pub(crate) fn heard_already(&mut self) -> Option<(String, Value)> {
-        self.listens = true;
-        self.server().notifications.try_recv().ok().as_ref().map(told)
+        self.must_read_notifications = true;
+        self.server().notifications.try_recv().ok().as_ref().map(method_and_params)
     }
 
     /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.
     pub(crate) fn heard_all(&mut self, count: usize) -> Vec<String> {
-        let told = (0..count).map(|_| {
+        let notifications = (0..count).map(|_| {
             let (method, params) = self.heard();
             params.get("uri").map_or(method.clone(), |uri| format!("{method} {}", uri.as_str().unwrap()))
         });
-        let mut told: Vec<String> = told.collect();
-        told.sort();
-        told
+        let mut notifications: Vec<String> = notifications.collect();
+        notifications.sort();
+        notifications
     }
 
-    /// What is told from now on is of no interest.
+    /// Ignores the notifications from now on.
     pub(crate) fn hears_no_more(&mut self) {
-        self.listens = false;
+        self.must_read_notifications = false;
     }
 
-    /// The server must say nothing to these lines: the next answer is that to a ping.
+    /// The server must not answer these lines: the next answer is that to a ping.
     #[track_caller]
     pub(crate) fn silent(&mut self, lines: &str) {
         self.send(format!("{lines}\n{{\"jsonrpc\":\"2.0\",\"id\":\"silence\",\"method\":\"ping\"}}\n"));
@@ -391,12 +391,12 @@ pub(crate) fn memory_kib(pid: u32, figure: &str) -> u64 {
     value.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-fn told(notification: &Value) -> (String, Value) {
+fn method_and_params(notification: &Value) -> (String, Value) {
     let method = notification["method"].as_str().unwrap().strip_prefix("notifications/").unwrap().to_owned();
     (method, notification.get("params").cloned().unwrap_or_default())
 }
 
-/// A line that is a notification, held to the rules for one.
+/// The notification in a line, if it is one; fails if it breaks the rules for notifications.
 fn notification(line: &[u8]) -> Option<Value> {
     if line.starts_with(br#"{"jsonrpc":"2.0","id":"#) || line.starts_with(b"[") {
         return None; // an answer, which may be long
@@ -454,12 +454,12 @@ impl Drop for Client {
             return;
         }
         if server.stderr.is_none() {
-            return; // the test itself has finished it
+            return; // the test has ended it
         }
         let (rest, status, stderr) = server.finish();
-        assert_eq!(rest, "", "the server said what the test did not read");
-        let told: Vec<Value> = server.notifications.try_iter().filter(|_| self.listens).collect();
-        assert_eq!(told, [Value::Null; 0], "the server told what the test did not hear");
+        assert_eq!(rest, "", "the server printed what the test did not read");
+        let unread: Vec<Value> = server.notifications.try_iter().filter(|_| self.must_read_notifications).collect();
+        assert_eq!(unread, [Value::Null; 0], "the server sent notifications that the test did not read");
         assert!(status.success(), "{status}: {stderr}");
         if let Some(want) = &self.stderr {
             assert_eq!(&stderr, want, "standard error");
@@ -472,7 +472,7 @@ impl Drop for Client {
 pub(crate) struct Called(pub(crate) Value);
 
 impl Called {
-    /// A success: both copies of the content agree, and nothing else is there.
+    /// A success: both copies of the content are equal, and there is nothing else.
     #[track_caller]
     pub(crate) fn structured(self) -> Value {
         let keys: Vec<&String> = self.0.as_object().unwrap().keys().collect();
@@ -490,7 +490,7 @@ impl Called {
         assert_eq!(self.structured(), json!({ "prompt": want }));
     }
 
-    /// A tool execution error: one text, no structured content. Gives the text.
+    /// A tool execution error: one text, no structured content. Returns the text.
     #[track_caller]
     pub(crate) fn error(self) -> String {
         let message = self.0["content"][0]["text"].as_str().unwrap_or_default().to_owned();
@@ -508,21 +508,21 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// It went well, printed this, and said nothing else.
+    /// It succeeded, and printed exactly this.
     #[track_caller]
     pub(crate) fn printed(self, want: &str) {
         assert_eq!((self.status.code(), self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
         assert_eq!(self.stdout, want);
     }
 
-    /// It went well, printed nothing, and said this on standard error.
+    /// It succeeded, and printed exactly this on standard error.
     #[track_caller]
     pub(crate) fn said(self, want: &str) {
         assert_eq!((self.status.code(), self.stdout.as_str()), (Some(0), ""), "{}", self.stderr);
         assert_eq!(self.stderr, want);
     }
 
-    /// It failed with this status, printed nothing, and said this on standard error.
+    /// It failed with this status, and printed exactly this on standard error.
     #[track_caller]
     pub(crate) fn failed(self, status: i32, want: &str) {
         assert_eq!((self.status.code(), self.stdout.as_str()), (Some(status), ""), "{}", self.stderr);
@@ -530,8 +530,8 @@ impl Ran {
     }
 }
 
-/// Waits until a file, or everything below a folder, was left alone for so long that it may be kept (`src/library/cache.rs`).
-/// Nothing tells that time has passed.
+/// Waits until a file, or everything below a folder, is old enough to be cached (`src/library/cache.rs`). No event marks that
+/// moment.
 #[cfg(unix)]
 pub(crate) fn settle(path: &Path) {
     use std::os::unix::fs::MetadataExt;
@@ -544,7 +544,7 @@ pub(crate) fn settle(path: &Path) {
     std::thread::sleep(settled.duration_since(SystemTime::now()).unwrap_or_default());
 }
 
-/// A `PATH` by which the program is found under its name.
+/// A `PATH` on which the program is found by its name.
 #[cfg(unix)]
 pub(crate) fn search_path() -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_prompt-expander")).parent().unwrap();

@@ -91,7 +91,7 @@ fn an_agent_without_a_registration_is_a_warning_if_another_has_one() {
     let client = home();
     let none = doctor(&client, &[]);
     assert_eq!(none.status.code(), Some(1));
-    assert!(none.stdout.starts_with("broken: no agent is found on this machine; looked for `codex`, "), "{none:?}");
+    assert!(none.stdout.starts_with("broken: no agent was found on this machine; looked for `codex`, "), "{none:?}");
     fs::create_dir(client.root().join(".codex")).unwrap();
     fs::create_dir(client.root().join(".gemini")).unwrap();
     let unknown = "codex: broken: this program is not registered with Codex yet; run `prompt-expander install codex`\n\
@@ -155,11 +155,11 @@ fn a_command_that_cannot_be_started_says_why() {
         let remedy = broken["remedy"].as_str().unwrap();
         assert!(
             remedy.starts_with("run `prompt-expander install codex")
-                && remedy.ends_with("the whole path of this program")
+                && remedy.ends_with("the absolute path of this program")
         );
     }
     codex(&client, PROGRAM, "cwd = \"/nowhere\"");
-    found(&client, &["codex"], "broken", "would work in /nowhere, which is not a folder");
+    found(&client, &["codex"], "broken", "the working directory of `prompts`, /nowhere, is not a folder");
     write(&client, ".codex/config.toml", "[mcp_servers.prompts]\nurl = \"http://127.0.0.1:9/\"\n");
     found(&client, &["codex"], "broken", "`prompts` is a server with a URL, not this program");
 }
@@ -170,7 +170,7 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let client = home();
     std::os::unix::fs::symlink(PROGRAM, client.root().join("here")).unwrap();
     codex(&client, "./here", "");
-    found(&client, &["codex"], "warning", "the command is found from this folder only: `./here`");
+    found(&client, &["codex"], "warning", "the command is found only from this folder: `./here`");
     found(&client, &["codex"], "fine", "answers in");
     // On PATH, an agent in the terminal finds it as the terminal does; one from the desktop may not.
     let bin = client.root().join("bin");
@@ -182,7 +182,7 @@ fn a_relative_command_is_found_from_its_folder_only() {
     let text = json!({"servers": {"prompts": {"command": "prompt-expander"}}});
     write(&client, ".config/Code/User/mcp.json", text.to_string());
     #[cfg(target_os = "linux")]
-    found(&client, &["vscode"], "warning", "is looked up on PATH, and VS Code has another one");
+    found(&client, &["vscode"], "warning", "is looked up on PATH, and VS Code has a different PATH");
 }
 
 #[cfg(unix)]
@@ -192,10 +192,10 @@ fn a_program_in_the_working_directory_that_is_not_this_one_is_not_started() {
     let evil = write(&client, "prompt-expander", "#!/bin/sh\ntouch started\n");
     fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     codex(&client, "./prompt-expander", "");
-    found(&client, &["codex"], "warning", "and not this one, so it was not started");
+    found(&client, &["codex"], "warning", "and not this program, so it was not started");
     let client = client.variable("PATH", ".:/usr/bin:/bin");
     codex(&client, "prompt-expander", "");
-    found(&client, &["codex"], "warning", "and not this one, so it was not started");
+    found(&client, &["codex"], "warning", "and not this program, so it was not started");
     codex_hook(&client, "prompt-expander hook codex", true);
     found(
         &client,
@@ -221,14 +221,14 @@ fn a_hook_that_answers_with_a_long_text_is_fine() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_that_is_not_a_server_is_reported_and_ended() {
+fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     for (text, why) in [
-        ("exec cat", "is not an MCP server: it sends back what it is sent"),
+        ("exec cat", "is not an MCP server: it repeats its input"),
         ("echo hello; exec cat > /dev/null", "is not an MCP server: it prints `hello`"),
         ("exit 3", "ended with status 3 before it answered `initialize`"),
         (
             "echo no such thing >&2; exit 1",
-            "ended with status 1 before it answered `initialize`; it said: no such thing",
+            "ended with status 1 before it answered `initialize`; standard error: no such thing",
         ),
         ("kill -9 $$", "ended by signal 9 before it answered `initialize`"),
         ("while :; do echo hello; done", "is not an MCP server: it prints `hello`"),
@@ -242,7 +242,7 @@ fn a_program_that_is_not_a_server_is_reported_and_ended() {
         let broken = found(&client, &["codex", "--timeout", "1"], "broken", why);
         assert_eq!(
             broken["remedy"],
-            "run `prompt-expander install codex --replace`, which puts this program in its place"
+            "run `prompt-expander install codex --replace`, which replaces it with this program"
         );
     }
 }
@@ -294,17 +294,17 @@ fn another_server_is_distinguished_from_this_program() {
     };
     let tools = r#"[{"name": "list_prompts"}, {"name": "expand_prompt"}]"#;
     script(&client, &answers("[]", "notes", "1"));
-    found(&client, &["codex"], "broken", "has no tool `list_prompts`, so it is another server");
+    found(&client, &["codex"], "broken", "has no tool `list_prompts`, so it is not prompt-expander");
     script(&client, &answers(tools, "notes", "1"));
     found(&client, &["codex"], "warning", "`prompts` is another program, which calls itself `notes`");
     script(&client, &answers(tools, "prompt-expander", "0.0.1"));
     let old = found(&client, &["codex"], "warning", "`prompts` is version `0.0.1`, in ");
-    assert_eq!(old["remedy"], "run `prompt-expander install codex --replace` to have this one in its place");
+    assert_eq!(old["remedy"], "run `prompt-expander install codex --replace` to replace it with this program");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_lists_without_end_is_ended() {
+fn a_server_that_lists_endlessly_is_stopped() {
     let client = home();
     let tools = r#"{"tools":[{"name":"list_prompts"},{"name":"expand_prompt"}]}"#;
     let answer = |result: &str| format!("printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' $i '{result}'");
@@ -329,21 +329,20 @@ fn output_that_is_not_a_message_is_shown() {
     let program = json!(PROGRAM);
     script(&client, &format!("echo loading; echo careful >&2; exec {program}"));
     found(&client, &["codex"], "warning", "`prompts` prints what is not a message: `loading`");
-    found(&client, &["codex"], "warning", "`prompts` says on standard error: careful");
+    found(&client, &["codex"], "warning", "`prompts` prints on standard error: careful");
     found(&client, &["codex"], "fine", "answers in");
     script(&client, &format!("trap '' TERM; {program}; read line"));
     // Only the end of its input ends it, which Codex does not close.
     let text = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
     write(&client, ".codex/config.toml", text);
-    found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not end when Codex ends it");
+    found(&client, &["codex", "--timeout", "2"], "warning", "`prompts` does not exit when Codex stops it");
 }
 
 #[test]
 fn arguments_that_this_program_refuses_are_shown() {
     let client = home();
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
-    let why =
-        "ended with status 2 before it answered `initialize`; it said: error: unexpected argument '--promts' found";
+    let why = "ended with status 2 before it answered `initialize`; standard error: error: unexpected argument '--promts' found";
     let broken = found(&client, &["codex"], "broken", why);
     assert_eq!(broken["remedy"], "correct its arguments, or run `prompt-expander install codex`");
 }
@@ -485,17 +484,17 @@ fn a_prompt_that_an_agent_would_cut_is_named() {
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(20_000));
     codex("", "");
-    let code = "`long` has 20003 characters, and beyond 17999 (code mode) the middle may be cut out";
+    let code = "`long` has 20003 characters, more than the limit of 17999 (code mode): the middle may be cut out";
     let cut = found(&client, &["codex"], "warning", code);
     assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 12000` in config.toml");
     codex("tool_output_token_limit = 12000", "");
     is_fine(&client, "codex");
     client.write("long.md", "a".repeat(60_000));
-    let cut = "`long` has 60018 characters, and beyond 48000 (tool) the middle is cut out";
+    let cut = "`long` has 60018 characters, more than the limit of 48000 (tool): the middle is cut out";
     codex("", "");
     found(&client, &["codex"], "warning", cut);
     codex("", "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 20000");
-    found(&client, &["codex"], "warning", "beyond 17999 (code mode) the middle may be cut out");
+    found(&client, &["codex"], "warning", "more than the limit of 17999 (code mode): the middle may be cut out");
 
     let args = json!(["--no-builtin", "--prompts", client.prompts()]);
     gemini(&client, json!({ "args": args }), json!({}));
@@ -503,14 +502,19 @@ fn a_prompt_that_an_agent_would_cut_is_named() {
         &client,
         &["gemini"],
         "warning",
-        "`long` has 60018 characters, and beyond 40000 (tool) the model gets its first 8,000",
+        "`long` has 60018 characters, more than the limit of 40000 (tool): the model gets its first 8,000",
     );
     gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 100_000}}));
     is_fine(&client, "gemini");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM, "args": args}}});
     write(&client, ".claude.json", servers.to_string());
-    found(&client, &["claude-code"], "warning", "beyond 50000 (tool) the model gets 2 KB of it and a file");
+    found(
+        &client,
+        &["claude-code"],
+        "warning",
+        "more than the limit of 50000 (tool): the model gets 2 KB of it and a file",
+    );
 }
 
 #[test]
@@ -521,7 +525,7 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
     codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
     found(&client, &["codex"], "warning", "`two` has 30003 characters");
     client.write("broken.md", "---\n");
-    let unread = found(&client, &["codex"], "broken", "`prompts` cannot read 1 file as prompts, such as broken.md: ");
+    let unread = found(&client, &["codex"], "broken", "`prompts` has 1 file that cannot be read, such as broken.md: ");
     assert_eq!(unread["remedy"], "run `prompt-expander check` with its `--prompts`");
 }
 
@@ -539,8 +543,12 @@ fn a_missing_folder_of_prompts_is_reported() {
         assert_eq!(all.iter().filter(|finding| finding["severity"] != "fine").count(), 1, "reported once: {all:#?}");
     }
     codex(&client, PROGRAM, "args = [\"--prompts\", \"prompts\"]");
-    let relative =
-        found(&client, &["codex"], "warning", "--prompts `prompts` is another folder wherever Codex is started");
+    let relative = found(
+        &client,
+        &["codex"],
+        "warning",
+        "--prompts `prompts` is relative, so it depends on the folder in which Codex is started",
+    );
     assert!(relative["remedy"].as_str().unwrap().contains(client.prompts().to_str().unwrap()), "{relative}");
     codex(&client, PROGRAM, "args = [\"--prompts\", \"~/prompts\"]");
     is_fine(&client, "codex");
@@ -703,13 +711,13 @@ fn a_hook_that_does_something_else_is_reported() {
     let program = client.root().join("prompt-expander");
     let line = format!("{} hook codex", program.display());
     for (script, why) in [
-        ("exit 0", "the hook does not answer to `:"),
-        ("echo hello", "the hook answers what Codex does not accept: `hello`"),
-        ("echo bad >&2; exit 2", "the hook ended with status 2, which may block a message; it said: bad"),
+        ("exit 0", "the hook does not answer `:"),
+        ("echo hello", "the hook prints what Codex does not accept: `hello`"),
+        ("echo bad >&2; exit 2", "the hook ended with status 2, which may block a message; standard error: bad"),
         ("sleep 1000", "the hook did not end within 2 s"),
         (
             "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"UserPromptSubmit\", \"additionalContext\": \"x\"}}'",
-            "the hook answers to `The meeting is at 10:30.`, which has no command",
+            "the hook answers `The meeting is at 10:30.`, which has no command",
         ),
     ] {
         let text = write(&client, "script", format!("#!/bin/sh\n{script}\n"));
@@ -717,8 +725,8 @@ fn a_hook_that_does_something_else_is_reported() {
         let installed = std::process::Command::new("install").args(["-m", "755"]).args([&text, &program]).status();
         assert!(installed.unwrap().success());
         let file = codex_hook(&client, &line, true);
-        let patience = if script.starts_with("sleep") { "2" } else { "60" };
-        let broken = found(&client, &["codex", "--timeout", patience], "broken", why);
+        let timeout = if script.starts_with("sleep") { "2" } else { "60" };
+        let broken = found(&client, &["codex", "--timeout", timeout], "broken", why);
         assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(3)));
     }
 }
@@ -814,7 +822,7 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     let stale =
         found(&client, &["codex"], "broken", "the command of `prompts`, `/nowhere/prompt-expander`, does not exist");
     let anew =
-        "run `prompt-expander install codex --prompts 'my prompts' -- '--page-size=7'`, which writes the whole path";
+        "run `prompt-expander install codex --prompts 'my prompts' -- '--page-size=7'`, which writes the absolute path";
     assert!(stale["remedy"].as_str().unwrap().starts_with(anew), "{stale}");
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
     let stale =
@@ -823,12 +831,17 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     gemini_hook(&client, json!({"command": "/nowhere/prompt-expander hook gemini"}), json!({}));
     found(&client, &["gemini"], "broken", "does not exist; Gemini CLI blocks every message");
     gemini_hook(&client, json!({"command": format!("{PROGRAM} hook codex; exit 0")}), json!({}));
-    found(&client, &["gemini"], "broken", "the hook is written for `codex`, and does not answer Gemini CLI");
+    found(&client, &["gemini"], "broken", "the hook names the agent `codex`, so it does not answer Gemini CLI");
     gemini_hook(&client, json!({"timeout": 5}), json!({}));
-    found(&client, &["gemini"], "warning", "the hook has 5 ms, since Gemini CLI counts in milliseconds");
+    found(
+        &client,
+        &["gemini"],
+        "warning",
+        "the `timeout` of the hook is 5 ms, because Gemini CLI counts in milliseconds",
+    );
     let other = format!("{PROGRAM} hook codex --prompts '{}'", client.prompts().display());
     codex_hook(&client, &other, true);
-    found(&client, &["codex"], "warning", "the hook has other `--prompts` than the server");
+    found(&client, &["codex"], "warning", "the hook and the server have different `--prompts`");
     // The same folder, before what `install` writes after the command.
     for folder in ["~/prompts".to_owned(), client.prompts().display().to_string()] {
         let line = format!("{PROGRAM} hook gemini --prompts {folder}; exit 0");

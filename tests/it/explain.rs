@@ -49,7 +49,7 @@ Placeholders
 Expansion
   bytes             {length}
   characters        {length}
-  tokens            about {}, of 4 bytes each
+  tokens            about {} (4 bytes each)
   codex tool        {} of 48,000 characters of the result
   codex code mode   {length} of 17,999 characters
   codex hook        {hook} of 10,000 bytes
@@ -146,17 +146,17 @@ fn it_shows_which_layer_wins_and_what_it_overrides() {
     fs::create_dir_all(repo.join(".prompts")).unwrap();
     fs::create_dir(repo.join(".git")).unwrap();
     fs::write(repo.join(".prompts/research.md"), "Ours").unwrap();
-    let (ours, mine) = (repo.join(".prompts/research.md"), client.prompts().join("research.md"));
+    let (project, user) = (repo.join(".prompts/research.md"), client.prompts().join("research.md"));
     let client = client.arguments(["--project", "--prompts", &prompts]);
     let all = explained(&client, &["research", "x"], "");
-    assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(ours)));
+    assert_eq!((&all["layer"], &all["source"]), (&json!("project"), &json!(project)));
     let builtin = json!({"layer": "built-in", "source": "built-in"});
-    assert_eq!(all["shadows"], json!([{"layer": "user", "source": mine}, builtin]));
+    assert_eq!(all["shadows"], json!([{"layer": "user", "source": user}, builtin]));
     let shown = client.run(["explain", "research", "x"], "").stdout;
     let want = format!(
         "  layer      project\n  file       {}\n  overrides  {}\n  overrides  the built-in prompt\n",
-        ours.display(),
-        mine.display()
+        project.display(),
+        user.display()
     );
     assert!(shown.contains(&want), "{shown}");
     let shown = client.run(["explain", "plan", "x"], "").stdout;
@@ -248,7 +248,7 @@ fn an_expansion_that_a_client_would_cut_gets_a_warning() {
         let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
         for name in ["codex", "claude-code"] {
             let ran = client.run(["hook", name], &event);
-            let is_whole = !ran.stdout.contains("longer than what this client takes");
+            let is_whole = !ran.stdout.contains("longer than what this agent takes");
             assert_eq!(is_whole, !whole(characters).contains(&format!("{name} hook")), "{characters}");
             assert_eq!(is_whole, characters <= if name == "codex" { 9_626 } else { 9_630 });
         }

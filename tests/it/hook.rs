@@ -6,7 +6,7 @@ use crate::client::{Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table_of};
-use prompt_expander::agents::{Agent, Way};
+use prompt_expander::agents::{Agent, Delivery};
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -185,7 +185,7 @@ fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
 
 #[test]
 fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
-    let too_long = "is short for a stored prompt, whose text is longer than what this client takes from a hook. Before you \
+    let too_long = "is short for a stored prompt, whose text is longer than what this agent takes from a hook. Before you \
                     answer, call the tool expand_prompt";
     let begun = part(":long", "").len();
     for (name, event_name, letter, limit) in [
@@ -291,7 +291,7 @@ fn the_page_of_the_hook_is_true() {
     for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
         let limit = row[2].split(' ').next().unwrap().replace(',', "");
-        assert_eq!(limit, agent.limit(Way::Hook).unwrap().most.to_string(), "{name}");
+        assert_eq!(limit, agent.limit(Delivery::Hook).unwrap().max.to_string(), "{name}");
     }
 
     let client = Client::new().arguments([]);

@@ -271,7 +271,7 @@ fn another_installation_changes_the_entry_and_keeps_what_the_user_added_to_it() 
 }
 
 #[test]
-fn all_else_in_a_config_stays_as_it_is_and_uninstall_restores_it_to_the_last_byte() {
+fn the_rest_of_a_config_stays_unchanged_and_uninstall_restores_it_byte_for_byte() {
     for (name, file, _) in CONFIGS {
         let unix = User::config(name);
         for (kind, before) in [
@@ -369,7 +369,7 @@ fn a_hook_that_does_more_than_run_this_program_is_left_alone_and_gets_no_second(
         assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
         let said = format!("warning: {}:1:11: the hook `{line}` runs prompt-expander, ", user.path(file).display());
         assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
-        assert!(ran.stderr.contains("no other is written; remove it first"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no other hook is written; remove this one first"), "{}", ran.stderr);
         let hooks = |text: &str| serde_json::from_str::<Value>(text).unwrap()["hooks"].clone();
         assert_eq!(hooks(&user.read(file)), hooks(&text), "{name}");
         let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
@@ -413,7 +413,7 @@ fn a_hook_in_another_file_of_the_agent_gets_no_second() {
             let ran = user.run(&line(command));
             assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
             assert!(ran.stderr.contains(&format!("{}:1:", user.path(other).display())), "{}", ran.stderr);
-            assert!(ran.stderr.contains("no other is written"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("no other hook is written"), "{}", ran.stderr);
             assert!(!user.path(own).exists(), "{name}");
         }
         let list = user.done(&["install"]);
@@ -541,7 +541,7 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
     fs::remove_file(user.path("bin/prompt-expander")).unwrap();
     let other = user.run_in("project", Path::new("./pe"), &["install", "codex", "--yes"]);
     assert_eq!(other.status.code(), Some(1));
-    assert!(other.stderr.contains("call it `prompt-expander`"), "{}", other.stderr);
+    assert!(other.stderr.contains("rename it to `prompt-expander`"), "{}", other.stderr);
 }
 
 #[test]
@@ -598,7 +598,7 @@ fn a_broken_config_is_named_with_its_position_and_left_alone() {
             let is_named = said.starts_with(&format!("{}{want}", user.path(file).display()));
             let shown = String::from_utf8_lossy(&text[..text.len().min(99)]).into_owned();
             assert!(is_named, "{shown}: {said}");
-            assert!(said.ends_with("; the file is left alone: correct it, then run this again"), "{said}");
+            assert!(said.ends_with("; the file was not changed; correct it, then run the command again"), "{said}");
         }
     }
 }
@@ -802,8 +802,7 @@ fn another_server_of_the_same_name_is_replaced_only_on_request() {
         assert_eq!(
             user.refused(&["install", name, "--yes"]),
             format!(
-                "{}:{place}: another server has the name `prompts`; it runs `npx -y 'x y'`. Give it another name, or write \
-                 --replace to put prompt-expander in its place",
+                "{}:{place}: another server has the name `prompts`; it runs `npx -y 'x y'`. Rename it, or use --replace to replace it with prompt-expander",
                 user.path(file).display()
             )
         );
@@ -862,7 +861,7 @@ fn a_disabled_and_a_second_registration_are_reported() {
     assert!(rows.contains("cursor\tregistered, disabled, but its program is missing\t"), "{rows}");
     assert!(rows.contains("cursor\tregistered as `pe`\t"), "{rows}");
     let ran = user.run(&["install", "cursor", "--yes"]);
-    assert!(ran.stderr.contains("`prompts` is disabled there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`prompts` is disabled, and stays disabled"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`pe` is prompt-expander too; remove it"), "{}", ran.stderr);
 }
 
@@ -899,7 +898,7 @@ fn a_scope_that_makes_no_sense_is_refused() {
     user.done(&["uninstall", "claude-code", "--yes"]);
     for name in ["vscode", "cursor", "opencode", "zed"] {
         let said = user.refused(&["install", name, "--hook", "--yes"]);
-        assert!(said.ends_with("`codex`, `claude-code` and `gemini` have one. Leave --hook out"), "{said}");
+        assert!(said.ends_with("`codex`, `claude-code` and `gemini` have one. Leave out --hook"), "{said}");
     }
 }
 
@@ -937,7 +936,7 @@ fn the_agents_variables_move_their_configs() {
 }
 
 #[test]
-fn a_config_of_opencode_2_has_its_servers_where_it_wants_them() {
+fn a_config_of_opencode_2_has_its_servers_one_level_deeper() {
     let user = User::new();
     let before = "{\n  \"mcp\": {\n    \"servers\": {\n      \"x\": {\"type\": \"local\", \"command\": [\"x\"]}\n    }\n  }\n}\n";
     user.write(".config/opencode/opencode.json", before);
@@ -962,8 +961,8 @@ fn arguments_after_two_dashes_are_for_the_server() {
             ["--nope"].as_slice(),
             "the server would not start with what follows `--`: unexpected argument '--nope' found",
         ),
-        (&["list"], "what follows `--` must be options of the server, and is a command; Codex starts the server"),
-        (&["--prompts", "x"], "write --prompts and --no-builtin before `--`, so that the hook has them, too"),
+        (&["list"], "what follows `--` must be options of the server, and is a command"),
+        (&["--prompts", "x"], "put --prompts and --no-builtin before `--`, so that the hook gets them too"),
     ] {
         assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);
     }
@@ -983,10 +982,10 @@ fn nothing_is_written_without_consent() {
     let said = user.refused(&["install", "codex"]);
     assert_eq!(
         said,
-        "cannot ask, since standard input is not a terminal; add --yes to write, or --dry-run to look only"
+        "cannot ask for confirmation, because standard input is not a terminal; add --yes to write without asking, or --dry-run to see the changes only"
     );
     user.done(&["install", "codex", "--yes"]);
-    assert!(user.refused(&["uninstall", "codex"]).starts_with("cannot ask, "));
+    assert!(user.refused(&["uninstall", "codex"]).starts_with("cannot ask for confirmation, "));
     assert!(user.done(&["uninstall", "codex", "--dry-run"]).contains("\n- [mcp_servers.prompts]\n"));
 }
 
@@ -1096,20 +1095,20 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn a_change_by_somebody_else_before_the_answer_is_kept() {
+    fn a_file_that_changes_before_the_answer_is_not_written() {
         let user = User::new();
         user.write(".codex/config.toml", "a = 1\n");
         let meanwhile = || user.write(".codex/config.toml", "a = 2\n");
         let Some((said, status)) = asked(&user, 80, "install codex", meanwhile, "y\n") else { return };
         assert!(
-            said.contains("somebody else has changed it meanwhile; nothing in it is changed, run this again"),
+            said.contains("the file changed while it was being edited, so it was not written; run the command again"),
             "{said}"
         );
         assert_eq!((status, user.read(".codex/config.toml")), (Some(1), "a = 2\n".to_owned()));
     }
 
     #[test]
-    fn on_a_narrow_terminal_what_changes_is_shown_whole() {
+    fn on_a_narrow_terminal_changed_lines_are_shown_in_full() {
         let user = User::new();
         user.write(".codex/config.toml", format!("a = \"{}\"\n", "x".repeat(200)));
         let Some((said, _)) = asked(&user, 20, "install codex", || {}, "n\n") else { return };

@@ -390,24 +390,24 @@ mod editors {
     #[test]
     fn a_failing_editor_is_reported_and_what_it_wrote_stays() {
         let client = editor(home(), "ed", "eval \"$DO\"; exit 3").variable("EDITOR", "./ed");
-        client.run(["edit", "research"], "").failed(1, "error: the editor `./ed` ended with exit status: 3\n");
+        client.run(["edit", "research"], "").failed(1, "error: the editor `./ed` failed (exit status: 3)\n");
         assert!(!own(&client, "research.md").exists());
         let client = client.variable("DO", "echo x > \"$1\"");
         says(
             &client.run(["edit", "research"], ""),
             1,
-            &["note: ", "error: the editor `./ed` ended with exit status: 3\n"],
+            &["note: ", "error: the editor `./ed` failed (exit status: 3)\n"],
         );
         assert_eq!(fs::read_to_string(own(&client, "research.md")).unwrap(), "x\n");
         let ran = client.run(["edit", "research"], "");
         let path = own(&client, "research.md");
         let error = format!(
-            "error: the editor `./ed` ended with exit status: 3; {} is as the editor left it\n",
+            "error: the editor `./ed` failed (exit status: 3); {} may have been changed by the editor\n",
             path.display()
         );
         ran.failed(1, &error);
         let ran = client.run(["new", "a", "--edit"], "");
-        says(&ran, 1, &["ended with exit status: 3;", "a.md is as the editor left it"]);
+        says(&ran, 1, &["failed (exit status: 3);", "a.md may have been changed by the editor"]);
         assert!(own(&client, "a.md").exists());
     }
 
@@ -432,7 +432,7 @@ mod editors {
             let output = command.stdin(Stdio::null()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             if before == "not run" {
-                let error = "error: VISUAL is `\"$HOME`, with an unclosed quote; correct or unset it\n";
+                let error = "error: VISUAL is `\"$HOME`, which has an unclosed quote; correct or unset VISUAL\n";
                 assert_eq!((output.status.code(), stderr.as_str()), (Some(1), error));
                 continue;
             }
@@ -445,11 +445,7 @@ mod editors {
     fn a_missing_editor_is_named_with_its_variable() {
         let client = home().variable("EDITOR", "nope --wait").variable("VISUAL", " ");
         let ran = client.run(["edit", "research"], "");
-        says(
-            &ran,
-            1,
-            &["error: EDITOR names the editor `nope`, which cannot be started; correct or unset it: No such file"],
-        );
+        says(&ran, 1, &["error: EDITOR names the editor `nope`, which cannot be started: No such file"]);
         assert!(!own(&client, "research.md").exists());
         let ran = client.run(["new", "a", "--edit"], "");
         says(&ran, 1, &["a.md was created, but could not be opened: EDITOR names the editor `nope`"]);
@@ -461,7 +457,7 @@ mod editors {
         let client = Client::new().prompt("a.md", "A").variable("EDITOR", "").variable("VISUAL", "");
         let path = std::path::absolute(client.prompts()).unwrap().join("a.md");
         let error = format!(
-            "error: an editor needs a terminal, and there is none; set EDITOR to your editor, for example \
+            "error: an editor needs a terminal, and none is available; set EDITOR to your editor, for example \
              `EDITOR='code --wait'`, or open `{}` yourself\n",
             path.display()
         );

@@ -1,11 +1,11 @@
-//! The program at a terminal, which `script` of util-linux gives. Where there is none, `None` says that a test has nothing
-//! to look at; in CI, it fails.
+//! The program at a terminal, which `script` of util-linux provides. Without `script`, the result is `None`, and the test has
+//! nothing to check; in CI, that is a failure.
 
 use crate::client::{Client, search_path};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-/// Starts a line for a shell at a terminal of so many columns, with the variables and in the folder of this program.
+/// Starts a shell command at a terminal of this width, with the variables and the folder of this program.
 pub(crate) fn started(program: &Command, columns: usize, line: &str) -> Option<Child> {
     let line = format!("stty cols {columns} rows 50; {line}");
     let mut command = Command::new("script");
@@ -24,14 +24,14 @@ pub(crate) fn started(program: &Command, columns: usize, line: &str) -> Option<C
     }
 }
 
-/// Runs a line for a shell, which finds the program by its name, where this is typed; what was to be seen.
+/// Runs a shell command, which finds the program by its name, while these keys are typed. Returns what the terminal shows.
 pub(crate) fn typed(client: &Client, columns: usize, line: &str, keys: &str) -> Option<String> {
     let mut program = client.command();
     program.env("PATH", search_path()).env_remove("ZDOTDIR");
     Some(seen(started(&program, columns, line)?, keys))
 }
 
-/// Runs the program on this client's library, with these variables, where this is typed; what was to be seen.
+/// Runs the program on this client's library, with these variables, while these keys are typed. Returns what the terminal shows.
 pub(crate) fn ran(
     client: &Client,
     columns: usize,
@@ -46,7 +46,7 @@ pub(crate) fn ran(
     Some(seen(started(&program, columns, &line)?, keys))
 }
 
-/// All that is to be seen until the line ends, where this is typed.
+/// All that the terminal shows until the command ends, while these keys are typed.
 fn seen(mut child: Child, keys: &str) -> String {
     child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();

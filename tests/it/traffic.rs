@@ -1,11 +1,11 @@
-//! `--log-level`, `--log-file` and `--tap`: what a user can see of a conversation. Standard output is what it always is.
+//! `--log-level`, `--log-file` and `--tap`: what they record of a conversation. Standard output stays the same.
 
 use crate::client::Client;
 use std::fs;
 
 const WITH_PROMPTS: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
 
-/// A client whose server has these options, too.
+/// A client whose server has these additional options.
 fn client_with(options: &[&str]) -> Client {
     Client::new().prompt("review.md", "Review this.").arguments(WITH_PROMPTS.iter().chain(options).copied())
 }
@@ -26,7 +26,7 @@ fn conversation(record: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn a_tap_has_every_line_in_and_out_as_it_was() {
+fn a_tap_has_every_line_in_both_directions_unchanged() {
     let mut client = client_with(&["--tap", "conversation.log"]);
     let ping = r#"{"jsonrpc":"2.0","id":"é 1","method":"ping"}"#;
     client.send(format!("{ping}\r\n  \nno JSON\n"));
@@ -46,7 +46,7 @@ fn a_tap_has_every_line_in_and_out_as_it_was() {
 }
 
 #[test]
-fn a_tap_is_added_to_and_is_the_users_alone() {
+fn a_tap_is_appended_to_and_only_its_owner_can_read_it() {
     let mut client = client_with(&["--tap", "conversation.log"]);
     fs::write(client.root().join("conversation.log"), "").unwrap();
     client.list();
@@ -71,7 +71,7 @@ fn a_tap_is_added_to_and_is_the_users_alone() {
 }
 
 #[test]
-fn a_tap_or_log_that_cannot_be_written_is_said_and_all_is_served() {
+fn a_tap_or_log_that_cannot_be_written_causes_a_warning_and_the_server_goes_on() {
     for option in ["--tap", "--log-file"] {
         let said = "warning: `nowhere/x.log` cannot be written to: No such file or directory (os error 2); choose a file in a \
                     folder of yours\n";
@@ -82,7 +82,7 @@ fn a_tap_or_log_that_cannot_be_written_is_said_and_all_is_served() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_tap_that_is_full_is_said_once_and_all_is_served() {
+fn a_full_tap_causes_one_warning_and_the_server_goes_on() {
     let said = "warning: the conversation is no longer recorded: No space left on device (os error 28); start the server \
                 again with another file\n";
     let mut client = client_with(&["--tap", "/dev/full"]).stderr(Some(said));
@@ -92,7 +92,7 @@ fn a_tap_that_is_full_is_said_once_and_all_is_served() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_log_that_is_full_is_said_once_and_all_is_served() {
+fn a_full_log_causes_one_warning_and_the_server_goes_on() {
     let said = "warning: logging stopped: No space left on device (os error 28)\n";
     let mut client = client_with(&["--log-file", "/dev/full", "--log-level", "trace"]).stderr(Some(said));
     client.expand("review", "x").text("Review this.\n\nx");
@@ -101,7 +101,7 @@ fn a_log_that_is_full_is_said_once_and_all_is_served() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_pipe_that_nobody_reads_is_not_waited_for() {
+fn a_pipe_without_a_reader_does_not_block() {
     for option in ["--tap", "--log-file"] {
         let said = "warning: `pipe` cannot be written to: nothing reads from this pipe; start its reader first\n";
         let mut client = client_with(&[option, "pipe"]).stderr(Some(said));
@@ -115,7 +115,7 @@ fn a_pipe_that_nobody_reads_is_not_waited_for() {
         let said = format!("warning: {what}: Resource temporarily unavailable (os error 11)\n");
         let mut client = client_with(options).stderr(Some(&said));
         make_pipe(&client);
-        // It is open for reading, and nobody reads.
+        // It is open for reading, but not read.
         let reader = fs::File::options().read(true).write(true).open(client.root().join("pipe")).unwrap();
         let long = "x".repeat(200_000);
         client.expand("review", &long).text(&format!("Review this.\n\n{long}"));
@@ -133,7 +133,7 @@ fn make_pipe(client: &Client) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn neither_tap_nor_log_touches_what_carries_the_protocol() {
+fn neither_tap_nor_log_writes_to_the_streams_of_the_protocol() {
     for option in ["--tap", "--log-file"] {
         for place in ["/dev/stdin", "/dev/stdout", "/proc/self/fd/1"] {
             let said = format!(
@@ -156,7 +156,7 @@ fn neither_tap_nor_log_touches_what_carries_the_protocol() {
 }
 
 #[test]
-fn neither_tap_nor_log_becomes_a_prompt_whose_news_would_be_recorded_without_end() {
+fn neither_tap_nor_log_may_become_a_prompt() {
     for option in ["--tap", "--log-file"] {
         let said = "warning: `prompts/new.md` cannot be written to: it would become a prompt there; choose another folder, \
                     or a name that ends in `.log`\n";
@@ -169,14 +169,14 @@ fn neither_tap_nor_log_becomes_a_prompt_whose_news_would_be_recorded_without_end
 
 #[test]
 fn nothing_is_logged_unless_it_is_asked_for() {
-    let mut client = client_with(&[]); // whose drop demands silence
+    let mut client = client_with(&[]); // fails when dropped if anything was logged
     client.expand("review", "x").text("Review this.\n\nx");
     let mut client = client_with(&["--log-level", "off"]);
     client.line("no JSON");
 }
 
 #[test]
-fn a_log_says_who_asked_what_and_how_it_ended() {
+fn a_log_has_the_client_each_request_and_its_outcome() {
     let mut client = client_with(&["--log-level", "debug"]).stderr(None);
     client.shake_hands("2025-11-25");
     client.expand("review", "x").text("Review this.\n\nx");

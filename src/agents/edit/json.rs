@@ -87,14 +87,14 @@ pub(super) fn remove(syntax: Syntax, text: &str, keys: &[String]) -> Result<Stri
     Ok(document.root.to_string())
 }
 
-/// The text with a handler of an event. A handler whose command `is_ours` gets the new command; a second one is removed.
+/// The text with a handler of an event. A handler whose command `is_prompt_expander` gets the new command; a second one is removed.
 pub(in crate::agents) fn set_hook(
     syntax: Syntax,
     text: &str,
     event: &str,
     command: &str,
     timeout: u32,
-    is_ours: &dyn Fn(&str) -> bool,
+    is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, SyntaxError> {
     let document = Document::parse(syntax, text)?;
     let keys = ["hooks".to_owned(), event.to_owned()];
@@ -105,7 +105,7 @@ pub(in crate::agents) fn set_hook(
             .array_value()
             .ok_or_else(|| syntax.error(text, &keys, format!("`hooks.{event}` must be a list, and is not")))?,
     };
-    let mut handlers = handlers(&groups, is_ours).into_iter();
+    let mut handlers = handlers(&groups, is_prompt_expander).into_iter();
     match handlers.next() {
         Some(handler) => {
             if let Some(property) = handler.handler.get("command") {
@@ -121,19 +121,19 @@ pub(in crate::agents) fn set_hook(
     Ok(document.root.to_string())
 }
 
-/// The text without the handlers of an event whose command `is_ours`, and without what is empty then.
+/// The text without the handlers of an event whose command `is_prompt_expander`, and without what is empty then.
 pub(in crate::agents) fn remove_hook(
     syntax: Syntax,
     text: &str,
     event: &str,
-    is_ours: &dyn Fn(&str) -> bool,
+    is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, SyntaxError> {
     let document = Document::parse(syntax, text)?;
     let hooks = document.root.object_value().and_then(|root| root.get("hooks"));
     let event = hooks.as_ref().and_then(|hooks| hooks.object_value()?.get(event));
     let (Some(hooks), Some(event)) = (hooks, event) else { return Ok(text.to_owned()) };
     let Some(groups) = event.array_value() else { return Ok(text.to_owned()) };
-    let handlers = handlers(&groups, is_ours);
+    let handlers = handlers(&groups, is_prompt_expander);
     if handlers.is_empty() {
         return Ok(text.to_owned());
     }
@@ -158,8 +158,8 @@ impl Handler {
     }
 }
 
-/// The handlers of an event whose command `is_ours`.
-fn handlers(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> Vec<Handler> {
+/// The handlers of an event whose command `is_prompt_expander`.
+fn handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<Handler> {
     let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
     let lists = groups.filter_map(|group| Some((group.array_value("hooks")?, group)));
     let handlers = lists.flat_map(|(list, group)| {
@@ -167,7 +167,7 @@ fn handlers(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> Vec<Handler> {
         handlers.map(|handler| Handler { group: group.clone(), list: list.clone(), handler }).collect::<Vec<_>>()
     });
     let command = |handler: &Handler| handler.handler.get("command")?.value()?.as_string_lit()?.decoded_value().ok();
-    handlers.filter(|handler| command(handler).is_some_and(|command| is_ours(&command))).collect()
+    handlers.filter(|handler| command(handler).is_some_and(|command| is_prompt_expander(&command))).collect()
 }
 
 /// A text that is edited.
@@ -328,9 +328,10 @@ mod tests {
 
     #[test]
     fn a_hook_is_added_to_others_once_and_removed() {
-        let is_ours = |line: &str| line.starts_with("/p hook");
-        let set = |text: &str, command: &str| set_hook(LENIENT, text, "Submit", command, 5, &is_ours).unwrap();
-        let remove = |text: &str| remove_hook(LENIENT, text, "Submit", &is_ours).unwrap();
+        let is_prompt_expander = |line: &str| line.starts_with("/p hook");
+        let set =
+            |text: &str, command: &str| set_hook(LENIENT, text, "Submit", command, 5, &is_prompt_expander).unwrap();
+        let remove = |text: &str| remove_hook(LENIENT, text, "Submit", &is_prompt_expander).unwrap();
         let before = "{\n  \"hooks\": {\n    \"Submit\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"log\" }] }\n    ]\n  }\n}\n";
         let with = set(before, "/p hook x");
         assert!(with.starts_with(&before[..before.len() - 15]), "{with}");
@@ -346,7 +347,8 @@ mod tests {
         assert_eq!(set(twice, "/p hook x"), once);
         let with_matcher = "{\"hooks\": {\"Submit\": [\n  {\"matcher\": \"\", \"hooks\": [{\"command\": \"/p hook a\"}]},\n  {\"hooks\": []} // c\n]}}";
         assert_eq!(remove(with_matcher), "{\"hooks\": {\"Submit\": [\n  {\"hooks\": []} // c\n]}}");
-        let error = set_hook(LENIENT, "{\"hooks\": {\n\"Submit\": {}}}", "Submit", "x", 5, &is_ours).unwrap_err();
+        let error =
+            set_hook(LENIENT, "{\"hooks\": {\n\"Submit\": {}}}", "Submit", "x", 5, &is_prompt_expander).unwrap_err();
         assert_eq!(
             (error.position.to_string().as_str(), error.message.as_str()),
             ("2:1", "`hooks.Submit` must be a list, and is not")
@@ -457,11 +459,11 @@ mod tests {
             after in space(),
         ) {
             let text = format!("{before}{text}{after}");
-            let is_ours = |line: &str| line == "/p hook";
-            let changed = set_hook(LENIENT, &text, "Submit", "/p hook", 5, &is_ours).unwrap();
+            let is_prompt_expander = |line: &str| line == "/p hook";
+            let changed = set_hook(LENIENT, &text, "Submit", "/p hook", 5, &is_prompt_expander).unwrap();
             prop_assert_eq!(changed.matches("/p hook").count(), 1);
-            prop_assert_eq!(set_hook(LENIENT, &changed, "Submit", "/p hook", 5, &is_ours).unwrap(), changed.as_str());
-            let removed = remove_hook(LENIENT, &changed, "Submit", &is_ours).unwrap();
+            prop_assert_eq!(set_hook(LENIENT, &changed, "Submit", "/p hook", 5, &is_prompt_expander).unwrap(), changed.as_str());
+            let removed = remove_hook(LENIENT, &changed, "Submit", &is_prompt_expander).unwrap();
             prop_assert_eq!(LENIENT.parse(&removed).unwrap(), LENIENT.parse(&text).unwrap(), "{}", removed);
             if !ends_with_comment(&text) {
                 prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);

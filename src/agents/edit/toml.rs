@@ -39,10 +39,11 @@ pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) ->
     match table.get_mut(name).map(Item::as_table_like_mut) {
         None => {
             let is_inline = !parents.is_empty() && is_inline(table);
-            table.insert(name, new_item(entry, is_inline));
+            let new = new_item(entry, is_inline).ok_or_else(|| unsupported_value(text, parents))?;
+            table.insert(name, new);
         }
         Some(None) => return Err(Syntax::Toml.not_an_object(text, keys)),
-        Some(Some(known)) => set_required(known, entry),
+        Some(Some(known)) => set_required(known, entry).ok_or_else(|| unsupported_value(text, keys))?,
     }
     Ok(with_line_endings_of(text, document.to_string()))
 }
@@ -80,25 +81,25 @@ fn table_at<'d>(
     Ok(table)
 }
 
-/// A new entry, as a table of its own or in braces.
-fn new_item(entry: &Entry, is_inline: bool) -> Item {
-    let pairs = entry.all().map(|(key, value)| (key, input(value)));
-    if is_inline {
-        Item::Value(toml_edit::Value::InlineTable(pairs.collect()))
+/// A new entry, as a table of its own or in braces. `None`: TOML cannot express one of its values.
+fn new_item(entry: &Entry, is_inline: bool) -> Option<Item> {
+    let pairs = entry.all().map(|(key, value)| Some((key, to_toml(value)?)));
+    Some(if is_inline {
+        Item::Value(toml_edit::Value::InlineTable(pairs.collect::<Option<_>>()?))
     } else {
-        Item::Table(pairs.map(|(key, value)| (key, Item::Value(value))).collect())
-    }
+        Item::Table(pairs.map(|pair| pair.map(|(key, value)| (key, Item::Value(value)))).collect::<Option<_>>()?)
+    })
 }
 
-/// Gives an existing entry what it must have.
-fn set_required(known: &mut dyn TableLike, entry: &Entry) {
+/// Gives an existing entry what it must have. `None`: TOML cannot express one of its values.
+fn set_required(known: &mut dyn TableLike, entry: &Entry) -> Option<()> {
     for (key, value) in &entry.required {
         match (value, known.get_mut(key)) {
             (None, _) => _ = known.remove(key),
-            (Some(value), None) => _ = known.insert(key, Item::Value(input(value))),
+            (Some(value), None) => _ = known.insert(key, Item::Value(to_toml(value)?)),
             (Some(value), Some(item)) if of_item(item) == *value => {}
             (Some(value), Some(item)) => {
-                let mut value = input(value);
+                let mut value = to_toml(value)?;
                 if let Some(old) = item.as_value() {
                     *value.decor_mut() = old.decor().clone(); // the spaces and the comment around it
                 }
@@ -106,6 +107,11 @@ fn set_required(known: &mut dyn TableLike, entry: &Entry) {
             }
         }
     }
+    Some(())
+}
+
+fn unsupported_value(text: &str, keys: &[String]) -> SyntaxError {
+    Syntax::Toml.error(text, keys, "the entry has a value that TOML cannot express".to_owned())
 }
 
 fn document(text: &str) -> Result<DocumentMut, SyntaxError> {
@@ -122,17 +128,20 @@ fn is_inline(table: &dyn TableLike) -> bool {
     table.iter().next().is_some_and(|(_, item)| item.is_inline_table())
 }
 
-fn input(value: &Value) -> toml_edit::Value {
-    match value {
-        Value::Null => "".into(),
+/// A value in TOML, which has no null, and no integer above that of 64 bits with a sign.
+fn to_toml(value: &Value) -> Option<toml_edit::Value> {
+    Some(match value {
+        Value::Null => return None,
         Value::Bool(boolean) => (*boolean).into(),
-        Value::Number(number) => number.as_i64().unwrap_or_default().into(),
+        Value::Number(number) if number.is_f64() => number.as_f64()?.into(),
+        Value::Number(number) => number.as_i64()?.into(),
         Value::String(text) => text.as_str().into(),
-        Value::Array(values) => toml_edit::Value::Array(values.iter().map(input).collect()),
+        Value::Array(values) => toml_edit::Value::Array(values.iter().map(to_toml).collect::<Option<_>>()?),
         Value::Object(pairs) => {
-            toml_edit::Value::InlineTable(pairs.iter().map(|(key, value)| (key.as_str(), input(value))).collect())
+            let pairs = pairs.iter().map(|(key, value)| Some((key.as_str(), to_toml(value)?)));
+            toml_edit::Value::InlineTable(pairs.collect::<Option<_>>()?)
         }
-    }
+    })
 }
 
 /// Removes what is at the end of the keys, and the tables on the way that are empty then; returns the comment above it.
@@ -200,6 +209,24 @@ mod tests {
         let before = "# c\nmodel = \"x\"   # d\n\n[mcp_servers.other] # e\ncommand = 'y'\n\n[profiles.z]\na = 1\n# f\n";
         there_and_back(Syntax::Toml, before, &before.replace("\n[profiles", &format!("\n{new}\n[profiles")), before);
         there_and_back(Syntax::Toml, "a = 1\r\n", &format!("a = 1\n\n{new}").replace('\n', "\r\n"), "a = 1\r\n");
+    }
+
+    #[test]
+    fn a_value_that_toml_cannot_express_is_an_error_and_not_another_value() {
+        use serde_json::json;
+        for (value, want) in [
+            (json!(2.5), Ok("[s.p]\nk = 2.5\n")),
+            (json!(7), Ok("[s.p]\nk = 7\n")),
+            (json!(null), Err("the entry has a value that TOML cannot express")),
+            (json!([1, {"a": null}]), Err("the entry has a value that TOML cannot express")),
+            (json!(u64::MAX), Err("the entry has a value that TOML cannot express")),
+        ] {
+            let entry = Entry { required: vec![("k", Some(value.clone()))], initial: Vec::new() };
+            for text in ["", "[s.p]\n", "[s.p]\nk = 1\n"] {
+                let set = set(text, &keys("s.p"), &entry, false);
+                assert_eq!(set.as_deref().map_err(|error| error.message.as_str()), want, "{value}");
+            }
+        }
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub(super) struct JsonExplanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
     placeholders: Vec<JsonPlaceholder>,
-    left: Vec<JsonLeft>,
+    #[serde(rename = "left")]
+    unexpanded: Vec<JsonUnexpanded>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +53,7 @@ struct JsonPlaceholder {
 }
 
 #[derive(Serialize)]
-struct JsonLeft {
+struct JsonUnexpanded {
     text: String,
     line: usize,
     column: usize,
@@ -69,9 +70,10 @@ struct JsonExpansion {
 
 #[derive(Serialize)]
 struct JsonLimit {
-    client: &'static str,
-    /// How the expansion gets to the model.
-    way: &'static str,
+    #[serde(rename = "client")]
+    agent: &'static str,
+    #[serde(rename = "way")]
+    delivery: &'static str,
     length: usize,
     limit: usize,
     unit: String,
@@ -97,7 +99,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             arguments: explanation.given.into_iter().map(Into::into).collect(),
             input: explanation.input.map(Into::into),
             placeholders: explanation.placeholders.into_iter().map(Into::into).collect(),
-            left: explanation.left.into_iter().map(Into::into).collect(),
+            unexpanded: explanation.unexpanded.into_iter().map(Into::into).collect(),
             error,
             expansion,
             problems: explanation.problems.into_iter().map(Into::into).collect(),
@@ -132,14 +134,15 @@ impl From<Filled<'_>> for JsonPlaceholder {
     }
 }
 
-impl From<Unexpanded> for JsonLeft {
-    fn from(left: Unexpanded) -> JsonLeft {
-        let reason = match left.reason {
+impl From<Unexpanded> for JsonUnexpanded {
+    fn from(unexpanded: Unexpanded) -> JsonUnexpanded {
+        let reason = match unexpanded.reason {
             Reason::Escaped => "escaped",
             Reason::Foreign => "foreign",
             Reason::Unknown => "unknown",
         };
-        JsonLeft { text: left.written, line: left.position.line, column: left.position.column, reason }
+        let Unexpanded { written: text, position, .. } = unexpanded;
+        JsonUnexpanded { text, line: position.line, column: position.column, reason }
     }
 }
 
@@ -152,10 +155,10 @@ impl From<Lengths> for JsonExpansion {
 impl From<Measure> for JsonLimit {
     fn from(measure: Measure) -> JsonLimit {
         JsonLimit {
-            client: measure.client.name,
-            way: measure.limit.way.name(),
+            agent: measure.agent.name,
+            delivery: measure.limit.delivery.name(),
             length: measure.length,
-            limit: measure.limit.most,
+            limit: measure.limit.max,
             unit: measure.unit(),
             is_whole: measure.is_whole(),
         }

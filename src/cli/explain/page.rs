@@ -13,7 +13,7 @@ use std::path::Path;
 const SHOWN: usize = 200;
 
 /// How many unexpanded placeholders are shown.
-const SHOWN_LEFT: usize = 10;
+const MAX_UNEXPANDED_SHOWN: usize = 10;
 
 /// In fewer columns, a value is printed below its label.
 const NARROW: usize = 44;
@@ -71,7 +71,7 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     fields
 }
 
-/// The value of each argument, and of the whole input.
+/// The value of each argument, and of the input.
 fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields: Vec<Field> = explanation.given.iter().map(argument).collect();
     // An argument may be called `input`, while the input follows the body.
@@ -104,18 +104,18 @@ fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     } else if explanation.expansion.is_ok() {
         let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
-        fields.push(Field::new("filled", shown_filled(&filled)));
-        fields.push(Field::new("empty", shown_filled(&empty)));
+        fields.push(Field::new("filled", list_filled(&filled)));
+        fields.push(Field::new("empty", list_filled(&empty)));
     }
-    let (unknown, left): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
-        explanation.left.iter().partition(|left| left.reason == Reason::Unknown);
-    fields.push(Field::new("unexpanded", shown_left(&left)));
-    fields.push(Field::new("unknown", shown_left(&unknown)).styled(WARNING));
+    let (unknown, others): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
+        explanation.unexpanded.iter().partition(|found| found.reason == Reason::Unknown);
+    fields.push(Field::new("unexpanded", list_unexpanded(&others)));
+    fields.push(Field::new("unknown", list_unexpanded(&unknown)).styled(WARNING));
     fields.retain(|field| !field.value.is_empty());
     fields
 }
 
-fn shown_filled(placeholders: &[&Filled<'_>]) -> String {
+fn list_filled(placeholders: &[&Filled<'_>]) -> String {
     let shown = placeholders.iter().map(|Filled { name, count, .. }| match count {
         1 => format!("{{{{{name}}}}}"),
         count => format!("{{{{{name}}}}} ({count} times)"),
@@ -124,12 +124,13 @@ fn shown_filled(placeholders: &[&Filled<'_>]) -> String {
 }
 
 /// The first of them with their positions, and the number of the others.
-fn shown_left(left: &[&Unexpanded]) -> String {
-    let shown = left.iter().take(SHOWN_LEFT);
-    let mut texts: Vec<String> =
-        shown.map(|left| format!("{} ({}:{})", cut(&left.written), left.position.line, left.position.column)).collect();
-    if left.len() > SHOWN_LEFT {
-        texts.push(format!("and {} more", thousands(left.len() - SHOWN_LEFT)));
+fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
+    let shown = unexpanded.iter().take(MAX_UNEXPANDED_SHOWN);
+    let mut texts: Vec<String> = shown
+        .map(|found| format!("{} ({}:{})", cut(&found.written), found.position.line, found.position.column))
+        .collect();
+    if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
+        texts.push(format!("and {} more", thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)));
     }
     texts.join(", ")
 }
@@ -140,7 +141,7 @@ fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
         Ok(lengths) => lengths,
         Err(error) => return vec![Field::new("error", error.to_string()).styled(ERROR)],
     };
-    let tokens = format!("about {}, of {BYTES_OF_TOKEN} bytes each", thousands(lengths.tokens));
+    let tokens = format!("about {} ({BYTES_OF_TOKEN} bytes each)", thousands(lengths.tokens));
     let mut fields = vec![
         Field::new("bytes", thousands(lengths.bytes)),
         Field::new("characters", thousands(lengths.characters)),
@@ -151,12 +152,12 @@ fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
 }
 
 fn measure(measure: &Measure) -> Field {
-    let Measure { client, limit, length } = measure;
-    let label = format!("{} {}", client.name, limit.way.name());
-    let measured = format!("{} of {} {}", thousands(*length), thousands(limit.most), measure.unit());
+    let Measure { agent, limit, length } = measure;
+    let label = format!("{} {}", agent.name, limit.delivery.name());
+    let measured = format!("{} of {} {}", thousands(*length), thousands(limit.max), measure.unit());
     match measure.is_whole() {
         true => Field::new(label, measured),
-        false => Field::new(label, format!("too long, {measured}: {}", limit.beyond)).styled(WARNING),
+        false => Field::new(label, format!("too long, {measured}: {}", limit.when_exceeded)).styled(WARNING),
     }
 }
 
