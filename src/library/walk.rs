@@ -39,6 +39,10 @@ pub(super) struct Scan {
 }
 
 impl Scan {
+    pub(super) fn file(&self, name: &Name) -> Option<&PromptFile> {
+        self.files.binary_search_by(|file| file.name.cmp(name)).ok().map(|index| &self.files[index])
+    }
+
     /// Whether another scan would find the same.
     pub(super) fn is_current(&self) -> bool {
         self.is_reliable

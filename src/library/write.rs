@@ -55,11 +55,11 @@ impl fmt::Display for CreateError {
 impl std::error::Error for CreateError {}
 
 impl View {
-    /// Whether an editor may open what is at this path: it is a file, and not behind a symlink that points outside a project.
+    /// Whether an editor may open what is at this path: it is a file, and not reached through a symlink that points
+    /// outside a project.
     pub(crate) fn is_editable(&self, path: &Path) -> bool {
         // Opening a FIFO would block. And saving through such a symlink would change a file that nobody named.
-        fs::metadata(path).is_ok_and(|file| file.is_file())
-            && !self.folders().any(|folder| path.starts_with(&folder.path) && folder.escape(path).is_some())
+        fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.sources().any(|source| source.is_escape(path))
     }
 
     /// What [`View::check`] says of one file.
@@ -95,6 +95,8 @@ impl FileState {
     }
 }
 
+/// Creates the file of a new prompt. A folder of any name may be given, also one that is no source of the library; only its
+/// name tells whether a project's rules hold.
 ///
 /// # Errors
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Then nothing is new but perhaps folders.
