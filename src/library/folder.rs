@@ -16,10 +16,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// How the suffix of a file may be spelled, in byte order. Where file names ignore letter case, one spelling finds all.
-const SUFFIXES: &[&str] =
-    if cfg!(any(windows, target_os = "macos")) { &[".md"] } else { &[".MD", ".Md", ".mD", ".md"] };
-
 /// A folder of prompt files.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -180,9 +176,8 @@ impl Folder {
     /// The file with exactly this name: the one place where a name becomes a path.
     pub(super) fn resolve(&self, name: &Name) -> Option<PromptFile> {
         let (parent, stem, is_parent_symlinked) = self.resolve_parent(name)?;
-        SUFFIXES.iter().find_map(|suffix| {
-            let path = parent.join(format!("{stem}{suffix}"));
-            let format = Format::detect(&path)?;
+        Format::SUFFIXES.iter().find_map(|&(suffix, format)| {
+            let path = parent.join(format!("{stem}.{suffix}"));
             let metadata = fs::symlink_metadata(&path).ok()?;
             let is_symlink = metadata.is_symlink();
             // A folder `x.md` holds prompts; it is not one.
@@ -194,7 +189,8 @@ impl Folder {
 
     /// Where the file of a new prompt with this name belongs; `None` where it would not be read.
     pub(super) fn path_for_new(&self, name: &Name) -> Option<PathBuf> {
-        self.resolve_parent(name).map(|(parent, stem, _)| parent.join(format!("{stem}.md")))
+        let (parent, stem, _) = self.resolve_parent(name)?;
+        Some(parent.join(format!("{stem}.{}", Format::Markdown.suffix())))
     }
 
     /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink.

@@ -264,10 +264,11 @@ impl Folder {
     /// # Errors
     /// Nobody could type it.
     fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
-        let stem = path.strip_prefix(&self.path).unwrap_or(path).with_extension("");
-        let segments: Option<Vec<&str>> = stem.iter().map(|segment| segment.to_str()).collect();
-        let name = segments.map(|segments| segments.join("/")).unwrap_or_default();
-        Name::new(&name).map_err(|invalid| match invalid {
+        let below = path.strip_prefix(&self.path).unwrap_or(path);
+        let segments: Option<Vec<&str>> = below.iter().map(|segment| segment.to_str()).collect();
+        let file = segments.map(|segments| segments.join("/")).unwrap_or_default();
+        let name = Format::stem(&file).unwrap_or(&file);
+        Name::new(name).map_err(|invalid| match invalid {
             InvalidName::TooLong => {
                 let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
                 Diagnostic::error(None, message, "shorten the names of the file and of its folders")

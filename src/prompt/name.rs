@@ -1,5 +1,6 @@
 //! The name of a prompt, and what a person types for it.
 
+use super::Format;
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use crate::wording::{named, quoted};
 use serde::{Serialize, Serializer};
@@ -90,8 +91,8 @@ impl Name {
                 return refused(&why);
             }
         }
-        if let Some((without, _)) = name.rsplit_once('.').filter(|(_, suffix)| suffix.eq_ignore_ascii_case("md")) {
-            return refused(&format!("the name has no suffix; write {}", named(without)));
+        if let Some(stem) = Format::stem(&name) {
+            return refused(&format!("the name has no suffix; write {}", named(stem)));
         }
         match Name::new(&name) {
             Ok(name) => Ok(name),
