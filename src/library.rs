@@ -1,9 +1,9 @@
 //! All prompts of a user: an ordered list of sources, of which the first that has a name wins.
 //!
-//! A [`Library`] is shared by all threads. Each message looks at it through one [`View`]: a project's folder, for one, is
-//! looked for once for each view, when it is needed. What is on disk is what a view shows: an exact name costs one file, a list reads them
-//! all, and only an unknown name looks at every name. What was read before is not read again while its stamp shows that it
-//! is unchanged (`library/cache.rs`). [`Watch`] tells when something has changed.
+//! A [`Library`] is shared by all threads. Each message sees it through one [`View`], which looks at a source when it is
+//! first needed; a project's folder, for example, is looked for once in each view. A view shows what is on disk: for an exact
+//! name one file is read, for a list all files, and only for an unknown name all names are compared. What was read before is not read again while its stamp shows that it
+//! is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
 
 mod builtin;
 mod cache;

@@ -1,14 +1,14 @@
-//! What is remembered of prompt files, and when it is still valid.
+//! What is cached of prompt files, and when it is still valid.
 //!
-//! A [`Stamp`] (device, inode, mode, size, both times) tells one state of a file from another without opening it. The time
+//! A [`Stamp`] (device, inode, mode, size, both times) distinguishes one state of a file from another without opening it. The time
 //! of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with the
 //! modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
 //! file system may show outdated ones. So a stamp is reliable only if the last change is a while ago and the file is on a
 //! file system known to be local. Everything else is read again at each request.
 //!
 //! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
-//! the file has that stamp. One change goes unnoticed: a program that keeps a file mapped into memory and writes to the
-//! same page again.
+//! the file has that stamp. One change goes unnoticed: that of a program that has mapped a file into memory and writes
+//! to the same page again.
 //!
 //! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
 //! cached with the stamps of all folders it came from (`walk.rs`).
@@ -36,7 +36,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a library remembers of its files, shared by all threads. Nothing is read while it is locked.
+/// What is cached of the files of a library, shared by all threads. Nothing is read while it is locked.
 #[derive(Default)]
 pub(super) struct Cache(Mutex<Entries>);
 
@@ -62,7 +62,7 @@ pub(super) struct FolderCache {
     index: usize,
 }
 
-/// Tells one content of a prompt from another. Only comparable within one process.
+/// Distinguishes one content of a prompt from another. Only comparable within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     /// A hash of what lists show: title, description, arguments. `None` for a broken file.
@@ -87,7 +87,7 @@ impl FolderCache {
         Some((entry.info.clone(), entry.prompt.clone()))
     }
 
-    /// Remembers a file under the reliable stamp that it had before it was read. When the prompts of all folders become
+    /// Caches a file under the reliable stamp that it had before it was read. When the prompts of all folders become
     /// too large, the others are dropped.
     pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, info: FileInfo, prompt: Option<Arc<Prompt>>) {
         let mut entries = lock(&self.cache.0);
@@ -102,7 +102,7 @@ impl FolderCache {
         entries.folders[self.index].insert(Arc::clone(path), Box::new(Entry { stamp, info, prompt }));
     }
 
-    /// Forgets all files of the folder but these.
+    /// Removes all files of the folder except these.
     pub(super) fn retain(&self, files: &[PromptFile]) {
         let mut entries = lock(&self.cache.0);
         if entries.folders[self.index].is_empty() {
@@ -229,7 +229,7 @@ fn file_system(path: &Path) -> Option<u32> {
 }
 
 /// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones do not count;
-/// FAT keeps no times of its root, and has no time that programs cannot set.
+/// FAT stores no times of its root, and no time that programs cannot set.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)

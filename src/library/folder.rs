@@ -24,7 +24,7 @@ pub(super) struct Folder {
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
     cache: FolderCache,
-    /// The last scan, valid as long as the stamps of its folders are.
+    /// The last scan, valid while its folders have the same stamps.
     scan: Mutex<Option<Arc<Scan>>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct PromptFile {
     pub(super) name: Name,
     pub(super) format: Format,
     pub(super) path: Arc<Path>,
-    /// Whether it, or a folder on the way to it below the prompts folder, is a symlink.
+    /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(super) is_symlinked: bool,
 }
 
@@ -173,7 +173,7 @@ impl Folder {
         Some(self.problem(&self.path, Diagnostic::error(None, message, fix)))
     }
 
-    /// The file with exactly this name: the one place where a name becomes a path.
+    /// The file with exactly this name: the only function that turns a name into a path.
     pub(super) fn resolve(&self, name: &Name) -> Option<PromptFile> {
         let (parent, stem, is_parent_symlinked) = self.resolve_parent(name)?;
         Format::SUFFIXES.iter().find_map(|&(suffix, format)| {

@@ -1,4 +1,4 @@
-//! From what was typed to a prompt: the exact name, else the one name that matches, else what was probably meant.
+//! Finds the prompt for what was typed: the exact name, else the one name that matches, else names to suggest.
 
 use super::{Names, Problem, View};
 use crate::prompt::suggestion::distance;
@@ -33,7 +33,7 @@ pub enum Unknown {
     NoSuchPrompt {
         /// What was asked for.
         command: String,
-        /// The names that may be meant, the most likely first.
+        /// Names to suggest, the most likely first.
         closest: Vec<Name>,
     },
     /// Several prompts match equally well.
@@ -50,9 +50,9 @@ pub enum Unknown {
         /// What follows it.
         text: String,
     },
-    /// There is no name.
+    /// The command is empty.
     Empty,
-    /// The text was not meant as a command.
+    /// The text is something else than a command.
     NotACommand {
         /// What was asked for.
         command: String,
@@ -152,7 +152,7 @@ fn with_text(command: &str, names: &[Name]) -> Option<(Name, String)> {
     Some((name.clone(), text.trim().to_owned()))
 }
 
-/// The names that may be meant: those with one typing mistake, or with this beginning or last segment.
+/// Names to suggest: those that are spelled almost alike, and those with this beginning or this last segment.
 fn closest(folded: &str, names: &[Name]) -> Vec<Name> {
     let mut near: Vec<(usize, &Name)> = names
         .iter()

@@ -175,13 +175,13 @@ fn problem_with_symlink(folder: &Folder, root: &Path) -> Option<Problem> {
     Some(folder.problem(&folder.path, Diagnostic::error(None, message, fix)))
 }
 
-/// A folder with the symlinks on the way to it resolved, as the system names the working directory.
+/// The path of a folder with all symlinks resolved, as the system names the working directory.
 fn without_symlinks(path: &Path) -> PathBuf {
     let resolved = if cfg!(windows) { std::path::absolute(path) } else { fs::canonicalize(path) };
     resolved.unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether it is a folder such as `/tmp`, in which everybody may create files that nobody else may delete.
+/// Whether it is a folder such as `/tmp`, in which everybody may create files, and delete only their own.
 fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -41,7 +41,7 @@ pub enum Call<'c> {
     Words(&'c [String]),
     /// Values by name, and perhaps an input next to them, which is not divided. Without values it is [`Call::Text`].
     Named {
-        /// The values; one for `input` takes the place of the input.
+        /// The values; one for `input` replaces the input.
         values: &'c BTreeMap<String, String>,
         /// The input.
         input: &'c str,
@@ -58,7 +58,7 @@ pub struct Binding<'v> {
     pub arguments: Vec<Bound<'v>>,
     /// What replaces `{{input}}`, or follows a body without placeholders; `None` if the body does neither.
     pub input: Option<Cow<'v, str>>,
-    /// Why there is no expansion.
+    /// Why the prompt cannot be expanded.
     pub error: Option<ExpandError>,
 }
 
@@ -368,7 +368,7 @@ fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Slot], last: Slot, gi
     }
 }
 
-/// A text without the spaces and empty lines that it begins with. Its first line keeps its indentation.
+/// A text without the spaces and empty lines that it begins with, except the indentation of its first other line.
 fn after_space(text: &str) -> &str {
     let trimmed = text.trim_start();
     let space = &text[..text.len() - trimmed.len()];

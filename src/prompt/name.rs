@@ -154,7 +154,7 @@ pub(crate) fn is_part(part: &str) -> bool {
 /// What Windows forbids in the name of a file, besides `:` and `\`.
 const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 
-/// Names that Windows reserves for devices, with any suffix; so it does `COM` and `LPT` with a digit.
+/// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are reserved too.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Checks that one part of a name can be the name of a file on every system.
@@ -182,7 +182,7 @@ fn check_portable(part: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a character shows nothing. Joiners of letters do, in some scripts.
+/// Whether a character is invisible. The joiners U+200C and U+200D are not among them: some scripts need them.
 fn is_invisible(character: char) -> bool {
     let is_format = matches!(
         character,
@@ -207,7 +207,7 @@ pub(crate) fn fold(command: &str) -> String {
     name.replace(':', "/").to_lowercase().nfc().collect()
 }
 
-/// What a text with a colon is if it was never meant as a command: a noun with its article.
+/// What a text with a colon is if it is not a command: a noun with its article.
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = command.trim();
     let bare = text.trim_matches(':');
