@@ -2,8 +2,8 @@
 //!
 //! A [`Library`] is shared by all threads. Each message sees it through one [`View`], which looks at a source when it is
 //! first needed; a project's folder, for example, is looked for once in each view. A view shows what is on disk: for an exact
-//! name one file is read, for a list all files, and only for an unknown name all names are compared. What was read before is not read again while its stamp shows that it
-//! is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
+//! name one file is read, for a list all files, and only for an unknown name all names are compared. A file is not read again
+//! while its stamp shows that it is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
 
 mod builtin;
 mod cache;
@@ -117,10 +117,17 @@ trait SourceView: fmt::Debug + Send + Sync {
     fn add_watch_paths(&self, _: &mut WatchPaths) {}
 }
 
-/// A library at one moment. Each source is looked at when it is needed, and then once.
+/// A library at one moment.
 #[derive(Debug)]
 pub struct View {
-    sources: Vec<(Arc<dyn Source>, OnceLock<Arc<dyn SourceView>>)>,
+    sources: Vec<LazyView>,
+}
+
+/// The view of a source, which is made when it is first needed: a project's folder must be looked for.
+#[derive(Debug)]
+struct LazyView {
+    source: Arc<dyn Source>,
+    view: OnceLock<Arc<dyn SourceView>>,
 }
 
 /// All names of a library or a source. Files are read when an entry is asked about them.
@@ -237,7 +244,8 @@ impl Library {
 
     /// The library at this moment. To be called once for each message; nothing is looked at yet.
     pub fn view(&self) -> View {
-        View { sources: self.sources.iter().map(|source| (Arc::clone(source), OnceLock::new())).collect() }
+        let lazy = |source| LazyView { source: Arc::clone(source), view: OnceLock::new() };
+        View { sources: self.sources.iter().map(lazy).collect() }
     }
 
     /// If the project's prompts were asked for and there are none: where they were looked for.
@@ -343,7 +351,7 @@ impl View {
     }
 
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
-        self.sources.iter().map(|(source, view)| &**view.get_or_init(|| Arc::clone(source).view()))
+        self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
     }
 }
 
