@@ -65,7 +65,8 @@ impl<'e> Event<'e> {
         let view = library.view();
         let invocations = invocations::of(&self.prompt, |name| {
             let prompt = view.find_exactly(name)?;
-            let is_of_project = prompt.as_ref().is_ok_and(|prompt| view.layer_of(&prompt.name) == Some(Layer::Project));
+            let layer = prompt.as_ref().ok().and_then(|prompt| Some(view.locate(&prompt.name)?.0));
+            let is_of_project = layer == Some(Layer::Project);
             Some(Found { prompt, is_of_project })
         });
         let context = context(self.agent, &invocations)?;

@@ -1,9 +1,9 @@
 //! All prompts of a user: an ordered list of sources, of which the first that has a name wins.
 //!
-//! A [`Library`] is shared by all threads. Each message looks at it through one [`View`]: a project's folder, for one, is
-//! looked for once for each view. What is on disk is what a view shows: an exact name costs one file, a list reads them
-//! all, and only an unknown name looks at every name. What was read before is not read again while its stamp shows that it
-//! is unchanged (`library/cache.rs`). [`Watch`] tells when something has changed.
+//! A [`Library`] is shared by all threads. Each message sees it through one [`View`], which looks at a source when it is
+//! first needed; a project's folder, for example, is looked for once in each view. A view shows what is on disk: for an exact
+//! name one file is read, for a list all files, and only for an unknown name all names are compared. A file is not read again
+//! while its stamp shows that it is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
 
 mod builtin;
 mod cache;
@@ -28,21 +28,22 @@ pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};
 
 use crate::prompt::{Diagnostic, Name, Position, Prompt, Summary};
 use crate::wording::printable;
-use builtin::{Builtin, BuiltinPrompt};
+use builtin::Builtin;
 use cache::{Cache, Fingerprint};
-use folder::{Folder, PromptFile};
+use folder::Folder;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
+use watch_paths::WatchPaths;
 
 /// The sources of prompts, the first that has a name wins: perhaps the project's folder, the user's folders in their
 /// order, perhaps the built-in prompts.
 #[derive(Debug, Default)]
 pub struct Library {
-    sources: Vec<Box<dyn Source>>,
+    sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
 }
@@ -50,7 +51,7 @@ pub struct Library {
 /// Where prompts come from.
 trait Source: fmt::Debug + Send + Sync {
     /// Its state at this moment.
-    fn view(&self) -> Arc<dyn SourceView>;
+    fn view(self: Arc<Self>) -> Arc<dyn SourceView>;
 
     /// If its folder is missing and that is not a problem: where it was looked for, for a person who asked for it.
     fn absence(&self) -> Option<String> {
@@ -84,21 +85,50 @@ trait SourceView: fmt::Debug + Send + Sync {
     /// All names, sorted.
     fn list(&self) -> Listing<'_>;
 
+    /// What lists show of a listed prompt. Its file is read, unless it is cached.
+    fn info(&self, name: &Name) -> Option<FileInfo>;
+
     /// Why it cannot be read at all at this moment.
     fn missing(&self) -> Option<Problem> {
         None
     }
 
-    /// Itself, if it is a folder.
-    fn folder(&self) -> Option<&Folder> {
-        None
+    /// Reads every file, and reports everything that is, or looks, wrong.
+    fn check(&self) -> Report {
+        Report { files: 0, problems: self.missing().into_iter().collect() }
     }
+
+    /// Whether a file at this path would be one of its prompts.
+    fn is_prompt_path(&self, _: &Path) -> bool {
+        false
+    }
+
+    /// Whether this path is in its folder, but points outside of it, where nothing is read.
+    fn is_escape(&self, _: &Path) -> bool {
+        false
+    }
+
+    /// Adds to a hash what changes with its files; none is opened. `false` if the last change is so recent that the next
+    /// one may not show.
+    fn hash_stamps(&self, _: &mut DefaultHasher) -> bool {
+        true
+    }
+
+    /// Adds the paths to watch for changes of its prompts.
+    fn add_watch_paths(&self, _: &mut WatchPaths) {}
 }
 
 /// A library at one moment.
 #[derive(Debug)]
 pub struct View {
-    sources: Vec<Arc<dyn SourceView>>,
+    sources: Vec<LazyView>,
+}
+
+/// The view of a source, which is made when it is first needed: a project's folder must be looked for.
+#[derive(Debug)]
+struct LazyView {
+    source: Arc<dyn Source>,
+    view: OnceLock<Arc<dyn SourceView>>,
 }
 
 /// All names of a library or a source. Files are read when an entry is asked about them.
@@ -106,20 +136,18 @@ pub struct View {
 pub struct Listing<'v> {
     /// Sorted by name, in byte order. Of several sources that have a name, the first.
     pub entries: Vec<Entry<'v>>,
-    /// The places that were skipped, and may have further names: missing or unreadable folders, and what is beyond a limit.
+    /// The files and folders that were skipped, and may have further names: those that are missing or unreadable, and what is
+    /// beyond a limit.
     pub skipped: Vec<Problem>,
     /// Files that should be prompts and cannot have a name.
     pub problems: Vec<Problem>,
 }
 
-/// A name, and where its prompt is.
+/// The name of a prompt, and the source that has it.
 #[derive(Debug)]
-pub struct Entry<'v>(Place<'v>);
-
-#[derive(Debug)]
-enum Place<'v> {
-    File(&'v Folder, &'v PromptFile),
-    Builtin(&'static BuiltinPrompt),
+pub struct Entry<'v> {
+    name: &'v Name,
+    view: &'v dyn SourceView,
 }
 
 /// Who wrote a prompt.
@@ -153,11 +181,12 @@ pub struct Problem {
     pub diagnostic: Diagnostic,
 }
 
-/// What lists show of a prompt.
+/// What lists and change detection need of a prompt.
 #[derive(Debug, Clone)]
-pub struct Details {
-    /// All of the prompt but its text.
-    pub summary: Arc<Summary>,
+pub struct FileInfo {
+    /// All of the prompt but its text; `Err` if its file is broken.
+    pub summary: Result<Arc<Summary>, Arc<Problem>>,
+    pub(crate) fingerprint: Fingerprint,
     /// The size of the file, in bytes.
     pub size: u64,
     /// When the file was last modified; `None` for a built-in prompt, and where the file system does not say.
@@ -196,14 +225,13 @@ impl Library {
     }
 
     fn with_folder(mut self, path: PathBuf, is_required: bool) -> Library {
-        let folder = Arc::new(Folder::new(path, is_required, &self.cache));
-        self.sources.push(Box::new(folder));
+        self.sources.push(Arc::new(Folder::new(path, is_required, &self.cache)));
         self
     }
 
     /// Adds the built-in prompts as the last source.
     pub fn with_builtin(mut self) -> Library {
-        self.sources.push(Box::new(Builtin));
+        self.sources.push(Arc::new(Builtin));
         self
     }
 
@@ -211,14 +239,14 @@ impl Library {
     /// that folder up to the root of its repository, not above `home`, the user's home directory. It may be missing; each
     /// view looks for it.
     pub fn with_project(mut self, from: &Path, home: Option<&Path>) -> Library {
-        let project = Project::new(from, home, &self.cache);
-        self.sources.insert(0, Box::new(project));
+        self.sources.insert(0, Arc::new(Project::new(from, home, &self.cache)));
         self
     }
 
-    /// The library at this moment. To be called once for each message.
+    /// The library at this moment. To be called once for each message; nothing is looked at yet.
     pub fn view(&self) -> View {
-        View { sources: self.sources.iter().map(|source| source.view()).collect() }
+        let lazy = |source| LazyView { source: Arc::clone(source), view: OnceLock::new() };
+        View { sources: self.sources.iter().map(lazy).collect() }
     }
 
     /// If the project's prompts were asked for and there are none: where they were looked for.
@@ -246,33 +274,31 @@ impl View {
     /// The prompt with exactly this name; `Err` if its file is broken, which overrides the prompts of later sources all the
     /// same. Nothing but this one file is looked at.
     pub fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        self.sources.iter().find_map(|source| source.get(name))
-    }
-
-    /// Whether there is a prompt, or a broken file, with exactly this name. Nothing is opened.
-    pub fn has(&self, name: &Name) -> bool {
-        self.sources.iter().any(|source| source.locate(name).is_some())
-    }
-
-    /// Who wrote the prompt with exactly this name. Nothing is opened.
-    pub fn layer_of(&self, name: &Name) -> Option<Layer> {
-        self.sources.iter().find(|source| source.locate(name).is_some()).map(|source| source.layer())
+        self.sources().find_map(|source| source.get(name))
     }
 
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
     pub fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
-        self.sources.iter().find_map(|source| source.raw(name))
+        self.sources().find_map(|source| source.raw(name))
     }
 
-    /// Every place that has a prompt with exactly this name, the one that wins first. Nothing is opened.
+    /// Where the prompt, or the broken file, with exactly this name is, and who wrote it. Nothing is opened.
+    pub fn locate(&self, name: &Name) -> Option<(Layer, Location)> {
+        self.located(name).next()
+    }
+
+    /// Every location of a prompt with exactly this name, the one that wins first. Nothing is opened.
     pub fn locations(&self, name: &Name) -> Vec<(Layer, Location)> {
-        let locations = self.sources.iter().map(|source| Some((source.layer(), source.locate(name)?)));
-        locations.flatten().collect()
+        self.located(name).collect()
+    }
+
+    fn located(&self, name: &Name) -> impl Iterator<Item = (Layer, Location)> {
+        self.sources().filter_map(|source| Some((source.layer(), source.locate(name)?)))
     }
 
     /// Which prompts there are: folders are read, files are not.
     pub fn list(&self) -> Listing<'_> {
-        let mut listings = self.sources.iter().map(|source| source.list());
+        let mut listings = self.sources().map(|source| source.list());
         let mut all = listings.next().unwrap_or_default();
         for listing in listings {
             all.entries.extend(listing.entries);
@@ -295,42 +321,23 @@ impl View {
 
     /// The sources that cannot be read at this moment although they should be.
     pub fn missing(&self) -> Vec<Problem> {
-        self.sources.iter().filter_map(|source| source.missing()).collect()
+        self.sources().filter_map(|source| source.missing()).collect()
     }
 
     /// Reads every file of every folder, and reports everything that is, or looks, wrong.
     pub fn check(&self) -> Report {
         let mut report = Report::default();
-        for source in &self.sources {
-            let Some(folder) = source.folder() else {
-                report.problems.extend(source.missing());
-                continue;
-            };
-            let scan = folder.scan();
-            let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
-            for file in &scan.files {
-                report.files += 1;
-                match folder.parse(file) {
-                    Ok((_, prompt)) => {
-                        let warnings = prompt.warnings().into_iter();
-                        problems.extend(warnings.map(|diagnostic| folder.problem(&file.path, diagnostic)));
-                    }
-                    Err(problem) => problems.push(problem),
-                }
-            }
-            problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
+        for source in self.sources() {
+            let Report { files, problems } = source.check();
+            report.files += files;
             report.problems.extend(problems);
         }
         report
     }
 
     /// Whether a file at this path would be one of the prompts.
-    pub fn would_hold(&self, path: &Path) -> bool {
-        self.folders().any(|folder| folder.would_hold(path))
-    }
-
-    fn folders(&self) -> impl Iterator<Item = &Folder> {
-        self.sources.iter().filter_map(|source| source.folder())
+    pub fn is_prompt_path(&self, path: &Path) -> bool {
+        self.sources().any(|source| source.is_prompt_path(path))
     }
 
     /// A number that changes with the files: their names and stamps; none is opened. `None` if the last change is so
@@ -338,79 +345,65 @@ impl View {
     fn stamps_hash(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         let mut is_settled = true;
-        for folder in self.folders() {
-            is_settled &= folder.stamps_hash(&mut hasher);
+        for source in self.sources() {
+            is_settled &= source.hash_stamps(&mut hasher);
         }
         is_settled.then(|| hasher.finish())
+    }
+
+    /// Adds the paths to watch for changes of the prompts.
+    fn add_watch_paths(&self, paths: &mut WatchPaths) {
+        self.sources().for_each(|source| source.add_watch_paths(paths));
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
+        self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
     }
 }
 
 impl<'v> Entry<'v> {
-    fn of_file(folder: &'v Folder, file: &'v PromptFile) -> Entry<'v> {
-        Entry(Place::File(folder, file))
-    }
-
-    fn of_builtin(prompt: &'static BuiltinPrompt) -> Entry<'v> {
-        Entry(Place::Builtin(prompt))
-    }
-
     /// The prompt's name.
-    pub fn name(&self) -> &Name {
-        match &self.0 {
-            Place::File(_, file) => &file.name,
-            Place::Builtin(prompt) => &prompt.name,
-        }
+    pub fn name(&self) -> &'v Name {
+        self.name
     }
 
     /// Who wrote it.
     pub fn layer(&self) -> Layer {
-        match &self.0 {
-            Place::File(folder, _) => folder.layer,
-            Place::Builtin(_) => Layer::Builtin,
-        }
+        self.view.layer()
     }
 
-    /// Where it is.
-    pub fn location(&self) -> Location {
-        match &self.0 {
-            Place::File(_, file) => Location::File(file.path.to_path_buf()),
-            Place::Builtin(_) => Location::Builtin,
-        }
+    /// Where it is; `None` if its source no longer has it.
+    pub fn location(&self) -> Option<Location> {
+        self.view.locate(self.name)
     }
 
-    /// All of the prompt but its text. The file is read, unless it is cached.
+    /// What lists show of it. Its file is read, unless it is cached.
+    pub fn info(&self) -> FileInfo {
+        self.view.info(self.name).unwrap_or_else(|| {
+            let diagnostic = Diagnostic::error(None, "the prompt was deleted just now", "list the prompts again");
+            let name = self.name.as_str();
+            FileInfo::unreadable(Problem { file: name.to_owned(), path: name.into(), diagnostic })
+        })
+    }
+
+    /// All of the prompt but its text. Its file is read, unless it is cached.
     ///
     /// # Errors
     /// The file is broken.
     pub fn summary(&self) -> Result<Arc<Summary>, Problem> {
-        self.details().map(|details| details.summary)
+        self.info().summary.map_err(Arc::unwrap_or_clone)
     }
 
-    /// The summary, and what the system says of the file. The file is read, unless it is cached.
-    ///
-    /// # Errors
-    /// The file is broken.
-    pub fn details(&self) -> Result<Details, Problem> {
-        match &self.0 {
-            Place::File(folder, file) => folder.details(file),
-            Place::Builtin(prompt) => prompt.details(),
-        }
-    }
-
-    /// What changes with the prompt. The file is read, unless it is cached.
+    /// What changes with the prompt. Its file is read, unless it is cached.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        let fingerprint = match &self.0 {
-            Place::File(folder, file) => folder.facts(file).map(|(facts, _)| facts.fingerprint),
-            Place::Builtin(prompt) => prompt.fingerprint(),
-        };
-        fingerprint.unwrap_or_else(|problem| Fingerprint::unreadable(&problem.to_string()))
+        self.info().fingerprint
     }
 }
 
 impl Problem {
     /// `path:line:column`, or the path alone, which terminals and editors turn into a link. Control characters in the path
     /// are escaped.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         let path = printable(&self.path.display().to_string());
         match self.diagnostic.position {
             Some(Position { line, column }) => format!("{path}:{line}:{column}"),
@@ -422,7 +415,7 @@ impl Problem {
 impl fmt::Display for Problem {
     /// `path:line:column: what is wrong; fix`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place(), self.diagnostic)
+        write!(f, "{}: {}", self.location(), self.diagnostic)
     }
 }
 
@@ -468,16 +461,18 @@ mod tests {
     }
 
     #[test]
-    fn a_view_looks_for_the_project_s_folder_once() {
+    fn a_view_looks_for_the_project_s_folder_once_when_it_is_needed() {
         let project = tempfile::tempdir().unwrap();
         let library = Library::default().with_project(project.path(), None);
         let a = Name::new("a").unwrap();
-        let before = library.view();
+        let (before, unused) = (library.view(), library.view());
+        assert_eq!(before.locate(&a), None);
         fs::create_dir(project.path().join(PROJECT_FOLDER)).unwrap();
         fs::write(project.path().join(PROJECT_FOLDER).join("a.md"), "A").unwrap();
-        assert!(!before.has(&a) && before.list().entries.is_empty());
-        let after = library.view();
-        assert_eq!(after.layer_of(&a), Some(Layer::Project));
-        assert_eq!(after.list().entries.len(), 1);
+        assert!(before.locate(&a).is_none() && before.list().entries.is_empty());
+        for after in [unused, library.view()] {
+            assert!(matches!(after.locate(&a), Some((Layer::Project, _))));
+            assert_eq!(after.list().entries.len(), 1);
+        }
     }
 }

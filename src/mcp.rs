@@ -248,7 +248,7 @@ pub(crate) struct GetPromptParams<'l> {
 #[derive(Debug, Serialize)]
 pub(crate) struct GetPromptResult {
     pub(crate) description: String,
-    pub(crate) messages: [PromptMessage; 1],
+    pub(crate) messages: Vec<PromptMessage>,
 }
 
 #[derive(Debug, Serialize)]

@@ -116,7 +116,7 @@ pub enum ExpandError {
     Unknown {
         /// The name.
         name: String,
-        /// The name that was probably meant.
+        /// The name to suggest instead.
         closest: Option<String>,
         /// All names that the prompt has.
         known: Vec<String>,

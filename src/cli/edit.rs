@@ -37,7 +37,7 @@ impl Edit {
                 return Err(refusal(&why));
             }
         };
-        match view.locations(&prompt.name).into_iter().next() {
+        match view.locate(&prompt.name) {
             Some((_, Location::File(file))) => edit_file(library, &file),
             Some((_, Location::Builtin)) => edit_copy(library, &prompt.name),
             None => bail!("{} was deleted just now; run the command again", named(&prompt.name)),

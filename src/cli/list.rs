@@ -208,7 +208,7 @@ impl JsonPrompt {
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: output::layer(entry.layer()),
-            source: output::source(entry.location()),
+            source: entry.location().map(output::source).unwrap_or_default(),
             tags: prompt.tags.clone(),
             usage: prompt.usage.clone(),
             arguments: prompt.arguments.iter().map(JsonArgument::of).collect(),

@@ -92,7 +92,7 @@ fn refusal(error: DraftError) -> anyhow::Error {
 
 /// Whether the name means this file, and no other file overrides it.
 fn is_used(library: &Library, name: &Name, file: &Path) -> bool {
-    library.view().locations(name).first().is_some_and(|(_, source)| *source == Location::File(file.to_owned()))
+    library.view().locate(name).is_some_and(|(_, location)| location == Location::File(file.to_owned()))
 }
 
 /// Warns of prompts that the new file overrides or that override it. Returns whether its folder is part of the library.

@@ -88,14 +88,14 @@ pub(super) fn source(source: Location) -> String {
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
     let style = style_of(*severity);
-    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n", problem.place())
+    format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n", problem.location())
 }
 
 /// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
 /// link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
     let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
-    let text = format!("{severity}: {}: {message}; {fix}", problem.place());
+    let text = format!("{severity}: {}: {message}; {fix}", problem.location());
     let style = style_of(*severity);
     let severity = format!("{severity}:");
     textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)

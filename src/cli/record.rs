@@ -15,7 +15,7 @@ pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
         output::warning(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
         None
     };
-    if library.view().would_hold(path) {
+    if library.view().is_prompt_path(path) {
         return refuse("it would become a prompt there; choose another folder, or a name that ends in `.log`");
     }
     let file = match open_without_waiting(path) {

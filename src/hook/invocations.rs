@@ -1,4 +1,4 @@
-//! Where a message invokes commands, and with which input.
+//! Which commands a message invokes, and with which input.
 //!
 //! A line invokes a command if it begins with a colon, and what follows up to the next space is the name of a prompt. The
 //! first line of the message may be indented by up to three spaces; a later one that is indented is code, a list or a
@@ -14,7 +14,7 @@ pub const MAX_CANDIDATES: usize = 100;
 /// How many commands of one message are expanded.
 pub const MAX_COMMANDS: usize = 8;
 
-/// What may follow a name, as it may follow any word.
+/// Punctuation that may follow a name and is not part of it.
 const PUNCTUATION: [char; 5] = ['.', ',', ';', '!', '?'];
 
 /// A command in a message.
@@ -27,8 +27,8 @@ pub(super) struct Invocation<'t, T> {
     pub(super) found: T,
 }
 
-/// The commands of a message in their order, one more than [`MAX_COMMANDS`] at most; those with the same name and input are
-/// one. `look_up` finds a name, if there is such a prompt.
+/// The commands of a message in their order, at most one more than [`MAX_COMMANDS`]. A command that is repeated with the same
+/// input is listed once. `look_up` finds the prompt of a name.
 pub(super) fn of<'t, T>(text: &'t str, mut look_up: impl FnMut(&str) -> Option<T>) -> Vec<Invocation<'t, T>> {
     let found = candidates(text).take(MAX_CANDIDATES).filter_map(|candidate| {
         let word = candidate.word;

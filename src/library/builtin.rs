@@ -1,8 +1,7 @@
 //! The built-in prompts: the files of `prompts/`, compiled in.
 
-use super::cache::Fingerprint;
-use super::{Details, Entry, Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Format, Name, Prompt, Summary};
+use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Source, SourceView};
+use crate::prompt::{Format, Name, Prompt};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 macro_rules! files {
@@ -38,16 +37,16 @@ pub(super) struct Builtin;
 
 /// A file of `prompts/`.
 #[derive(Debug)]
-pub(super) struct BuiltinPrompt {
-    pub(super) name: Name,
+struct BuiltinPrompt {
+    name: Name,
     text: &'static str,
-    /// Once it was asked for.
-    parsed: OnceLock<(Arc<Prompt>, Arc<Summary>)>,
+    /// Once it was asked for: to parse all of them takes longer than the rest of a list of a small library.
+    parsed: OnceLock<(Arc<Prompt>, FileInfo)>,
 }
 
 impl Source for Builtin {
-    fn view(&self) -> Arc<dyn SourceView> {
-        Arc::new(Builtin)
+    fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
+        self
     }
 }
 
@@ -69,7 +68,12 @@ impl SourceView for Builtin {
     }
 
     fn list(&self) -> Listing<'_> {
-        Listing { entries: PROMPTS.iter().map(Entry::of_builtin).collect(), ..Listing::default() }
+        let entry = |prompt: &'static BuiltinPrompt| Entry { name: &prompt.name, view: self };
+        Listing { entries: PROMPTS.iter().map(entry).collect(), ..Listing::default() }
+    }
+
+    fn info(&self, name: &Name) -> Option<FileInfo> {
+        find(name).map(|prompt| prompt.parsed().map_or_else(FileInfo::unreadable, |(_, info)| info.clone()))
     }
 }
 
@@ -79,27 +83,18 @@ fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
 
 impl BuiltinPrompt {
     /// A test holds that this does not fail for any of them.
-    fn parsed(&self) -> Result<&(Arc<Prompt>, Arc<Summary>), Problem> {
+    fn parsed(&self) -> Result<&(Arc<Prompt>, FileInfo), Problem> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(parsed);
         }
-        let prompt = Format::Markdown.parse(self.name.clone(), self.text.as_bytes()).map_err(|diagnostic| Problem {
-            file: format!("{}.md", self.name),
+        let bytes = self.text.as_bytes();
+        let prompt = Format::Markdown.parse(self.name.clone(), bytes).map_err(|diagnostic| Problem {
+            file: self.name.to_string(),
             path: self.name.as_str().into(),
             diagnostic,
         })?;
-        let summary = Arc::new(prompt.summary());
-        Ok(self.parsed.get_or_init(|| (Arc::new(prompt), summary)))
-    }
-
-    pub(super) fn details(&self) -> Result<Details, Problem> {
-        let (_, summary) = self.parsed()?;
-        Ok(Details { summary: Arc::clone(summary), size: self.text.len() as u64, modified: None })
-    }
-
-    pub(super) fn fingerprint(&self) -> Result<Fingerprint, Problem> {
-        let (_, summary) = self.parsed()?;
-        Ok(Fingerprint::of(self.text.as_bytes(), Some(summary)))
+        let info = FileInfo::of(bytes, None, Ok(&prompt));
+        Ok(self.parsed.get_or_init(|| (Arc::new(prompt), info)))
     }
 }
 

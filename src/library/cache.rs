@@ -1,20 +1,21 @@
-//! What is remembered of prompt files, and when it is still valid.
+//! What is cached of prompt files, and when it is still valid.
 //!
-//! A [`Stamp`] (device, inode, mode, size, both times) tells one state of a file from another without opening it. The time
+//! A [`Stamp`] (device, inode, mode, size, both times) distinguishes one state of a file from another without opening it. The time
 //! of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with the
 //! modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
 //! file system may show outdated ones. So a stamp is reliable only if the last change is a while ago and the file is on a
 //! file system known to be local. Everything else is read again at each request.
 //!
-//! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it as long
-//! as the file has that stamp. One change goes unnoticed: a program that keeps a file mapped into memory and writes to the
-//! same page again.
+//! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
+//! the file has that stamp. One change goes unnoticed: that of a program that has mapped a file into memory and writes
+//! to the same page again.
 //!
 //! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
 //! cached with the stamps of all folders it came from (`walk.rs`).
 
 use super::folder::PromptFile;
-use crate::prompt::{Diagnostic, Prompt, Summary};
+use super::{FileInfo, Problem};
+use crate::prompt::{Prompt, Summary};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::{self, Metadata};
@@ -35,32 +36,33 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a library remembers of its files, shared by all threads. Nothing is read while it is locked.
+/// What is cached of the files of a library, shared by all threads. Nothing is read while it is locked.
 #[derive(Default)]
 pub(super) struct Cache(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
-    /// Boxed, because a table of large entries takes twice the memory.
-    by_path: HashMap<Arc<Path>, Box<Entry>>,
+    /// One map for each [`FolderCache`]: a file that is in two folders of the library has a name in each. The entries are
+    /// boxed, because a table of large entries takes twice the memory.
+    folders: Vec<HashMap<Arc<Path>, Box<Entry>>>,
     /// The total size of the files whose prompts are cached.
     prompt_bytes: u64,
 }
 
 struct Entry {
     stamp: Stamp,
-    facts: Facts,
+    info: FileInfo,
     prompt: Option<Arc<Prompt>>,
 }
 
-/// What lists and change detection need of a file.
-#[derive(Debug, Clone)]
-pub(super) struct Facts {
-    pub(super) summary: Result<Arc<Summary>, Arc<Diagnostic>>,
-    pub(super) fingerprint: Fingerprint,
+/// The part of a [`Cache`] that belongs to one folder.
+#[derive(Debug)]
+pub(super) struct FolderCache {
+    cache: Arc<Cache>,
+    index: usize,
 }
 
-/// Tells one content of a prompt from another. Only comparable within one process.
+/// Distinguishes one content of a prompt from another. Only comparable within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     /// A hash of what lists show: title, description, arguments. `None` for a broken file.
@@ -70,45 +72,46 @@ pub(crate) struct Fingerprint {
 }
 
 impl Cache {
-    /// The facts about the file at a path, if they were cached under this stamp.
-    pub(super) fn facts(&self, path: &Path, stamp: &Stamp) -> Option<Facts> {
-        self.entry(path, stamp, |entry| Some(entry.facts.clone()))
-    }
-
-    /// The prompt in the file at a path, if it was cached under this stamp.
-    pub(super) fn prompt(&self, path: &Path, stamp: &Stamp) -> Option<Arc<Prompt>> {
-        self.entry(path, stamp, |entry| entry.prompt.clone())
-    }
-
-    fn entry<T>(&self, path: &Path, stamp: &Stamp, get: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
-        lock(&self.0).by_path.get(path).filter(|entry| entry.stamp == *stamp).and_then(|entry| get(entry))
-    }
-
-    /// Remembers a file under the reliable stamp that it had before it was read. When the cached prompts become too
-    /// large, all others are dropped.
-    pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, facts: Facts, prompt: Option<Arc<Prompt>>) {
+    pub(super) fn for_folder(self: &Arc<Self>) -> FolderCache {
         let mut entries = lock(&self.0);
-        entries.remove(path);
+        entries.folders.push(HashMap::new());
+        FolderCache { cache: Arc::clone(self), index: entries.folders.len() - 1 }
+    }
+}
+
+impl FolderCache {
+    /// What was cached of the file at a path under this stamp. The prompt may have been dropped meanwhile.
+    pub(super) fn get(&self, path: &Path, stamp: &Stamp) -> Option<(FileInfo, Option<Arc<Prompt>>)> {
+        let entries = lock(&self.cache.0);
+        let entry = entries.folders[self.index].get(path).filter(|entry| entry.stamp == *stamp)?;
+        Some((entry.info.clone(), entry.prompt.clone()))
+    }
+
+    /// Caches a file under the reliable stamp that it had before it was read. When the prompts of all folders become
+    /// too large, the others are dropped.
+    pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, info: FileInfo, prompt: Option<Arc<Prompt>>) {
+        let mut entries = lock(&self.cache.0);
+        entries.remove(self.index, path);
         if prompt.is_some() {
             if entries.prompt_bytes + stamp.size > MAX_PROMPT_BYTES {
-                entries.by_path.values_mut().for_each(|entry| entry.prompt = None);
+                entries.folders.iter_mut().flat_map(HashMap::values_mut).for_each(|entry| entry.prompt = None);
                 entries.prompt_bytes = 0;
             }
             entries.prompt_bytes += stamp.size;
         }
-        entries.by_path.insert(Arc::clone(path), Box::new(Entry { stamp, facts, prompt }));
+        entries.folders[self.index].insert(Arc::clone(path), Box::new(Entry { stamp, info, prompt }));
     }
 
-    /// Forgets the files below a folder that are not among these.
-    pub(super) fn retain(&self, folder: &Path, files: &[PromptFile]) {
-        let mut entries = lock(&self.0);
-        if entries.by_path.is_empty() {
+    /// Removes all files of the folder except these.
+    pub(super) fn retain(&self, files: &[PromptFile]) {
+        let mut entries = lock(&self.cache.0);
+        if entries.folders[self.index].is_empty() {
             return;
         }
         let files: HashSet<&Path> = files.iter().map(|file| &*file.path).collect();
-        let gone = |path: &&Arc<Path>| path.starts_with(folder) && !files.contains(&***path);
-        let gone: Vec<Arc<Path>> = entries.by_path.keys().filter(gone).cloned().collect();
-        gone.iter().for_each(|path| entries.remove(path));
+        let gone = |path: &&Arc<Path>| !files.contains(&***path);
+        let gone: Vec<Arc<Path>> = entries.folders[self.index].keys().filter(gone).cloned().collect();
+        gone.iter().for_each(|path| entries.remove(self.index, path));
     }
 }
 
@@ -119,8 +122,8 @@ impl fmt::Debug for Cache {
 }
 
 impl Entries {
-    fn remove(&mut self, path: &Path) {
-        if let Some(entry) = self.by_path.remove(path)
+    fn remove(&mut self, folder: usize, path: &Path) {
+        if let Some(entry) = self.folders[folder].remove(path)
             && entry.prompt.is_some()
         {
             self.prompt_bytes -= entry.stamp.size;
@@ -128,12 +131,21 @@ impl Entries {
     }
 }
 
-impl Facts {
-    /// The facts about a file that holds these bytes.
-    pub(super) fn of(bytes: &[u8], prompt: Result<&Prompt, Diagnostic>) -> Facts {
-        let summary = prompt.map(|prompt| Arc::new(prompt.summary())).map_err(Arc::new);
+impl FileInfo {
+    /// The information about a file that holds these bytes.
+    pub(super) fn of(bytes: &[u8], modified: Option<SystemTime>, prompt: Result<&Prompt, &Problem>) -> FileInfo {
+        let summary = match prompt {
+            Ok(prompt) => Ok(Arc::new(prompt.summary())),
+            Err(problem) => Err(Arc::new(problem.clone())),
+        };
         let fingerprint = Fingerprint::of(bytes, summary.as_deref().ok());
-        Facts { summary, fingerprint }
+        FileInfo { summary, fingerprint, size: bytes.len() as u64, modified }
+    }
+
+    /// The information about a file that cannot be read.
+    pub(super) fn unreadable(problem: Problem) -> FileInfo {
+        let fingerprint = Fingerprint { summary: None, content: hash(&problem.to_string()) };
+        FileInfo { summary: Err(Arc::new(problem)), fingerprint, size: 0, modified: None }
     }
 }
 
@@ -141,11 +153,6 @@ impl Fingerprint {
     /// That of a file that holds these bytes, with the summary of its prompt unless it is broken.
     pub(super) fn of(bytes: &[u8], summary: Option<&Summary>) -> Fingerprint {
         Fingerprint { summary: summary.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
-    }
-
-    /// That of a file that cannot be read for this reason.
-    pub(super) fn unreadable(reason: &str) -> Fingerprint {
-        Fingerprint { summary: None, content: hash(&reason) }
     }
 }
 
@@ -166,7 +173,7 @@ fn hash(value: &impl Hash) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Stamp {
     /// In bytes.
-    pub(super) size: u64,
+    size: u64,
     /// `None` where the file system does not say.
     pub(super) modified: Option<SystemTime>,
     /// Device, inode and mode, which std does not offer on Windows.
@@ -222,7 +229,7 @@ fn file_system(path: &Path) -> Option<u32> {
 }
 
 /// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones do not count;
-/// FAT keeps no times of its root, and has no time that programs cannot set.
+/// FAT stores no times of its root, and no time that programs cannot set.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)
@@ -285,42 +292,50 @@ mod tests {
     use super::*;
     use crate::prompt::{Format, Name};
 
-    fn prompt(size: usize) -> (Stamp, Facts, Option<Arc<Prompt>>) {
+    fn prompt(size: usize) -> (Stamp, FileInfo, Option<Arc<Prompt>>) {
         let bytes = vec![b'x'; size];
         let prompt = Format::Markdown.parse(Name::new("x").unwrap(), &bytes).unwrap();
         let stamp = Stamp { size: size as u64, ..Stamp::at(Path::new("/")).unwrap() };
-        (stamp, Facts::of(&bytes, Ok(&prompt)), Some(Arc::new(prompt)))
+        (stamp, FileInfo::of(&bytes, stamp.modified, Ok(&prompt)), Some(Arc::new(prompt)))
     }
 
     #[test]
-    fn prompts_are_cached_up_to_8_mib_and_facts_of_all_files() {
-        let cache = Cache::default();
+    fn the_prompts_of_all_folders_are_cached_up_to_8_mib_and_the_information_about_all_files() {
+        let cache = Arc::new(Cache::default());
+        let (folder, other) = (cache.for_folder(), cache.for_folder());
         let paths: Vec<Arc<Path>> = (0..9).map(|number| Path::new(&format!("/p/{number}")).into()).collect();
-        let (stamp, facts, prompt) = prompt(1024 * 1024);
-        let cached = || paths.iter().filter(|path| cache.prompt(path, &stamp).is_some()).count();
+        let (stamp, info, prompt) = prompt(1024 * 1024);
+        let has_prompt =
+            |folder: &FolderCache, path| folder.get(path, &stamp).is_some_and(|(_, prompt)| prompt.is_some());
+        let cached = || paths.iter().filter(|path| has_prompt(&folder, path)).count();
         for (path, want) in paths.iter().zip([1, 2, 3, 4, 5, 6, 7, 8, 1]) {
-            cache.insert(path, stamp, facts.clone(), prompt.clone());
+            folder.insert(path, stamp, info.clone(), prompt.clone());
             assert_eq!(cached(), want);
         }
-        assert!(paths.iter().all(|path| cache.facts(path, &stamp).is_some()));
+        assert!(paths.iter().all(|path| folder.get(path, &stamp).is_some()));
         for _ in 0..20 {
-            cache.insert(&paths[8], stamp, facts.clone(), prompt.clone()); // counts once
+            folder.insert(&paths[8], stamp, info.clone(), prompt.clone()); // counts once
         }
-        cache.insert(&paths[0], stamp, facts, prompt);
+        folder.insert(&paths[0], stamp, info.clone(), prompt.clone());
         assert_eq!(cached(), 2);
+        for path in &paths[..7] {
+            other.insert(path, stamp, info.clone(), prompt.clone());
+        }
+        assert_eq!(cached(), 0);
     }
 
     #[test]
-    fn an_entry_is_valid_for_its_stamp_only_and_goes_with_its_file() {
-        let cache = Cache::default();
-        let [a, b]: [Arc<Path>; 2] = ["/p/a.md", "/q/b.md"].map(|path| Path::new(path).into());
-        let (stamp, facts, prompt) = prompt(1);
-        for path in [&a, &b] {
-            cache.insert(path, stamp, facts.clone(), prompt.clone());
-        }
-        assert!(cache.facts(&a, &Stamp { size: 2, ..stamp }).is_none());
-        cache.retain(Path::new("/p"), &[]);
-        assert!(cache.facts(&a, &stamp).is_none() && cache.facts(&b, &stamp).is_some());
+    fn an_entry_is_valid_for_its_stamp_and_its_folder_only_and_goes_with_its_file() {
+        let cache = Arc::new(Cache::default());
+        let (folder, other) = (cache.for_folder(), cache.for_folder());
+        let path: Arc<Path> = Path::new("/p/a.md").into();
+        let (stamp, info, prompt) = prompt(1);
+        folder.insert(&path, stamp, info.clone(), prompt.clone());
+        assert!(other.get(&path, &stamp).is_none());
+        other.insert(&path, stamp, info, prompt);
+        assert!(folder.get(&path, &Stamp { size: 2, ..stamp }).is_none());
+        folder.retain(&[]);
+        assert!(folder.get(&path, &stamp).is_none() && other.get(&path, &stamp).is_some());
         assert_eq!(lock(&cache.0).prompt_bytes, 1);
     }
 }

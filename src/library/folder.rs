@@ -3,21 +3,18 @@
 //! A name becomes a path in one function ([`Folder::resolve`]), segment by segment. Symlinks are followed, except for
 //! cycles and for those that point outside a project's folder.
 
-use super::cache::{Cache, Facts, Stamp, lock};
+use super::cache::{Cache, FolderCache, Stamp, lock};
 use super::read::{self, Content};
 use super::walk::Scan;
-use super::{Details, Entry, Layer, Listing, Location, Problem, Source, SourceView};
+use super::watch_paths::WatchPaths;
+use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
 use crate::prompt::{Diagnostic, Format, Name, Prompt, not_utf8};
 use crate::wording::printable;
 use std::fs::{self, File};
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
-
-/// How the suffix of a file may be spelled, in byte order. Where file names ignore letter case, one spelling finds all.
-const SUFFIXES: &[&str] =
-    if cfg!(any(windows, target_os = "macos")) { &[".md"] } else { &[".MD", ".Md", ".mD", ".md"] };
 
 /// A folder of prompt files.
 #[derive(Debug)]
@@ -26,8 +23,8 @@ pub(super) struct Folder {
     pub(super) layer: Layer,
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
-    cache: Arc<Cache>,
-    /// The last scan, valid as long as the stamps of its folders are.
+    cache: FolderCache,
+    /// The last scan, valid while its folders have the same stamps.
     scan: Mutex<Option<Arc<Scan>>>,
 }
 
@@ -37,7 +34,7 @@ pub(super) struct PromptFile {
     pub(super) name: Name,
     pub(super) format: Format,
     pub(super) path: Arc<Path>,
-    /// Whether it, or a folder on the way to it below the prompts folder, is a symlink.
+    /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(super) is_symlinked: bool,
 }
 
@@ -49,14 +46,14 @@ pub(super) struct FolderView {
 }
 
 impl FolderView {
-    pub(super) fn new(folder: &Arc<Folder>) -> FolderView {
-        FolderView { folder: Arc::clone(folder), scan: OnceLock::new() }
+    fn scan(&self) -> &Scan {
+        self.scan.get_or_init(|| self.folder.scan())
     }
 }
 
-impl Source for Arc<Folder> {
-    fn view(&self) -> Arc<dyn SourceView> {
-        Arc::new(FolderView::new(self))
+impl Source for Folder {
+    fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
+        Arc::new(FolderView { folder: self, scan: OnceLock::new() })
     }
 
     fn folder_for_new_prompts(&self) -> Option<&Path> {
@@ -82,31 +79,77 @@ impl SourceView for FolderView {
     }
 
     fn locate(&self, name: &Name) -> Option<Location> {
-        self.folder.resolve(name).map(|file| Location::File(file.path.to_path_buf()))
+        let listed = self.scan.get().and_then(|scan| scan.file(name)).map(|file| file.path.to_path_buf());
+        let path = listed.or_else(|| self.folder.resolve(name).map(|file| file.path.to_path_buf()))?;
+        Some(Location::File(path))
     }
 
     fn list(&self) -> Listing<'_> {
-        let scan = self.scan.get_or_init(|| self.folder.scan());
+        let scan = self.scan();
         Listing {
-            entries: scan.files.iter().map(|file| Entry::of_file(&self.folder, file)).collect(),
+            entries: scan.files.iter().map(|file| Entry { name: &file.name, view: self }).collect(),
             skipped: scan.skipped.clone(),
             problems: scan.problems.clone(),
         }
+    }
+
+    fn info(&self, name: &Name) -> Option<FileInfo> {
+        self.scan().file(name).map(|file| self.folder.info(file))
     }
 
     fn missing(&self) -> Option<Problem> {
         self.folder.missing()
     }
 
-    fn folder(&self) -> Option<&Folder> {
-        Some(&self.folder)
+    fn check(&self) -> Report {
+        let scan = self.scan();
+        let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
+        for file in &scan.files {
+            match self.folder.parse(file) {
+                Ok(prompt) => {
+                    let warnings = prompt.warnings().into_iter();
+                    problems.extend(warnings.map(|diagnostic| self.folder.problem(&file.path, diagnostic)));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
+        Report { files: scan.files.len(), problems }
+    }
+
+    fn is_prompt_path(&self, path: &Path) -> bool {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
+        Format::detect(&path).is_some()
+            && !is_hidden(&path)
+            && fs::canonicalize(&self.folder.path).is_ok_and(|root| parent.starts_with(root))
+    }
+
+    fn is_escape(&self, path: &Path) -> bool {
+        path.starts_with(&self.folder.path) && self.folder.escape(path).is_some()
+    }
+
+    fn hash_stamps(&self, hasher: &mut DefaultHasher) -> bool {
+        let scan = self.scan();
+        let mut is_settled = true;
+        for file in &scan.files {
+            let stamp = Stamp::at(&file.path);
+            is_settled &= stamp.is_none_or(|stamp| stamp.is_settled());
+            (&file.name, stamp).hash(hasher);
+        }
+        scan.skipped.len().hash(hasher);
+        is_settled
+    }
+
+    fn add_watch_paths(&self, paths: &mut WatchPaths) {
+        paths.add_folder(&self.folder);
     }
 }
 
 impl Folder {
     /// A folder of the user's; `is_required`: the user named it, so that it is a problem if it is missing.
     pub(super) fn new(path: PathBuf, is_required: bool, cache: &Arc<Cache>) -> Folder {
-        Folder { path, layer: Layer::User, is_required, cache: Arc::clone(cache), scan: Mutex::default() }
+        Folder { path, layer: Layer::User, is_required, cache: cache.for_folder(), scan: Mutex::default() }
     }
 
     /// The folder of a project, which may be missing. Symlinks out of it are refused.
@@ -120,22 +163,21 @@ impl Folder {
         let (message, fix) = match error.kind() {
             ErrorKind::NotFound if !self.is_required => return None,
             ErrorKind::NotFound => {
-                ("the prompts directory does not exist".to_owned(), "create it; it is served as soon as it exists")
+                ("the prompts folder does not exist".to_owned(), "create it; it is served as soon as it exists")
             }
             ErrorKind::NotADirectory => {
-                ("the prompts directory is a file".to_owned(), "name the folder that holds the prompt files")
+                ("the prompts folder is a file".to_owned(), "name the folder that holds the prompt files")
             }
-            _ => (format!("the prompts directory cannot be read: {error}"), "correct the path, or its permissions"),
+            _ => (format!("the prompts folder cannot be read: {error}"), "correct the path, or its permissions"),
         };
         Some(self.problem(&self.path, Diagnostic::error(None, message, fix)))
     }
 
-    /// The file with exactly this name: the one place where a name becomes a path.
+    /// The file with exactly this name: the only function that turns a name into a path.
     pub(super) fn resolve(&self, name: &Name) -> Option<PromptFile> {
         let (parent, stem, is_parent_symlinked) = self.resolve_parent(name)?;
-        SUFFIXES.iter().find_map(|suffix| {
-            let path = parent.join(format!("{stem}{suffix}"));
-            let format = Format::detect(&path)?;
+        Format::SUFFIXES.iter().find_map(|&(suffix, format)| {
+            let path = parent.join(format!("{stem}.{suffix}"));
             let metadata = fs::symlink_metadata(&path).ok()?;
             let is_symlink = metadata.is_symlink();
             // A folder `x.md` holds prompts; it is not one.
@@ -147,7 +189,8 @@ impl Folder {
 
     /// Where the file of a new prompt with this name belongs; `None` where it would not be read.
     pub(super) fn path_for_new(&self, name: &Name) -> Option<PathBuf> {
-        self.resolve_parent(name).map(|(parent, stem, _)| parent.join(format!("{stem}.md")))
+        let (parent, stem, _) = self.resolve_parent(name)?;
+        Some(parent.join(format!("{stem}.{}", Format::Markdown.suffix())))
     }
 
     /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink.
@@ -214,72 +257,63 @@ impl Folder {
         })
     }
 
-    /// The stamp of a file under which it may be cached. The target of a symlink in a project may change without a trace in
-    /// the stamp, so that files behind one are checked and read each time.
-    fn stamp(&self, file: &PromptFile) -> Option<Stamp> {
-        if self.is_cacheable(file) { Stamp::at(&file.path) } else { None }
+    fn prompt(&self, file: &PromptFile) -> Result<Arc<Prompt>, Problem> {
+        match self.cached(file) {
+            Some((_, Some(prompt))) => return Ok(prompt),
+            Some((FileInfo { summary: Err(problem), .. }, _)) => return Err(Arc::unwrap_or_clone(problem)),
+            _ => {}
+        }
+        let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
+        let prompt = self.parsed(file, &content).map(Arc::new);
+        let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_deref());
+        self.remember(file, &content, info, prompt.as_ref().ok().cloned());
+        prompt
     }
 
+    /// What lists show of a file. It is read, unless it is cached.
+    fn info(&self, file: &PromptFile) -> FileInfo {
+        if let Some((info, _)) = self.cached(file) {
+            return info;
+        }
+        match self.read(file) {
+            Ok(content) => {
+                let prompt = self.parsed(file, &content);
+                let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_ref());
+                self.remember(file, &content, info.clone(), None);
+                info
+            }
+            Err(diagnostic) => FileInfo::unreadable(self.problem(&file.path, diagnostic)),
+        }
+    }
+
+    fn cached(&self, file: &PromptFile) -> Option<(FileInfo, Option<Arc<Prompt>>)> {
+        if !self.is_cacheable(file) {
+            return None;
+        }
+        self.cache.get(&file.path, &Stamp::at(&file.path)?)
+    }
+
+    fn remember(&self, file: &PromptFile, content: &Content, info: FileInfo, prompt: Option<Arc<Prompt>>) {
+        if content.is_stamp_reliable && self.is_cacheable(file) {
+            self.cache.insert(&file.path, content.stamp, info, prompt);
+        }
+    }
+
+    /// The target of a symlink in a project may change without a trace in the stamp, so that files reached through one are
+    /// checked and read each time.
     fn is_cacheable(&self, file: &PromptFile) -> bool {
         self.layer != Layer::Project || !file.is_symlinked
     }
 
-    fn prompt(&self, file: &PromptFile) -> Result<Arc<Prompt>, Problem> {
-        if let Some(prompt) = self.stamp(file).and_then(|stamp| self.cache.prompt(&file.path, &stamp)) {
-            return Ok(prompt);
-        }
-        let (content, prompt) = self.parse(file)?;
-        let prompt = Arc::new(prompt);
-        if content.is_stamp_reliable && self.is_cacheable(file) {
-            let facts = Facts::of(&content.bytes, Ok(&prompt));
-            self.cache.insert(&file.path, content.stamp, facts, Some(Arc::clone(&prompt)));
-        }
-        Ok(prompt)
-    }
-
     /// Reads and parses a file, whatever is cached.
-    pub(super) fn parse(&self, file: &PromptFile) -> Result<(Content, Prompt), Problem> {
-        let problem = |diagnostic| self.problem(&file.path, diagnostic);
-        let content = self.read(file).map_err(problem)?;
-        let prompt = file.format.parse(file.name.clone(), &content.bytes).map_err(problem)?;
-        Ok((content, prompt))
-    }
-
-    /// What is known of a file without its text, and its stamp. It is read unless it is cached.
-    ///
-    /// # Errors
-    /// It cannot be read. A file that can be read and is broken says so in the facts.
-    pub(super) fn facts(&self, file: &PromptFile) -> Result<(Facts, Stamp), Problem> {
-        if let Some(stamp) = self.stamp(file)
-            && let Some(facts) = self.cache.facts(&file.path, &stamp)
-        {
-            return Ok((facts, stamp));
-        }
+    fn parse(&self, file: &PromptFile) -> Result<Prompt, Problem> {
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
+        self.parsed(file, &content)
+    }
+
+    fn parsed(&self, file: &PromptFile, content: &Content) -> Result<Prompt, Problem> {
         let prompt = file.format.parse(file.name.clone(), &content.bytes);
-        let facts = Facts::of(&content.bytes, prompt.as_ref().map_err(Clone::clone));
-        if content.is_stamp_reliable && self.is_cacheable(file) {
-            self.cache.insert(&file.path, content.stamp, facts.clone(), None);
-        }
-        Ok((facts, content.stamp))
-    }
-
-    /// What lists show of a file.
-    pub(super) fn details(&self, file: &PromptFile) -> Result<Details, Problem> {
-        let (facts, Stamp { size, modified, .. }) = self.facts(file)?;
-        match facts.summary {
-            Ok(summary) => Ok(Details { summary, size, modified }),
-            Err(diagnostic) => Err(self.problem(&file.path, Diagnostic::clone(&diagnostic))),
-        }
-    }
-
-    /// Whether a file at this path would be a prompt of this folder.
-    pub(super) fn would_hold(&self, path: &Path) -> bool {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
-        Format::detect(&path).is_some()
-            && !is_hidden(&path)
-            && fs::canonicalize(&self.path).is_ok_and(|root| parent.starts_with(root))
+        prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))
     }
 
     /// What the folder holds: folders and symlinks are looked at, files are not. The last scan is used again if every
@@ -290,23 +324,9 @@ impl Folder {
             return scan;
         }
         let scan = Arc::new(self.walk());
-        self.cache.retain(&self.path, &scan.files);
+        self.cache.retain(&scan.files);
         *lock(&self.scan) = Some(Arc::clone(&scan));
         scan
-    }
-
-    /// Adds to a hash what changes with the files, without opening them. `false` if one of them was modified so recently
-    /// that the next modification may show the same time.
-    pub(super) fn stamps_hash(&self, hasher: &mut impl Hasher) -> bool {
-        let scan = self.scan();
-        let mut is_settled = true;
-        for file in &scan.files {
-            let stamp = Stamp::at(&file.path);
-            is_settled &= stamp.is_none_or(|stamp| stamp.is_settled());
-            (&file.name, stamp).hash(hasher);
-        }
-        scan.skipped.len().hash(hasher);
-        is_settled
     }
 
     pub(super) fn problem(&self, path: &Path, diagnostic: Diagnostic) -> Problem {

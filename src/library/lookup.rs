@@ -1,8 +1,8 @@
-//! From what was typed to a prompt: the exact name, else the one name that matches, else what was probably meant.
+//! Finds the prompt for what was typed: the exact name, else the one name that matches, else names to suggest.
 
 use super::{Names, Problem, View};
 use crate::prompt::suggestion::distance;
-use crate::prompt::{Name, Prompt, fold, not_a_command, strip};
+use crate::prompt::{Format, Name, Prompt, fold, not_a_command, strip};
 use crate::wording::{alternatives, named, quoted};
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub enum Lookup {
     Unknown {
         /// Why.
         why: Unknown,
-        /// The places that were skipped, one of which may have the name.
+        /// The files and folders that were skipped, one of which may have the name.
         skipped: Vec<Problem>,
     },
 }
@@ -33,7 +33,7 @@ pub enum Unknown {
     NoSuchPrompt {
         /// What was asked for.
         command: String,
-        /// The names that may be meant, the most likely first.
+        /// Names to suggest, the most likely first.
         closest: Vec<Name>,
     },
     /// Several prompts match equally well.
@@ -50,9 +50,9 @@ pub enum Unknown {
         /// What follows it.
         text: String,
     },
-    /// There is no name.
+    /// The command is empty.
     Empty,
-    /// The text was not meant as a command.
+    /// The text is something else than a command.
     NotACommand {
         /// What was asked for.
         command: String,
@@ -125,8 +125,8 @@ impl View {
             _ => return Lookup::Unknown { why: Unknown::Ambiguous { command: command.to_owned(), matching }, skipped },
         }
         names.sort();
-        let tidied = tidy(&folded);
-        let why = if let Some(name) = names.iter().find(|name| fold(name) == tidied) {
+        let normalized = normalize(&folded);
+        let why = if let Some(name) = names.iter().find(|name| fold(name) == normalized) {
             Unknown::NoSuchPrompt { command: command.to_owned(), closest: vec![name.clone()] }
         } else if let Some((name, text)) = with_text(command, &names) {
             Unknown::WithText { name, text }
@@ -140,7 +140,7 @@ impl View {
 }
 
 /// A folded name without empty segments, and with `/` for `\`.
-fn tidy(folded: &str) -> String {
+fn normalize(folded: &str) -> String {
     folded.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join("/")
 }
 
@@ -152,7 +152,7 @@ fn with_text(command: &str, names: &[Name]) -> Option<(Name, String)> {
     Some((name.clone(), text.trim().to_owned()))
 }
 
-/// The names that may be meant: those with one typing mistake, or with this beginning or last segment.
+/// Names to suggest: those that are spelled almost alike, and those with this beginning or this last segment.
 fn closest(folded: &str, names: &[Name]) -> Vec<Name> {
     let mut near: Vec<(usize, &Name)> = names
         .iter()
@@ -160,7 +160,7 @@ fn closest(folded: &str, names: &[Name]) -> Vec<Name> {
             let lower = fold(name);
             let last = lower.rsplit('/').next().unwrap_or(&lower);
             let is_beginning = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
-            let without_suffix = folded.strip_suffix(".md") == Some(lower.as_str());
+            let without_suffix = Format::stem(folded) == Some(lower.as_str());
             let score = if last == folded || without_suffix {
                 Some(0)
             } else {

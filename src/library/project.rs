@@ -1,6 +1,6 @@
 //! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository.
 //!
-//! It is looked for once for each message, since it may come and go; without a repository only the folder itself counts.
+//! It is looked for once for each message that needs it, since it may come and go; without a repository only the folder itself counts.
 //! Nothing is looked for above the user's home directory, in the root of the file system, or in and above a sticky folder
 //! that everybody may write to (such as `/tmp`), where others could put a `.prompts`, or turn it into a repository.
 //!
@@ -8,9 +8,9 @@
 //! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
 
 use super::cache::Cache;
-use super::folder::{Folder, FolderView};
+use super::folder::Folder;
 use super::read::BROKEN_LINK;
-use super::{Layer, Listing, Location, Problem, Source, SourceView};
+use super::{FileInfo, Layer, Listing, Location, Problem, Source, SourceView};
 use crate::prompt::{Diagnostic, Name, Prompt};
 use crate::wording::printable;
 use std::fs;
@@ -45,9 +45,9 @@ struct Candidate {
 struct Unavailable(Option<Problem>);
 
 impl Source for Project {
-    fn view(&self) -> Arc<dyn SourceView> {
+    fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
         match self.prompts() {
-            Some(Ok(folder)) => Arc::new(FolderView::new(folder)),
+            Some(Ok(folder)) => Arc::clone(folder).view(),
             Some(Err(problem)) => Arc::new(Unavailable(Some(problem))),
             None => Arc::new(Unavailable(None)),
         }
@@ -104,6 +104,10 @@ impl SourceView for Unavailable {
 
     fn list(&self) -> Listing<'_> {
         Listing { skipped: self.missing().into_iter().collect(), ..Listing::default() }
+    }
+
+    fn info(&self, _: &Name) -> Option<FileInfo> {
+        None
     }
 
     fn missing(&self) -> Option<Problem> {
@@ -171,13 +175,13 @@ fn problem_with_symlink(folder: &Folder, root: &Path) -> Option<Problem> {
     Some(folder.problem(&folder.path, Diagnostic::error(None, message, fix)))
 }
 
-/// A folder with the symlinks on the way to it resolved, as the system names the working directory.
+/// The path of a folder with all symlinks resolved, as the system names the working directory.
 fn without_symlinks(path: &Path) -> PathBuf {
     let resolved = if cfg!(windows) { std::path::absolute(path) } else { fs::canonicalize(path) };
     resolved.unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether it is a folder such as `/tmp`, in which everybody may create files that nobody else may delete.
+/// Whether it is a folder such as `/tmp`, in which everybody may create files, and delete only their own.
 fn is_for_everybody(folder: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -27,7 +27,7 @@ struct Field {
 pub struct Selection<'v> {
     /// The best first; those that match equally well by name.
     pub found: Vec<(Entry<'v>, Arc<Summary>)>,
-    /// The places that were skipped; and the broken files, of which only the names are matched.
+    /// The files and folders that were skipped, and the broken files, of which only the names are matched.
     pub problems: Vec<Problem>,
 }
 

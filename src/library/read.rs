@@ -1,4 +1,4 @@
-//! Reads one prompt file: the only place that opens any.
+//! Reads one prompt file. No other file opens any.
 //!
 //! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
 

@@ -32,18 +32,22 @@ pub(super) struct Scan {
     pub(super) warnings: Vec<Problem>,
     /// The folders that were searched, with their stamps before that.
     pub(super) folders: Vec<(PathBuf, Stamp)>,
-    /// The symlinks that were found, and what could not be entered; and what each pointed to.
-    pub(super) links: Vec<(PathBuf, Result<Target, ErrorKind>)>,
+    /// What each symlink, and each path that could not be read, pointed to.
+    pub(super) links: Vec<(PathBuf, Result<LinkTarget, ErrorKind>)>,
     /// Whether the next change is sure to show in the stamps.
     is_reliable: bool,
 }
 
 impl Scan {
+    pub(super) fn file(&self, name: &Name) -> Option<&PromptFile> {
+        self.files.binary_search_by(|file| file.name.cmp(name)).ok().map(|index| &self.files[index])
+    }
+
     /// Whether another scan would find the same.
     pub(super) fn is_current(&self) -> bool {
         self.is_reliable
             && self.folders.iter().all(|(folder, stamp)| Stamp::at(folder) == Some(*stamp))
-            && self.links.iter().all(|(link, target)| *target == Target::of(link))
+            && self.links.iter().all(|(link, target)| *target == LinkTarget::of(link))
     }
 
     fn add_folder(&mut self, folder: PathBuf) {
@@ -53,35 +57,82 @@ impl Scan {
     }
 
     fn add_link(&mut self, link: &Path) {
-        self.links.push((link.to_owned(), Target::of(link)));
+        self.links.push((link.to_owned(), LinkTarget::of(link)));
     }
 }
 
 /// What a symlink points to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum LinkTarget {
     /// A file; reading it shows which.
     File,
     Folder(Stamp),
 }
 
-impl Target {
+impl LinkTarget {
     /// `Err` if the symlink cannot be followed.
-    fn of(link: &Path) -> Result<Target, ErrorKind> {
+    fn of(link: &Path) -> Result<LinkTarget, ErrorKind> {
         let target = fs::metadata(link).map_err(|error| error.kind())?;
-        Ok(if target.is_dir() { Target::Folder(Stamp::of(&target)) } else { Target::File })
+        Ok(if target.is_dir() { LinkTarget::Folder(Stamp::of(&target)) } else { LinkTarget::File })
+    }
+}
+
+impl Folder {
+    /// Scans the folder, whatever is cached.
+    pub(super) fn walk(&self) -> Scan {
+        if let Some(missing) = self.missing() {
+            return Scan { skipped: vec![missing], ..Scan::default() };
+        }
+        let scan = Scan { is_reliable: true, ..Scan::default() };
+        let mut walk = Walk { folder: self, scan, files: BTreeMap::new(), stack: Vec::new(), linked_folders: 0 };
+        walk.scan.add_folder(self.path.clone());
+        walk.enter(&self.path, 0);
+        walk.run()
     }
 }
 
 /// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
 /// could follow symlinks itself, but it opens what it follows to detect cycles; and opening what has just become a FIFO
 /// would block for ever.
-struct Walk {
+struct Walk<'f> {
+    folder: &'f Folder,
+    scan: Scan,
+    files: BTreeMap<Name, PromptFile>,
     /// Each with the depth of its folder.
     stack: Vec<(walkdir::IntoIter, usize)>,
+    /// How many symlinks to folders were found.
+    linked_folders: usize,
 }
 
-impl Walk {
+impl Walk<'_> {
+    fn run(mut self) -> Scan {
+        let root = &self.folder.path;
+        for count in 0.. {
+            let Some((entry, depth)) = self.next() else { break };
+            if count == MAX_ENTRIES {
+                self.skip(root, &format!("more than {MAX_ENTRIES} files and folders"), "name a smaller folder");
+                break;
+            }
+            match entry {
+                Ok(entry) => self.add_entry(entry, depth),
+                Err(error) => {
+                    let path = error.path().unwrap_or(root);
+                    self.scan.add_link(path);
+                    self.add_error(path, error.io_error());
+                }
+            }
+        }
+        if self.linked_folders > MAX_LINKED_FOLDERS {
+            let limit = format!("more than {MAX_LINKED_FOLDERS} symlinks to folders");
+            self.skip(root, &limit, "delete symlinks between the folders");
+        }
+        let mut scan = Scan { files: self.files.into_values().collect(), ..self.scan };
+        for problems in [&mut scan.skipped, &mut scan.problems, &mut scan.warnings] {
+            problems.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir yields the order of the file system
+        }
+        scan
+    }
+
     fn enter(&mut self, folder: &Path, depth: usize) {
         self.stack.push((WalkDir::new(folder).min_depth(1).into_iter(), depth));
     }
@@ -105,165 +156,142 @@ impl Walk {
         }
     }
 
-    fn is_behind_symlink(&self) -> bool {
-        self.stack.len() > 1
-    }
-}
-
-/// What is found before it is sorted.
-type Files = BTreeMap<Name, PromptFile>;
-
-impl Folder {
-    /// Scans the folder, whatever is cached.
-    pub(super) fn walk(&self) -> Scan {
-        let mut scan = Scan { is_reliable: true, ..Scan::default() };
-        if let Some(missing) = self.missing() {
-            scan.skipped.push(missing);
-            scan.is_reliable = false;
-            return scan;
-        }
-        scan.add_folder(self.path.clone());
-        let mut files = Files::new();
-        let mut linked_folders = 0;
-        let mut walk = Walk { stack: Vec::new() };
-        walk.enter(&self.path, 0);
-        for count in 0.. {
-            let Some((entry, depth)) = walk.next() else { break };
-            if count == MAX_ENTRIES {
-                let limit = format!("more than {MAX_ENTRIES} files and folders");
-                scan.skipped.push(self.beyond(&self.path, &limit, "name a smaller folder"));
-                break;
-            }
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    let path = error.path().unwrap_or(&self.path);
-                    scan.add_link(path);
-                    self.add_error(&mut scan, &mut files, path, error.io_error());
-                    continue;
-                }
-            };
-            let is_symlink = entry.path_is_symlink();
-            let mut is_folder = entry.file_type().is_dir();
-            if is_symlink {
-                scan.add_link(entry.path());
-            }
-            if is_hidden(entry.path()) {
-                if is_folder {
-                    walk.skip_folder();
-                }
-                continue;
-            }
-            if is_symlink {
-                match fs::metadata(entry.path()) {
-                    Ok(target) => is_folder = target.is_dir(),
-                    Err(error) => {
-                        self.add_error(&mut scan, &mut files, entry.path(), Some(&error));
-                        continue;
-                    }
-                }
-                // Whether it points outside a project may change without a trace in any stamp.
-                scan.is_reliable &= self.layer != Layer::Project;
-                if is_folder && let Some(target) = self.escape(entry.path()) {
-                    scan.skipped.push(self.problem(entry.path(), escapes(&target)));
-                    continue;
-                }
-                if is_folder && let Some(ancestor) = self.cycle(entry.path()) {
-                    let ancestor = printable(&ancestor.display().to_string());
-                    let message = format!("the symlink points back to {ancestor} (a cycle), and is not followed");
-                    let diagnostic = Diagnostic::warning(None, message, "delete the symlink");
-                    scan.warnings.push(self.problem(entry.path(), diagnostic));
-                    continue;
-                }
-            }
-            if !is_folder {
-                self.add_file(&mut scan, &mut files, entry.path(), is_symlink || walk.is_behind_symlink());
-                continue;
-            }
-            linked_folders += usize::from(is_symlink);
-            if depth > MAX_DEPTH {
-                let limit = format!("more than {MAX_DEPTH} folders inside each other");
-                scan.skipped.push(self.beyond(entry.path(), &limit, "move its prompts up"));
-                if !is_symlink {
-                    walk.skip_folder();
-                }
-            } else if !is_symlink || linked_folders <= MAX_LINKED_FOLDERS {
-                if is_symlink {
-                    walk.enter(entry.path(), depth);
-                }
-                scan.add_folder(entry.into_path());
-            }
-        }
-        if linked_folders > MAX_LINKED_FOLDERS {
-            let limit = format!("more than {MAX_LINKED_FOLDERS} symlinks to folders");
-            scan.skipped.push(self.beyond(&self.path, &limit, "delete symlinks between the folders"));
-        }
-        scan.files = files.into_values().collect();
-        for problems in [&mut scan.skipped, &mut scan.problems, &mut scan.warnings] {
-            problems.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir yields the order of the file system
-        }
-        scan
+    fn skip(&mut self, path: &Path, limit: &str, fix: &str) {
+        let diagnostic = Diagnostic::error(None, format!("{limit}; the rest is skipped"), fix);
+        self.scan.skipped.push(self.folder.problem(path, diagnostic));
     }
 
-    fn beyond(&self, path: &Path, limit: &str, fix: &str) -> Problem {
-        self.problem(path, Diagnostic::error(None, format!("{limit}; the rest is skipped"), fix))
+    fn add_entry(&mut self, entry: DirEntry, depth: usize) {
+        let is_symlink = entry.path_is_symlink();
+        let mut is_folder = entry.file_type().is_dir();
+        if is_symlink {
+            self.scan.add_link(entry.path());
+        }
+        if is_hidden(entry.path()) {
+            if is_folder {
+                self.skip_folder();
+            }
+            return;
+        }
+        if is_symlink {
+            match self.follow(entry.path()) {
+                Some(is_link_to_folder) => is_folder = is_link_to_folder,
+                None => return,
+            }
+        }
+        if is_folder {
+            self.add_folder(entry, depth);
+        } else {
+            let is_in_linked_folder = self.stack.len() > 1;
+            self.add_file(entry.path(), is_symlink || is_in_linked_folder);
+        }
     }
 
-    /// Adds a file, if it is one of prompts, under its name; of two files with one name, the first in byte order.
-    fn add_file(&self, scan: &mut Scan, files: &mut Files, path: &Path, is_symlinked: bool) {
+    /// Whether a symlink points to a folder; `None` if it is not followed.
+    fn follow(&mut self, link: &Path) -> Option<bool> {
+        let is_folder = match fs::metadata(link) {
+            Ok(target) => target.is_dir(),
+            Err(error) => {
+                self.add_error(link, Some(&error));
+                return None;
+            }
+        };
+        // Whether it points outside a project may change without a trace in any stamp.
+        self.scan.is_reliable &= self.folder.layer != Layer::Project;
+        if !is_folder {
+            return Some(false);
+        }
+        if let Some(target) = self.folder.escape(link) {
+            self.scan.skipped.push(self.folder.problem(link, escapes(&target)));
+            return None;
+        }
+        if let Some(ancestor) = self.folder.cycle(link) {
+            let ancestor = printable(&ancestor.display().to_string());
+            let message = format!("the symlink points back to {ancestor} (a cycle), and is not followed");
+            let diagnostic = Diagnostic::warning(None, message, "delete the symlink");
+            self.scan.warnings.push(self.folder.problem(link, diagnostic));
+            return None;
+        }
+        Some(true)
+    }
+
+    /// Descends into a folder, unless that is beyond a limit.
+    fn add_folder(&mut self, entry: DirEntry, depth: usize) {
+        let is_symlink = entry.path_is_symlink();
+        self.linked_folders += usize::from(is_symlink);
+        if depth > MAX_DEPTH {
+            let limit = format!("more than {MAX_DEPTH} folders inside each other");
+            self.skip(entry.path(), &limit, "move its prompts up");
+            if !is_symlink {
+                self.skip_folder();
+            }
+        } else if !is_symlink {
+            self.scan.add_folder(entry.into_path()); // walkdir descends into it
+        } else if self.linked_folders <= MAX_LINKED_FOLDERS {
+            self.enter(entry.path(), depth);
+            self.scan.add_folder(entry.into_path());
+        }
+    }
+
+    /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in byte order.
+    fn add_file(&mut self, path: &Path, is_symlinked: bool) {
         let Some(format) = Format::detect(path) else { return };
-        let name = match self.name_of(path) {
+        let name = match self.folder.name_of(path) {
             Ok(name) => name,
             Err(diagnostic) => {
-                scan.problems.push(self.problem(path, diagnostic));
+                self.scan.problems.push(self.folder.problem(path, diagnostic));
                 return;
             }
         };
         let file = PromptFile { name: name.clone(), format, path: path.into(), is_symlinked };
-        match files.entry(name) {
+        match self.files.entry(name) {
             Entry::Vacant(vacant) => _ = vacant.insert(file),
             Entry::Occupied(mut first) => {
                 let other = if file.path < first.get().path { first.insert(file) } else { file };
                 let first = printable(&first.get().path.display().to_string());
                 let message = format!("{first} has the same name, and comes first");
                 let diagnostic = Diagnostic::error(None, message, "rename one of the two");
-                scan.problems.push(self.problem(&other.path, diagnostic));
+                self.scan.problems.push(self.folder.problem(&other.path, diagnostic));
             }
         }
     }
 
-    fn add_error(&self, scan: &mut Scan, files: &mut Files, path: &Path, error: Option<&io::Error>) {
-        if is_hidden(path) && path != self.path {
+    /// Adds what cannot be read, or is a broken link.
+    fn add_error(&mut self, path: &Path, error: Option<&io::Error>) {
+        if is_hidden(path) && path != self.folder.path {
             return; // such as the lock files of Emacs, which are broken links
         }
         let is_symlink = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
         let is_broken = error.is_some_and(is_broken_link);
         if is_symlink && Format::detect(path).is_some() && fs::metadata(path).is_err() {
             // It has a name; reading it says what is wrong.
-            self.add_file(scan, files, path, true);
+            self.add_file(path, true);
         } else if is_symlink && is_broken {
             let (message, fix) = BROKEN_LINK;
-            scan.warnings.push(self.problem(path, Diagnostic::warning(None, message, fix)));
+            self.scan.warnings.push(self.folder.problem(path, Diagnostic::warning(None, message, fix)));
         } else if !is_broken {
             let is_denied = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
             // Too many open files, no memory, a failing disk: temporary, and not shown by a folder's stamp.
-            scan.is_reliable &= is_denied;
+            self.scan.is_reliable &= is_denied;
             let reason = error.map_or_else(|| "for an unknown reason".to_owned(), ToString::to_string);
             let fix = if is_denied { "correct its permissions" } else { "try again" };
             let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), fix);
-            scan.skipped.push(self.problem(path, diagnostic));
+            self.scan.skipped.push(self.folder.problem(path, diagnostic));
         } // else it was deleted after its folder was read
     }
+}
 
+impl Folder {
     /// The name of the prompt in a file below the folder.
     ///
     /// # Errors
     /// Nobody could type it.
     fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
-        let stem = path.strip_prefix(&self.path).unwrap_or(path).with_extension("");
-        let segments: Option<Vec<&str>> = stem.iter().map(|segment| segment.to_str()).collect();
-        let name = segments.map(|segments| segments.join("/")).unwrap_or_default();
-        Name::new(&name).map_err(|invalid| match invalid {
+        let below = path.strip_prefix(&self.path).unwrap_or(path);
+        let segments: Option<Vec<&str>> = below.iter().map(|segment| segment.to_str()).collect();
+        let file = segments.map(|segments| segments.join("/")).unwrap_or_default();
+        let name = Format::stem(&file).unwrap_or(&file);
+        Name::new(name).map_err(|invalid| match invalid {
             InvalidName::TooLong => {
                 let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
                 Diagnostic::error(None, message, "shorten the names of the file and of its folders")

@@ -159,7 +159,11 @@ impl Kind {
 }
 
 fn watch_paths(library: &Library) -> WatchPaths {
-    WatchPaths::of(library.view().folders(), library.watch_paths())
+    let mut paths = WatchPaths::default();
+    // Those that would make another folder the project's.
+    library.watch_paths().for_each(|path| paths.add_path(path));
+    library.view().add_watch_paths(&mut paths);
+    paths
 }
 
 fn watcher(

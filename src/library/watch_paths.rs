@@ -22,28 +22,18 @@ pub(super) struct WatchPaths {
 }
 
 impl WatchPaths {
-    /// The paths for these folders of prompts. `candidates` are the paths that would make another folder a project's.
-    pub(super) fn of<'d>(
-        dirs: impl Iterator<Item = &'d Folder>,
-        candidates: impl Iterator<Item = &'d Path>,
-    ) -> WatchPaths {
-        let mut paths = WatchPaths::default();
-        for candidate in candidates {
-            paths.add_path(candidate);
+    /// Adds a folder of prompts, and what its symlinks point to.
+    pub(super) fn add_folder(&mut self, folder: &Folder) {
+        self.add_path(&folder.path);
+        let scan = folder.scan();
+        self.folders.extend(scan.folders.iter().filter_map(|(folder, _)| fs::canonicalize(folder).ok()));
+        let hard_linked = scan.files.iter().filter(|file| has_other_names(&file.path));
+        self.hard_linked.extend(hard_linked.map(|file| file.path.to_path_buf()));
+        for (symlink, _) in &scan.links {
+            self.add_target(symlink);
+            let target = fs::canonicalize(symlink).ok();
+            self.target_folders.extend(target.and_then(|target| target.parent().map(Path::to_owned)));
         }
-        for dir in dirs {
-            paths.add_path(&dir.path);
-            let scan = dir.scan();
-            paths.folders.extend(scan.folders.iter().filter_map(|(folder, _)| fs::canonicalize(folder).ok()));
-            let hard_linked = scan.files.iter().filter(|file| has_other_names(&file.path));
-            paths.hard_linked.extend(hard_linked.map(|file| file.path.to_path_buf()));
-            for (symlink, _) in &scan.links {
-                paths.add_target(symlink);
-                let target = fs::canonicalize(symlink).ok();
-                paths.target_folders.extend(target.and_then(|target| target.parent().map(Path::to_owned)));
-            }
-        }
-        paths
     }
 
     /// Every path to watch.
@@ -70,7 +60,7 @@ impl WatchPaths {
     }
 
     /// Adds the folders above a path, each with the entry on the way to it. Any of them may be replaced.
-    fn add_path(&mut self, path: &Path) {
+    pub(super) fn add_path(&mut self, path: &Path) {
         for step in path.ancestors() {
             let (Some(folder), Some(name)) = (step.parent(), step.file_name()) else { continue };
             let Ok(folder) = fs::canonicalize(folder) else { continue };
@@ -117,10 +107,8 @@ mod tests {
         symlink(root.join("elsewhere/deep"), root.join("prompts/linked")).unwrap();
         symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
         symlink("loop.md", root.join("prompts/loop.md")).unwrap();
-        let paths = WatchPaths::of(
-            [&Folder::new(root.join("prompts"), true, &Default::default())].into_iter(),
-            std::iter::empty(),
-        );
+        let mut paths = WatchPaths::default();
+        paths.add_folder(&Folder::new(root.join("prompts"), true, &Default::default()));
         for (path, is_relevant) in [
             ("prompts", true),
             ("prompts/new.md", true),

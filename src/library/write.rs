@@ -32,21 +32,21 @@ impl fmt::Display for CreateError {
             CreateError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
             CreateError::NotAFolder(obstacle) => {
                 let obstacle = path(obstacle);
-                write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or place")
+                write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or folder")
             }
             CreateError::Cycle(folder) => {
                 write!(
                     f,
-                    "a symlink in {} points back to a folder above it; choose another name or place",
+                    "a symlink in {} points back to a folder above it; choose another name or folder",
                     path(folder)
                 )
             }
             CreateError::Escapes(file) => {
                 let file = path(file);
-                write!(f, "a symlink in {file} points outside the project; choose another name or place")
+                write!(f, "a symlink in {file} points outside the project; choose another name or folder")
             }
             CreateError::Io(path_of_error, error) => {
-                write!(f, "{} cannot be written: {error}; fix that, or choose another place", path(path_of_error))
+                write!(f, "{} cannot be written: {error}; fix that, or choose another folder", path(path_of_error))
             }
         }
     }
@@ -55,11 +55,11 @@ impl fmt::Display for CreateError {
 impl std::error::Error for CreateError {}
 
 impl View {
-    /// Whether an editor may open what is at this path: it is a file, and not behind a symlink that points outside a project.
+    /// Whether an editor may open what is at this path: it is a file, and not reached through a symlink that points
+    /// outside a project.
     pub(crate) fn is_editable(&self, path: &Path) -> bool {
-        // Opening a FIFO would block. And saving through such a symlink would change a file that nobody named.
-        fs::metadata(path).is_ok_and(|file| file.is_file())
-            && !self.folders().any(|folder| path.starts_with(&folder.path) && folder.escape(path).is_some())
+        // Opening a FIFO would block. And saving through such a symlink would change a file outside the project.
+        fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.sources().any(|source| source.is_escape(path))
     }
 
     /// What [`View::check`] says of one file.
@@ -95,6 +95,8 @@ impl FileState {
     }
 }
 
+/// Creates the file of a new prompt. `folder` need not be a source of the library (`new --dir` takes any), so whether the
+/// rules for a project's folder hold is decided by its name.
 ///
 /// # Errors
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Then nothing is new but perhaps folders.

@@ -7,16 +7,16 @@
 //! :compare Rust or Go criteria="speed and size"
 //! ```
 //!
-//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or a quoted group. It may be
-//!    anywhere in the first line; text in further lines is never searched for pairs, so that pasted text stays whole. So
-//!    `criteria` is `speed and size`.
-//! 2. **Targets.** The remaining text, `Rust or Go`, goes to the required arguments without a value, in the order of their
-//!    declaration: here `options` alone. Only if a prompt requires no argument are all of them targets. If the body has an
-//!    `{{input}}` too, that is the last target; then optional arguments are given by name only.
-//! 3. **Words.** Each target gets one word or quoted group, and the last one gets everything that remains, verbatim: `options`
+//! 1. **Pairs.** `criteria="speed and size"` is a pair: a declared name, `=`, and a word or a quoted group. So `criteria` is
+//!    `speed and size`. A pair may be anywhere in the line in which the other text begins, and in the lines before it. The
+//!    lines after it are not searched for pairs, so that pasted text stays whole.
+//! 2. **Slots.** The remaining text, `Rust or Go`, goes to the required arguments without a value, in the order of their
+//!    declaration: here to `options` alone. If a prompt requires no argument, it goes to all of them. If the body has an
+//!    `{{input}}` too, that is the last slot; then optional arguments are given by name only.
+//! 3. **Words.** Each slot gets one word or quoted group, and the last one gets everything that remains, verbatim: `options`
 //!    is `Rust or Go`.
-//! 4. **No target.** In `:compare options=Rust or Go`, no required argument is without a value, so `or Go` has no target. It
-//!    belongs to the pair before it: `options` is `Rust or Go`. Text before the first pair is an error.
+//! 4. **No slot.** In `:compare options=Rust or Go`, no required argument is without a value, so there is no slot for `or
+//!    Go`. It belongs to the pair before it: `options` is `Rust or Go`. Text before the first pair is an error.
 //! 5. **Defaults** are for arguments without a value, or with an empty one. What is required and has neither is an error.
 //!
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
@@ -41,7 +41,7 @@ pub enum Call<'c> {
     Words(&'c [String]),
     /// Values by name, and perhaps an input next to them, which is not divided. Without values it is [`Call::Text`].
     Named {
-        /// The values; one for `input` takes the place of the input.
+        /// The values; one for `input` replaces the input.
         values: &'c BTreeMap<String, String>,
         /// The input.
         input: &'c str,
@@ -58,7 +58,7 @@ pub struct Binding<'v> {
     pub arguments: Vec<Bound<'v>>,
     /// What replaces `{{input}}`, or follows a body without placeholders; `None` if the body does neither.
     pub input: Option<Cow<'v, str>>,
-    /// Why there is no expansion.
+    /// Why the prompt cannot be expanded.
     pub error: Option<ExpandError>,
 }
 
@@ -144,9 +144,9 @@ struct Given<'v> {
     extra: Option<&'v str>,
 }
 
-/// What may get a part of the text.
+/// What gets a part of the text: an argument, or the input.
 #[derive(Clone, Copy)]
-enum Target {
+enum Slot {
     /// The declared argument with this index.
     Argument(usize),
     Input,
@@ -159,20 +159,20 @@ impl<'v> Given<'v> {
     }
 
     /// What the text that is in no pair is for.
-    fn targets(&self, prompt: &Prompt) -> Vec<Target> {
+    fn slots(&self, prompt: &Prompt) -> Vec<Slot> {
         let has_input = prompt.has_input_placeholder();
         let required_only = has_input || prompt.arguments.iter().any(Argument::is_needed);
-        let is_target = |index: &usize| {
+        let is_slot = |index: &usize| {
             self.arguments[*index].is_none() && (!required_only || prompt.arguments[*index].is_needed())
         };
-        let arguments = (0..prompt.arguments.len()).filter(is_target).map(Target::Argument);
-        arguments.chain(has_input.then_some(Target::Input)).collect()
+        let arguments = (0..prompt.arguments.len()).filter(is_slot).map(Slot::Argument);
+        arguments.chain(has_input.then_some(Slot::Input)).collect()
     }
 
-    fn give(&mut self, target: Target, value: Cow<'v, str>, origin: Origin) {
-        match target {
-            Target::Argument(index) => self.arguments[index] = Some((value, origin)),
-            Target::Input => self.input = Some(value),
+    fn give(&mut self, slot: Slot, value: Cow<'v, str>, origin: Origin) {
+        match slot {
+            Slot::Argument(index) => self.arguments[index] = Some((value, origin)),
+            Slot::Input => self.input = Some(value),
         }
     }
 
@@ -246,17 +246,17 @@ fn divide_words<'v>(prompt: &Prompt, words: &'v [String]) -> Given<'v> {
     for word in words {
         match pair_at(arguments, word).filter(|(index, _)| given.arguments[*index].is_none()) {
             Some((index, length)) if !is_single || rest.is_empty() => {
-                given.give(Target::Argument(index), Cow::Borrowed(&word[length..]), Origin::Pair);
+                given.give(Slot::Argument(index), Cow::Borrowed(&word[length..]), Origin::Pair);
                 pair_before = Some(index);
             }
             _ => rest.push((pair_before, word)),
         }
     }
-    let targets = given.targets(prompt);
-    if let Some((last, first)) = targets.split_last() {
+    let slots = given.slots(prompt);
+    if let Some((last, first)) = slots.split_last() {
         let mut rest = rest.into_iter().map(|(_, word)| word);
-        for (target, word) in first.iter().zip(&mut rest) {
-            given.give(*target, Cow::Borrowed(word), Origin::Word);
+        for (slot, word) in first.iter().zip(&mut rest) {
+            given.give(*slot, Cow::Borrowed(word), Origin::Word);
         }
         let rest: Vec<&str> = rest.collect();
         if !rest.is_empty() {
@@ -300,9 +300,10 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
         arguments => pairs(arguments, text),
     };
     for pair in &pairs {
-        given.give(Target::Argument(pair.argument), unquoted(&text[pair.value..pair.range.end]), Origin::Pair);
+        let value = Cow::Owned(unquoted(&text[pair.value..pair.range.end]));
+        given.give(Slot::Argument(pair.argument), value, Origin::Pair);
     }
-    match given.targets(prompt).as_slice() {
+    match given.slots(prompt).as_slice() {
         [] if prompt.takes_input() => {}
         [] => extend_pairs(&pairs, text, &mut given),
         [first @ .., last] => by_position(&pairs, text, first, *last, &mut given),
@@ -325,15 +326,15 @@ fn extend_pairs<'v>(pairs: &[Pair], text: &'v str, given: &mut Given<'v>) {
             _ if between.is_empty() => {}
             Some(pair) => {
                 let value = Cow::Borrowed(text[pair.value..gap.end].trim());
-                given.give(Target::Argument(pair.argument), value, Origin::Pair);
+                given.give(Slot::Argument(pair.argument), value, Origin::Pair);
             }
             None => given.extra = Some(between),
         }
     }
 }
 
-/// Gives one word that is in no pair to each of the `first` targets, and all other such text to the `last`.
-fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Target], last: Target, given: &mut Given<'v>) {
+/// Gives one word that is in no pair to each of the `first` slots, and all other such text to the `last`.
+fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Slot], last: Slot, given: &mut Given<'v>) {
     let mut first = first.iter();
     let mut rest: Option<Cow<'v, str>> = None;
     for Range { start, end } in gaps(pairs, text) {
@@ -341,12 +342,12 @@ fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Target], last: Target
         let gap = if end < text.len() { text[start..end].trim_end() } else { &text[start..] };
         let mut gap = if start > 0 { after_space(gap) } else { gap };
         while !gap.trim().is_empty() && rest.is_none() {
-            let Some(target) = first.next() else { break };
+            let Some(slot) = first.next() else { break };
             let (word, after) = {
                 let gap = gap.trim_start();
                 gap.split_at(word_end(gap, 0, &mut Quotes::default()))
             };
-            given.give(*target, unquoted(word), Origin::Word);
+            given.give(*slot, Cow::Owned(unquoted(word)), Origin::Word);
             gap = after_space(after);
         }
         if !gap.trim().is_empty() {
@@ -367,7 +368,7 @@ fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Target], last: Target
     }
 }
 
-/// A text without the spaces and empty lines that it begins with. Its first line keeps its indentation.
+/// A text without the spaces and empty lines that it begins with, except the indentation of its first other line.
 fn after_space(text: &str) -> &str {
     let trimmed = text.trim_start();
     let space = &text[..text.len() - trimmed.len()];
@@ -377,9 +378,6 @@ fn after_space(text: &str) -> &str {
 /// The pairs of a text, the first for each argument.
 fn pairs(arguments: &[Argument], text: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
-    if !text.contains('=') {
-        return pairs;
-    }
     let mut quotes = Quotes::default();
     let mut is_after_text = false;
     let mut end = 0;
@@ -460,10 +458,7 @@ fn word_end(text: &str, start: usize, quotes: &mut Quotes) -> usize {
 }
 
 /// A word without the quotes that group it.
-fn unquoted(word: &str) -> Cow<'_, str> {
-    if !word.contains(['"', '\'']) {
-        return Cow::Borrowed(word);
-    }
+fn unquoted(word: &str) -> String {
     let mut quotes = Quotes::default();
     let mut text = String::with_capacity(word.len());
     let mut at = 0;
@@ -484,7 +479,7 @@ fn unquoted(word: &str) -> Cow<'_, str> {
         text.push_str(inside);
         at = closing + 1;
     }
-    Cow::Owned(text)
+    text
 }
 
 #[cfg(test)]

@@ -16,9 +16,34 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file, by its suffix. Nothing else in the program knows suffixes.
+    /// Every suffix in every spelling, in byte order. Where file names ignore letter case, one spelling finds all. Nothing
+    /// else in the program knows suffixes.
+    pub const SUFFIXES: &[(&str, Format)] = if cfg!(any(windows, target_os = "macos")) {
+        &[("md", Format::Markdown)]
+    } else {
+        &[("MD", Format::Markdown), ("Md", Format::Markdown), ("mD", Format::Markdown), ("md", Format::Markdown)]
+    };
+
+    /// The suffix of a new file.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Format::Markdown => "md",
+        }
+    }
+
+    fn of_suffix(suffix: &str) -> Option<Format> {
+        let known = Format::SUFFIXES.iter().find(|(known, _)| known.eq_ignore_ascii_case(suffix));
+        known.map(|(_, format)| *format)
+    }
+
+    /// The format of a file, by its suffix in any letter case.
     pub fn detect(path: &Path) -> Option<Format> {
-        path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md")).then_some(Format::Markdown)
+        Format::of_suffix(path.extension()?.to_str()?)
+    }
+
+    /// A path without its suffix, if that is the suffix of a prompt file.
+    pub fn stem(path: &str) -> Option<&str> {
+        path.rsplit_once('.').filter(|(_, suffix)| Format::of_suffix(suffix).is_some()).map(|(stem, _)| stem)
     }
 
     /// Reads the whole file of a prompt.

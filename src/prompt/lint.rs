@@ -72,16 +72,16 @@ pub(super) struct Lookalike<'p> {
     /// The byte of the body at which it begins.
     pub(super) at: usize,
     pub(super) written: String,
-    meant: Meant<'p>,
+    fix: Fix<'p>,
 }
 
-/// What was probably meant.
+/// How to turn a [`Lookalike`] into a placeholder.
 #[derive(Clone, Copy)]
-enum Meant<'p> {
-    /// The placeholder of this name.
-    Placeholder(&'p str),
-    /// An argument of this name, which is not declared.
-    Argument(&'p str),
+enum Fix<'p> {
+    /// Write the placeholder of this name.
+    Write(&'p str),
+    /// Declare an argument of this name.
+    Declare(&'p str),
 }
 
 /// The lookalikes of a message: a misspelled name, a brace too few, another program's placeholder.
@@ -101,10 +101,10 @@ fn lint_placeholders(prompt: &Prompt, message: &MessageTemplate, warnings: &mut 
     let found = lookalikes(prompt, message);
     let mut positions = Positions::new(message.body(), message.first_line());
     let more = found.len().saturating_sub(MAX_WARNINGS);
-    for Lookalike { at, written, meant } in found.iter().take(MAX_WARNINGS) {
-        let fix = match meant {
-            Meant::Placeholder(name) => format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
-            Meant::Argument(name) => {
+    for Lookalike { at, written, fix } in found.iter().take(MAX_WARNINGS) {
+        let fix = match fix {
+            Fix::Write(name) => format!("write `{{{{{name}}}}}` if it is meant to be replaced"),
+            Fix::Declare(name) => {
                 format!("declare {} in the `arguments` of the frontmatter if it is meant to be replaced", quoted(name))
             }
         };
@@ -135,32 +135,32 @@ fn misspelled<'p>(body: &'p str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
         let after = after.trim_start_matches(SPACES);
         let exact = names.iter().find(|name| **name == word).copied();
         let braces = after.bytes().take_while(|byte| *byte == b'}').count();
-        let (meant, close) = if after.starts_with(close) && exact.is_none() {
+        let (fix, close) = if after.starts_with(close) && exact.is_none() {
             if nearest.len() < MAX_WORDS {
                 nearest.entry(word).or_insert_with(|| closest(word, names.iter().copied()));
             }
-            let meant = nearest.get(word).copied().flatten().map(Meant::Placeholder);
+            let fix = nearest.get(word).copied().flatten().map(Fix::Write);
             let mut is_first = || undeclared.len() < MAX_WORDS && undeclared.insert(word);
             let is_name = word.starts_with(char::is_alphabetic) && word != "args"; // Gemini CLI's
-            (meant.or_else(|| (is_name && !is_code(at) && is_first()).then_some(Meant::Argument(word))), close)
+            (fix.or_else(|| (is_name && !is_code(at) && is_first()).then_some(Fix::Declare(word))), close)
         } else if close != ">>" && (1..close.len()).contains(&braces) {
-            (exact.map(Meant::Placeholder), &"}}"[..braces])
+            (exact.map(Fix::Write), &"}}"[..braces])
         } else {
             continue;
         };
         let written = &body[at..body.len() - after.len()];
-        found.extend(meant.map(|meant| Lookalike { at, written: format!("{written}{close}"), meant }));
+        found.extend(fix.map(|fix| Lookalike { at, written: format!("{written}{close}"), fix }));
     }
     found
 }
 
 /// `{input}}`, with one brace too few at its beginning.
 fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
-    let of = |meant: &'p str| {
-        let written = format!("{{{meant}}}}}");
+    let of = |name: &'p str| {
+        let written = format!("{{{name}}}}}");
         let found: Vec<usize> = body.match_indices(&written).map(|(at, _)| at).collect();
         let found = found.into_iter().filter(|&at| !body[..at].ends_with('{'));
-        found.map(move |at| Lookalike { at, written: written.clone(), meant: Meant::Placeholder(meant) })
+        found.map(move |at| Lookalike { at, written: written.clone(), fix: Fix::Write(name) })
     };
     names.iter().copied().flat_map(of).collect()
 }
@@ -169,7 +169,7 @@ fn half_open<'p>(body: &str, names: &[&'p str]) -> Vec<Lookalike<'p>> {
 fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
     let found = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
     let found = found.filter(|(at, _)| !body[..*at].ends_with(['{', '$', '\\']));
-    found.map(|(at, written)| Lookalike { at, written: written.to_owned(), meant: Meant::Placeholder(INPUT) }).collect()
+    found.map(|(at, written)| Lookalike { at, written: written.to_owned(), fix: Fix::Write(INPUT) }).collect()
 }
 
 fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

@@ -5,8 +5,6 @@
 pub enum Role {
     /// The user.
     User,
-    /// The model.
-    Assistant,
 }
 
 /// One message of an expansion.
@@ -27,11 +25,6 @@ impl Messages {
         Messages(messages)
     }
 
-    /// The messages, in their order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Message> {
-        self.0.iter()
-    }
-
     /// The texts of all messages, with an empty line between two of them.
     pub fn into_text(self) -> String {
         let mut texts = self.0.into_iter().map(|message| message.text);
@@ -49,24 +42,15 @@ impl IntoIterator for Messages {
     }
 }
 
-impl<'m> IntoIterator for &'m Messages {
-    type Item = &'m Message;
-    type IntoIter = std::slice::Iter<'m, Message>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_text_form_separates_messages_by_an_empty_line() {
-        let message = |role, text: &str| Message { role, text: text.to_owned() };
-        let two = Messages::new(vec![message(Role::User, "Ask."), message(Role::Assistant, "Answer.")]);
-        assert_eq!(two.into_text(), "Ask.\n\nAnswer.");
-        assert_eq!(Messages::new(vec![message(Role::User, "Ask.\n")]).into_text(), "Ask.\n");
+        let message = |text: &str| Message { role: Role::User, text: text.to_owned() };
+        let two = Messages::new(vec![message("Ask."), message("Say more.")]);
+        assert_eq!(two.into_text(), "Ask.\n\nSay more.");
+        assert_eq!(Messages::new(vec![message("Ask.\n")]).into_text(), "Ask.\n");
     }
 }

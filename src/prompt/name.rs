@@ -1,5 +1,6 @@
 //! The name of a prompt, and what a person types for it.
 
+use super::Format;
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use crate::wording::{named, quoted};
 use serde::{Serialize, Serializer};
@@ -90,8 +91,8 @@ impl Name {
                 return refused(&why);
             }
         }
-        if let Some((without, _)) = name.rsplit_once('.').filter(|(_, suffix)| suffix.eq_ignore_ascii_case("md")) {
-            return refused(&format!("the name has no suffix; write {}", named(without)));
+        if let Some(stem) = Format::stem(&name) {
+            return refused(&format!("the name has no suffix; write {}", named(stem)));
         }
         match Name::new(&name) {
             Ok(name) => Ok(name),
@@ -153,7 +154,7 @@ pub(crate) fn is_part(part: &str) -> bool {
 /// What Windows forbids in the name of a file, besides `:` and `\`.
 const FORBIDDEN: [char; 6] = ['<', '>', '"', '|', '?', '*'];
 
-/// Names that Windows reserves for devices, with any suffix; so it does `COM` and `LPT` with a digit.
+/// Names that Windows reserves for devices, with any suffix. `COM` and `LPT` with a digit are reserved too.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Checks that one part of a name can be the name of a file on every system.
@@ -181,7 +182,7 @@ fn check_portable(part: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a character shows nothing. Joiners of letters do, in some scripts.
+/// Whether a character is invisible. The joiners U+200C and U+200D are not among them: some scripts need them.
 fn is_invisible(character: char) -> bool {
     let is_format = matches!(
         character,
@@ -206,7 +207,7 @@ pub(crate) fn fold(command: &str) -> String {
     name.replace(':', "/").to_lowercase().nfc().collect()
 }
 
-/// What a text with a colon is if it was never meant as a command: a noun with its article.
+/// What a text with a colon is if it is not a command: a noun with its article.
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
     let text = command.trim();
     let bare = text.trim_matches(':');

@@ -43,19 +43,19 @@ pub(super) fn outline(body: &str) -> Outline {
             Event::InlineHtml(_) if is_placeholder(body, &range) => text.push_str(&body[range]),
             Event::Html(html) => push_without_tags(&mut text, &html),
             Event::Start(Tag::Heading { .. } | Tag::Paragraph) => {
-                keep_first(&mut other, &mut text);
+                set_first(&mut other, &mut text);
                 in_heading_or_paragraph = true;
             }
             Event::End(TagEnd::Heading(_)) => {
-                keep_first(&mut heading, &mut text);
+                set_first(&mut heading, &mut text);
                 in_heading_or_paragraph = false;
             }
             Event::End(TagEnd::Paragraph) => {
-                keep_first(&mut paragraph, &mut text);
+                set_first(&mut paragraph, &mut text);
                 in_heading_or_paragraph = false;
             }
-            Event::End(TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock) => keep_first(&mut other, &mut text),
-            Event::Start(Tag::List(_)) if !in_heading_or_paragraph => keep_first(&mut other, &mut text),
+            Event::End(TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock) => set_first(&mut other, &mut text),
+            Event::Start(Tag::List(_)) if !in_heading_or_paragraph => set_first(&mut other, &mut text),
             _ => {}
         }
         if heading.is_some() && paragraph.is_some() {
@@ -73,7 +73,7 @@ pub(super) fn code(body: &str) -> Vec<Range<usize>> {
 }
 
 /// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty afterwards.
-fn keep_first(slot: &mut Option<String>, text: &mut String) {
+fn set_first(slot: &mut Option<String>, text: &mut String) {
     let words = std::mem::take(text);
     if slot.is_none() {
         let words: Vec<&str> = words.split_whitespace().collect();

@@ -1,10 +1,10 @@
-//! Which known word was probably meant by an unknown one. Used only to word messages.
+//! Which known word to suggest for an unknown one. Used only in messages.
 
-/// The longest known word that is compared, in characters: nobody types a longer one, and the cost of a comparison is the
+/// The longest known word that is compared, in characters: longer ones are not typed, and the cost of a comparison is the
 /// product of the two lengths.
 const MAX_COMPARED: usize = 64;
 
-/// How many edits separate `word` from `known`; `None` where nobody would take one for a misspelling of the other.
+/// How many edits separate `word` from `known`; `None` if they are too different for a misspelling.
 ///
 /// The measure is the optimal string alignment distance (an edit adds, drops or changes one character, or swaps two
 /// neighbors), letter case ignored; a third of the longer word may differ, as in Cargo and rustc.

@@ -4,7 +4,7 @@ use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use crate::library::{Entry, Layer, Lookup, View};
 use crate::mcp;
-use crate::prompt::{Call, INPUT, Messages, Prompt, Summary};
+use crate::prompt::{Call, INPUT, Message, Prompt, Role, Summary};
 use crate::wording::named;
 use std::sync::Arc;
 
@@ -71,12 +71,17 @@ pub(super) fn get(view: &View, params: mcp::GetPromptParams<'_>) -> Result<mcp::
     // Names that a prompt does not have are ignored: clients send leftovers.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
     let prompt = find(view, name)?;
-    let text = prompt
+    let messages = prompt
         .expand(Call::Named { values: &values.collect(), input: "", is_strict: false })
-        .map(Messages::into_text)
         .map_err(|error| Failure::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
-    let message = mcp::PromptMessage { role: mcp::Role::User, content: mcp::TextContent { text: text.into() } };
-    Ok(mcp::GetPromptResult { description: description(&prompt.name, prompt.description.clone()), messages: [message] })
+    let messages = messages.into_iter().map(|Message { role: Role::User, text }| mcp::PromptMessage {
+        role: mcp::Role::User,
+        content: mcp::TextContent { text: text.into() },
+    });
+    Ok(mcp::GetPromptResult {
+        description: description(&prompt.name, prompt.description.clone()),
+        messages: messages.collect(),
+    })
 }
 
 /// The prompt that a client names, found as tolerantly as by `expand_prompt`.

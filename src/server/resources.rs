@@ -6,7 +6,7 @@
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use super::prompts::{description, of_layer};
-use crate::library::{Details, Entry, View};
+use crate::library::{Entry, FileInfo, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name};
 use crate::wording::quoted;
@@ -33,24 +33,25 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// `resources/list`.
 pub(super) fn list(view: &View, page: &Page) -> mcp::ListResourcesResult {
     let listing = view.list();
-    let (resources, next_cursor) =
-        page.fill(&listing.entries, |entry| entry.name(), |entry| Some(resource(entry, &entry.details().ok()?)));
+    let (resources, next_cursor) = page.fill(&listing.entries, |entry| entry.name(), |entry| resource(entry));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-fn resource(entry: &Entry<'_>, details: &Details) -> mcp::Resource {
-    let name = entry.name();
-    let modified = details.modified.and_then(|time| Timestamp::try_from(time).ok());
-    mcp::Resource {
+/// `None` for a broken file.
+fn resource(entry: &Entry<'_>) -> Option<mcp::Resource> {
+    let FileInfo { summary, size, modified, .. } = entry.info();
+    let (name, summary) = (entry.name(), summary.ok()?);
+    let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
+    Some(mcp::Resource {
         uri: uri(name),
         name: name.to_string(),
-        title: details.summary.title.clone(),
-        description: of_layer(entry.layer(), description(name, details.summary.description.clone())),
+        title: summary.title.clone(),
+        description: of_layer(entry.layer(), description(name, summary.description.clone())),
         mime_type: MIME_TYPE,
-        size: details.size as usize,
+        size: size as usize,
         annotations: modified
             .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
-    }
+    })
 }
 
 /// `resources/templates/list`.
@@ -105,7 +106,7 @@ pub(super) fn names(uri: &str) -> Vec<String> {
 
 /// The name that a URI stands for: the first possible one that has a file.
 pub(super) fn name_of(view: &View, uri: &str) -> Option<Name> {
-    names(uri).into_iter().find_map(|name| Name::new(&name).ok().filter(|name| view.has(name)))
+    names(uri).into_iter().find_map(|name| Name::new(&name).ok().filter(|name| view.locate(name).is_some()))
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn check_is_status_0_without_errors_and_1_with() {
     assert_eq!(client.run(["check"], "").status.code(), Some(1));
     let missing = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).run(["check"], "");
     assert_eq!(missing.status.code(), Some(1));
-    assert!(missing.stdout.contains("nowhere: error: the prompts directory does not exist\n    fix: create it"));
+    assert!(missing.stdout.contains("nowhere: error: the prompts folder does not exist\n    fix: create it"));
 }
 
 #[test]

@@ -235,11 +235,7 @@ fn a_missing_folder_is_reported_on_standard_error() {
     for arguments in [["expand", "research", "x"].as_slice(), &["list"]] {
         let ran = client.run(arguments.iter().copied(), "");
         assert_eq!(ran.status.code(), Some(0));
-        assert_eq!(
-            ran.stderr.matches("nowhere: the prompts directory does not exist; create it").count(),
-            1,
-            "{ran:?}"
-        );
+        assert_eq!(ran.stderr.matches("nowhere: the prompts folder does not exist; create it").count(), 1, "{ran:?}");
         assert!(!ran.stdout.is_empty());
     }
 }

@@ -268,7 +268,7 @@ fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
     let tell = " Tell the user that some prompts cannot be seen:\n";
     assert!(error.contains(tell), "{error}");
     assert!(
-        error.ends_with("nowhere: the prompts directory does not exist; create it; it is served as soon as it exists")
+        error.ends_with("nowhere: the prompts folder does not exist; create it; it is served as soon as it exists")
     );
 }
 

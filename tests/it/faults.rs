@@ -292,7 +292,7 @@ mod exhausted {
             let list = client.list();
             assert_eq!(list["prompts"], json!([]));
             let message = list["problems"][0]["message"].as_str().unwrap();
-            assert!(message.starts_with(&format!("the prompts directory cannot be read: {reason}")), "{list}");
+            assert!(message.starts_with(&format!("the prompts folder cannot be read: {reason}")), "{list}");
             for (method, params) in
                 [("prompts/get", json!({"name": "a"})), ("resources/read", json!({"uri": "prompt://a"}))]
             {

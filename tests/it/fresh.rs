@@ -325,6 +325,25 @@ fn a_new_file_in_an_earlier_folder_overrides_a_cached_one() {
 }
 
 #[test]
+fn a_file_in_two_folders_of_the_library_has_a_name_a_usage_and_a_problem_in_each() {
+    let mut client = Client::new().arguments(["--no-builtin", "--prompts", "prompts", "--prompts", "prompts/git"]);
+    client.write("git/a.md", "---\ndescription: A\narguments: [{name: x, required: true}]\n---\n{{x}}\n");
+    client.write("git/b.md", b"\xff");
+    settle(client.root());
+    for _ in 0..3 {
+        let list = client.list();
+        let usages: Vec<&Value> = list["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["usage"]).collect();
+        assert_eq!(usages, [":a x=…", ":git/a x=…"], "{list}");
+        let files: Vec<&Value> = list["problems"].as_array().unwrap().iter().map(|problem| &problem["file"]).collect();
+        assert_eq!(files, ["b.md", "git/b.md"], "{list}");
+        for name in ["a", "git/a"] {
+            assert!(client.expand(name, "").error().contains(&format!("`:{name} x=…`")));
+            client.expand(name, "text").text("text");
+        }
+    }
+}
+
+#[test]
 fn hundreds_of_changes_within_one_tick_of_the_clock_all_show() {
     let mut client = Client::new().prompt("x.md", file("0000"));
     for round in 0..400 {

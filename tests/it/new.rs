@@ -199,7 +199,7 @@ fn new_explains_a_missing_permission() {
     let client = home().unprivileged();
     fs::create_dir_all(own(&client, "")).unwrap();
     fs::set_permissions(own(&client, ""), fs::Permissions::from_mode(0o555)).unwrap();
-    let said = ["cannot be written: Permission denied (os error 13); fix that, or choose another place"];
+    let said = ["cannot be written: Permission denied (os error 13); fix that, or choose another folder"];
     says(&client.run(["new", "a"], ""), 1, &said);
     says(&client.run(["new", "git/a"], ""), 1, &said);
     let edited = client.variable("EDITOR", "true");
@@ -289,7 +289,7 @@ fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
     }
     for option in [&[][..], &["--project"]] {
         let ran = client.run([&["new", "out/a", "--dir", ".prompts"], option].concat(), "");
-        says(&ran, 1, &["error: a symlink in ", "out/a.md` points outside the project; choose another name or place"]);
+        says(&ran, 1, &["error: a symlink in ", "out/a.md` points outside the project; choose another name or folder"]);
     }
     assert_eq!(fs::read_dir(client.root().join("elsewhere")).unwrap().count(), 0);
     client.run(["new", "in/a", "--dir", ".prompts"], "");

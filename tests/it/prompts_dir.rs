@@ -105,7 +105,7 @@ fn without_home_in_the_environment_the_home_directory_is_that_of_the_user_id() {
 fn a_named_folder_that_is_missing_is_a_problem_and_is_served_when_it_appears() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "later"]);
     let path = fs::canonicalize(client.root()).unwrap().join("later").display().to_string();
-    let message = "the prompts directory does not exist; create it; it is served as soon as it exists";
+    let message = "the prompts folder does not exist; create it; it is served as soon as it exists";
     client = client.stderr(Some(&format!("warning: {path}: {message}\n")));
     let missing = json!({"prompts": [], "problems": [{"file": path, "message": message}]});
     assert_eq!(client.list(), missing);
@@ -121,7 +121,7 @@ fn a_named_folder_that_is_a_file_is_a_problem() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "file"]).stderr(None);
     write(&client.root().join("file"), "x");
     let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
-    assert_eq!(message, "the prompts directory is a file; name the folder that holds the prompt files");
+    assert_eq!(message, "the prompts folder is a file; name the folder that holds the prompt files");
 }
 
 #[test]
@@ -339,7 +339,7 @@ mod links {
         let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
         set("", 0o755);
         set("locked", 0o755);
-        assert!(message.starts_with("the prompts directory cannot be read: Permission denied"), "{message}");
+        assert!(message.starts_with("the prompts folder cannot be read: Permission denied"), "{message}");
     }
 }
 

@@ -265,7 +265,7 @@ fn the_limits_are_those_of_the_program() {
         ("its arguments", MAX_ARGUMENTS.to_string()),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (
-            "a prompts directory",
+            "a prompts folder",
             format!(
                 "{} files and folders, {} symlinks to folders",
                 thousands(MAX_ENTRIES),

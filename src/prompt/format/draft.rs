@@ -21,7 +21,7 @@ arguments:
     required: true
 ";
 
-/// Why there is no draft around a body.
+/// Why a body cannot become a draft.
 #[derive(Debug)]
 pub enum DraftError {
     /// It would not be a prompt.

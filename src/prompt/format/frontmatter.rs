@@ -60,9 +60,9 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
         end += line.len();
     }
     let rest = &text[opening.len()..];
-    let meant = rest.lines().position(is_almost_fence).map(|count| count + 2);
+    let almost_closing = rest.lines().position(is_almost_fence).map(|count| count + 2);
     let last = lenient::last_line(rest, FIRST_LINE).unwrap_or(1);
-    let close = match meant {
+    let close = match almost_closing {
         Some(line) => format!("write line {line} as `---`"),
         None => format!("add a line `---` after line {last}"),
     };
@@ -77,14 +77,14 @@ fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|after| after.trim_end().is_empty())
 }
 
-/// Whether a line was perhaps meant as a fence: indented, too long or too short, of other dashes or dots.
+/// Whether a line looks like a mistyped fence: indented, too long or too short, of other dashes or dots.
 fn is_almost_fence(line: &str) -> bool {
     let mark = line.trim();
     let letters = mark.chars().count();
     !is_fence(line) && (letters >= 2 || mark == "—") && (mark == "..." || mark.chars().all(|dash| "-–—".contains(dash)))
 }
 
-/// In a text without a frontmatter: a warning of what was perhaps meant as one, but does not begin in line 1, or not with
+/// A warning about a text without frontmatter, if it has what looks like one but does not begin in line 1, or not with
 /// `---`.
 pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
@@ -132,7 +132,6 @@ const FOREIGN_KEYS: [&str; 1] = ["agents"];
 /// Its YAML aliases make it larger than [`MAX_WEIGHT`], or there are more than [`MAX_ARGUMENTS`].
 pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
     let mut reader = Reader { yaml, lines: yaml.split('\n').collect(), warnings, budget: MAX_WEIGHT };
-    let is_meant = |entries: &Entries<'_>| entries.have_keys();
     let fields = match yaml::parse(yaml, FIRST_LINE, &mut reader.budget) {
         Err(Refusal::TooLarge(error)) => return Err(error),
         Ok(_) if reader.lines.iter().all(|line| lenient::is_empty_or_comment(line)) => {
@@ -144,14 +143,14 @@ pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<
         }
         Ok(Node { value: Value::Map(fields), .. }) if !has_glued_key(&fields) => {
             let is_known = fields.iter().any(|field| KEYS.contains(&field.key.as_str()));
-            if !is_known && !is_meant(&lenient::entries(yaml, FIRST_LINE)) {
+            if !is_known && !lenient::entries(yaml, FIRST_LINE).have_keys() {
                 return Ok(None);
             }
             fields
         }
         refused => {
             let entries = lenient::entries(yaml, FIRST_LINE);
-            if !is_meant(&entries) {
+            if !entries.have_keys() {
                 return Ok(None);
             }
             reader.budget = MAX_WEIGHT;
@@ -284,9 +283,9 @@ impl<'y> Reader<'y, '_> {
         for field in fields {
             let key = field.key.as_str();
             if !keys.contains(&key) {
-                if let Some(meant) = closest(key, keys.iter().copied()).filter(|_| !FOREIGN_KEYS.contains(&key)) {
+                if let Some(known) = closest(key, keys.iter().copied()).filter(|_| !FOREIGN_KEYS.contains(&key)) {
                     let message = format!("unknown key {}", quoted(key));
-                    self.warn(Some(field.position), message, format!("write `{meant}:` if that is meant"));
+                    self.warn(Some(field.position), message, format!("write `{known}:` if that is meant"));
                 }
                 continue;
             }
@@ -493,7 +492,7 @@ impl<'y> Reader<'y, '_> {
     }
 }
 
-/// The names in what was meant as a list of arguments.
+/// The names in a text that should be a list of arguments.
 fn names(text: &str, position: Position) -> Value {
     let node = |name: &str| {
         let value = Value::Text { text: name.to_owned(), is_quoted: false };

@@ -33,7 +33,7 @@ pub(super) struct Entry<'t> {
 /// One `- …` of a list.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Its lines, in which a space stands for the dash, so that columns stay.
+    /// Its lines, with a space instead of the dash, so that columns stay the same.
     pub(super) block: String,
     /// Where the dash is.
     pub(super) position: Position,
@@ -143,7 +143,7 @@ fn is_block_mark(value: &str) -> bool {
     rest.len() <= 2 && rest.chars().all(|letter| letter == '+' || letter == '-' || letter.is_ascii_digit())
 }
 
-/// The names in what was meant as a list of arguments: the one after each `name:`, or else all words.
+/// The names in a text that should be a list of arguments: the one after each `name:`, or else all words.
 pub(super) fn names_in(text: &str) -> impl Iterator<Item = &str> {
     let separators = [' ', '\n', '\r', ',', ':', '[', ']', '{', '}', '"', '\''];
     let is_map = text.contains('{');
@@ -195,7 +195,7 @@ impl<'t> Entry<'t> {
         self.continuation().all(|(_, line)| is_empty_or_comment(line))
     }
 
-    /// The value as it was probably meant: the text of all its lines.
+    /// The value as text: all its lines.
     pub(super) fn text(&self) -> String {
         let lines = self.continuation().map(|(_, line)| line.trim());
         let text = if is_block_mark(self.raw) {

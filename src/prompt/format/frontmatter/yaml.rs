@@ -1,8 +1,7 @@
 //! YAML as a tree with positions, in one pass over the events of the parser.
 //!
-//! yaml-rust2's own loader, which gray_matter uses, recurses once for each level of nesting (20,000 levels of `- ` end the
-//! process), copies whatever an alias names (eight levels of nine exhaust the memory), and forgets where a value stood and
-//! how it was written. Its event parser does none of that.
+//! yaml-rust2's own loader recurses once for each level of nesting (20,000 levels of `- ` end the process), copies whatever
+//! an alias names (eight levels of nine exhaust the memory), and does not record where a value is and how it is written. Its event parser does none of that.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
@@ -202,7 +201,7 @@ impl Builder {
     }
 }
 
-/// The parser's reason for the usual mistakes, in the words of whoever writes prompts, and the fix.
+/// The parser's message for a common mistake, reworded for people who write prompts and do not know YAML; and the fix.
 fn in_plain_words(info: &str) -> (&str, &'static str) {
     const QUOTES: &str = "put the value in quotes";
     const INDENT: &str = "begin each key in the first column, and indent what belongs to it with spaces, all alike";
