@@ -1,7 +1,7 @@
 //! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
 //! asks it for its prompts, and ends it.
 //!
-//! Nothing is written. What a project registers, which may be a stranger's, is started only if it is this very program with
+//! Nothing is written. What a project registers may be untrusted, so it is started only if it is this program with
 //! options that name prompts; the same goes for what a relative path finds in the working directory. Of the hooks, only a
 //! command that `install` could have written is run, and without a shell.
 

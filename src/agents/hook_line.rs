@@ -23,7 +23,7 @@ pub struct HookLine {
     pub words: Vec<String>,
     /// The number of its group in the event, and its own in the group, from 0.
     pub index: (usize, usize),
-    /// All that the file says of it.
+    /// Its entry in the file.
     pub entry: Value,
 }
 
@@ -48,7 +48,7 @@ impl HookLine {
         Some((&self.words[at], &self.words[at + 1..]))
     }
 
-    /// The name of the agent that it answers; `None`: the line ends before it.
+    /// The agent that the line names; `None` if it names none.
     pub fn agent_name(&self) -> Option<&str> {
         let (_, arguments) = self.program()?;
         let at = arguments.iter().position(|word| word == "hook")?;
@@ -60,7 +60,7 @@ impl HookLine {
         self.line.trim().ends_with(NEVER_FAILS)
     }
 
-    /// Whether it is as `install` writes one, so that it can be replaced, and run without harm.
+    /// Whether `install` could have written it, so that it can be replaced, and run without harm.
     pub fn is_plain(&self) -> bool {
         is_plain(&self.line)
     }
@@ -79,8 +79,8 @@ pub(super) fn handlers<'v>(
 }
 
 /// Whether a line is a command that `install` could have written: this program, `hook`, and options that name prompts. Any other
-/// word may do something else, such as an operator of the shell, and is its owner's. So is a variable: only the shell knows
-/// its value, unless it is quoted as `install` does.
+/// word may do something else, such as an operator of the shell, so such a line is left alone. So is one with a variable, whose
+/// value only the shell knows, unless it is quoted as `install` does.
 pub(super) fn is_plain(line: &str) -> bool {
     let words = words(line);
     let quoted = || shlex::try_join(words.iter().map(String::as_str));
@@ -104,14 +104,14 @@ pub(super) fn is_prompt_expander(program: &str) -> bool {
     name == env!("CARGO_PKG_NAME")
 }
 
-/// Where among the words of a line prompt-expander is, if it is run as a hook.
+/// The index of prompt-expander among the words of a line, if it is run as a hook.
 fn program_in(words: &[String]) -> Option<usize> {
     let at = words.iter().position(|word| is_prompt_expander(word))?;
     words[at..].iter().any(|word| word == "hook").then_some(at)
 }
 
-/// The words of a line, without [`NEVER_FAILS`]. It is read as on this system; or as on the other kind, since a file may come
-/// from there.
+/// The words of a line, without [`NEVER_FAILS`]. They are split as on this system or, if that finds no hook, as on the other
+/// kind of system, where the file may come from.
 fn words(line: &str) -> Vec<String> {
     let line = without_suffix(line);
     let split = |line: &str| {

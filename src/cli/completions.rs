@@ -1,6 +1,6 @@
 //! `prompt-expander completions`: what a shell offers when you press Tab.
 //!
-//! The printed script runs the program for each completion, with the words of the line, because prompts come and go. clap's
+//! The printed script runs the program for each completion, with the words of the line, because prompts are added and removed. clap's
 //! completion engine answers.
 
 use super::source::PromptSource;
@@ -56,7 +56,7 @@ impl Completions {
     }
 }
 
-/// Answers the script of a shell; `None` if it is not a script that runs the program.
+/// Answers a completion script; `None` if the program was not run by one.
 pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     if arguments.get(1).is_none_or(|first| first != "--") || std::env::var_os(VARIABLE).is_none() {
         return None;

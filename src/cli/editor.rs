@@ -11,8 +11,8 @@ use std::process::{Command, ExitStatus, Stdio};
 /// The variables that name the editor; the first that is set and not empty counts.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 
-/// What is started without those variables: the first that is installed. On Debian and its derivatives, `editor` is what the
-/// administrator has chosen.
+/// What is started without those variables: the first that is installed. On Debian and its derivatives, `editor` is the
+/// administrator's choice.
 const DEFAULTS: &[&str] = if cfg!(windows) { &["notepad"] } else { &["editor", "nano", "vi"] };
 
 /// Suffixes to try after the name of a program, which Windows does not try by itself: `code` is `code.cmd` there.
@@ -132,7 +132,7 @@ fn has_terminal() -> bool {
     io::stdin().is_terminal() || controlling_terminal().is_some()
 }
 
-/// The terminal that this process was started in, whatever its standard input is.
+/// The terminal in which this process was started, even if its standard input is a pipe.
 fn controlling_terminal() -> Option<std::fs::File> {
     std::fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
 }

@@ -40,7 +40,7 @@ impl New {
             Some(dir) => absolute(dir),
             None => edit::directory(&library, "--dir")?.to_owned(),
         };
-        // Before the new file exists, which would be found instead.
+        // Before the file is created: afterwards, its own name would be found.
         let neighbor = match library.view().find(&name) {
             Lookup::Found(prompt) if prompt.name != name => Some(prompt.name.to_string()),
             _ => None,
@@ -90,7 +90,7 @@ fn refusal(error: DraftError) -> anyhow::Error {
     }
 }
 
-/// Whether the name means this file, and no other file overrides it.
+/// Whether this file is the prompt of this name: no other prompt overrides it.
 fn is_used(library: &Library, name: &Name, file: &Path) -> bool {
     library.view().locate(name).is_some_and(|(_, location)| location == Location::File(file.to_owned()))
 }

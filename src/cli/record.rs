@@ -60,7 +60,7 @@ fn has_no_reader(error: &io::Error) -> bool {
     }
 }
 
-/// Whether the file is the server's standard input or output, such as `/dev/stdout`. A terminal may be both and the file.
+/// Whether the file is the server's standard input or output, such as `/dev/stdout`. A terminal may be the input, the output and the file.
 fn is_of_the_protocol(file: &File) -> io::Result<bool> {
     #[cfg(unix)]
     {

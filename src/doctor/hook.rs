@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A text without a command.
 const NO_COMMAND: &str = "The meeting is at 10:30.";
 
-/// A shorter timeout was meant in seconds.
+/// A shorter timeout was probably meant in seconds.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A hook that is examined.
@@ -147,7 +147,7 @@ impl HookCheck<'_> {
     /// An error for a hook that is not run here.
     fn check_harmless(&self, program: &Path, environment: &Environment) -> Result<(), Finding> {
         let hook = self.hook;
-        // What is found in the working directory may be a stranger's, too.
+        // What is found in the working directory may be untrusted, too.
         let is_of_project = hook.scope == Scope::Project
             || environment.is_found_in(&self.examination.system.project, self.command(), program);
         let is_plain = hook.is_plain();
@@ -191,7 +191,7 @@ impl HookCheck<'_> {
 
     /// Runs it on a prompt. Returns what it prints, and how long it took.
     ///
-    /// There is no shell: of a plain command, it would only divide the words.
+    /// No shell is needed: for a plain command, it would only split the words.
     fn ask(&self, prompt: &str, program: &Path, environment: &Environment) -> Result<(String, Duration), String> {
         let (project, timeout) = (&self.examination.system.project, self.examination.timeout);
         let event =

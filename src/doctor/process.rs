@@ -1,5 +1,5 @@
-//! Registered programs, which may be any programs: started in a process group of their own, waited for with a timeout, and killed with
-//! all that they started.
+//! Running the registered programs, which may be anything: each in its own process group, with a timeout, and killed with all that
+//! it started.
 
 use crate::wording::printable;
 use std::io::{self, Read, Write};
@@ -59,7 +59,7 @@ impl Output {
             let Some(mut stream) = stream else { return };
             while let Ok(length @ 1..) = stream.read(&mut piece) {
                 text.extend_from_slice(&piece[..length]);
-                // Seldom, since the rest has to move each time.
+                // Rarely, because this moves the rest.
                 if text.len() > 2 * MAX_OUTPUT {
                     text.drain(..text.len() - MAX_OUTPUT);
                 }
@@ -74,7 +74,7 @@ impl Output {
         String::from_utf8_lossy(&self.0.recv_timeout(END_OF_OUTPUT).unwrap_or_default()).into_owned()
     }
 
-    /// The line that says most, as it can be printed: the first that begins with `error`, else the last that is not empty.
+    /// The most useful line, with control characters escaped: the first that begins with `error`, else the last that is not empty.
     pub(super) fn line(&self) -> Option<String> {
         let text = self.text();
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

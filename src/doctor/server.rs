@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 /// Variables that name prompts.
 const LIBRARY_VARIABLES: [&str; 2] = ["PROMPT_EXPANDER_PROMPTS", "XDG_CONFIG_HOME"];
 
-/// The prompts of a server that the agent would start, or try to.
+/// The prompts of a server that the agent would start or try to start.
 #[derive(Debug)]
 pub(super) struct RegisteredPrompts {
     /// The folders of `--prompts`.
     pub(super) folders: Vec<PathBuf>,
     /// The name of a prompt that the server listed.
     pub(super) prompt: Option<String>,
-    /// The command that registers the server anew, and the hook.
+    /// The command that registers the server again, with the hook.
     pub(super) install_with_hook: String,
 }
 
@@ -34,7 +34,7 @@ struct ServerCheck<'a> {
 impl Examination {
     /// The findings about the servers of an agent, and those of them that are prompt-expander.
     pub(super) fn servers(&self, files: &AgentFiles) -> (Vec<Finding>, Vec<RegisteredPrompts>) {
-        // The first of a name takes precedence.
+        // Of several with the same name, the first takes precedence.
         let (servers, errors) = files.registrations([Scope::Local, Scope::Project, Scope::User]);
         let mut findings: Vec<Finding> = errors.iter().map(|error| unreadable(files.agent, error)).collect();
         let (of_the_name, others): (Vec<_>, Vec<_>) = servers.into_iter().partition(|server| server.name == SERVER);
@@ -281,7 +281,7 @@ impl ServerCheck<'_> {
         .collect()
     }
 
-    /// An error for what is not started here: it came with the project, or is in this folder, and may be a stranger's.
+    /// An error for what is not started here: it came with the project, or is in this folder, and so may be untrusted.
     fn check_harmless(&self, start: &Start) -> Result<(), Finding> {
         let (name, server) = (self.name(), self.server);
         let is_this = is_same_file(&start.program, &self.examination.program);
@@ -407,14 +407,13 @@ impl ServerCheck<'_> {
     }
 }
 
-// The commands that fix it, as one types them.
+// The commands that fix it.
 impl ServerCheck<'_> {
     fn write_absolute_path(&self) -> String {
         format!("run {}, which writes the absolute path of this program", self.reinstall())
     }
 
-    /// The command that puts this program in the place of the server, in backticks; it keeps what the registration says of
-    /// prompts.
+    /// The command that replaces the server with this program, in backticks; it keeps the options that name prompts.
     fn reinstall(&self) -> String {
         let (agent, server) = (self.agent, self.server);
         match (server.scope, server.name == SERVER) {
@@ -429,7 +428,7 @@ impl ServerCheck<'_> {
     }
 }
 
-/// The command with its arguments, as one types them, in backticks.
+/// The command with its arguments, quoted for a shell, in backticks.
 fn shown(Start { command, arguments, .. }: &Start) -> String {
     let words = || [command].into_iter().chain(arguments).map(String::as_str);
     named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))

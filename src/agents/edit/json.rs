@@ -1,4 +1,4 @@
-//! Edits of JSON, by `jsonc-parser`, whose syntax tree has comments and layout.
+//! Edits of JSON, with `jsonc-parser`, whose syntax tree has comments and layout.
 
 use super::{Entry, Syntax, SyntaxError, lowercase_first};
 use crate::agents::edit::Position;
@@ -87,7 +87,8 @@ pub(super) fn remove(syntax: Syntax, text: &str, keys: &[String]) -> Result<Stri
     Ok(document.root.to_string())
 }
 
-/// The text with a handler of an event. A handler whose command `is_prompt_expander` gets the new command; a second one is removed.
+/// The text with a handler for an event. An existing handler whose command `is_prompt_expander` gets the new command; further
+/// ones are removed.
 pub(in crate::agents) fn set_hook(
     syntax: Syntax,
     text: &str,
@@ -121,7 +122,8 @@ pub(in crate::agents) fn set_hook(
     Ok(document.root.to_string())
 }
 
-/// The text without the handlers of an event whose command `is_prompt_expander`, and without what is empty then.
+/// The text without the handlers of an event whose command `is_prompt_expander`, and without lists and objects that this leaves
+/// empty.
 pub(in crate::agents) fn remove_hook(
     syntax: Syntax,
     text: &str,
@@ -228,7 +230,7 @@ fn is_empty(children: &[CstNode]) -> bool {
     children.iter().skip(1).take(children.len().saturating_sub(2)).all(|node| node.is_whitespace() || node.is_newline())
 }
 
-/// Sets a value, and leaves it as it is written if it is the same.
+/// Sets a value; one that is equal stays as it is written.
 fn set_value(property: &CstObjectProp, value: &Value) {
     if property.value().and_then(|known| known.to_serde_value()).as_ref() != Some(value) {
         property.set_value(input(value));
@@ -433,7 +435,7 @@ mod tests {
                 }
             }
             let mut left = LENIENT.parse(&removed).unwrap();
-            // What was there otherwise, and nothing else; an empty object may stay or go.
+            // The rest is unchanged, except that an empty object may stay or go.
             for value in [&mut new, &mut left] {
                 if let Some(servers) = value["s"].as_object_mut() {
                     servers.remove("prompts");

@@ -1,4 +1,4 @@
-//! Edits of TOML, by `toml_edit`, which Codex writes its own config with.
+//! Edits of TOML, with `toml_edit`, which Codex also uses to write its config.
 
 use super::{Entry, Position, Syntax, SyntaxError, lowercase_first};
 use serde_json::{Number, Value};
@@ -58,7 +58,7 @@ pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, SyntaxError>
     }
     let mut changed = document.to_string();
     if !text.starts_with(['\n', '\r']) {
-        changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after our table
+        changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after the removed table
     }
     Ok(with_line_endings_of(text, changed))
 }
@@ -128,7 +128,7 @@ fn is_inline(table: &dyn TableLike) -> bool {
     table.iter().next().is_some_and(|(_, item)| item.is_inline_table())
 }
 
-/// A value in TOML, which has no null, and no integer above that of 64 bits with a sign.
+/// A value in TOML, which has neither null nor integers above the maximum of `i64`.
 fn to_toml(value: &Value) -> Option<toml_edit::Value> {
     Some(match value {
         Value::Null => return None,
