@@ -39,8 +39,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 use watch_paths::WatchPaths;
 
-/// The sources of prompts, the first that has a name wins: perhaps the project's folder, the user's folders in their
-/// order, perhaps the built-in prompts.
+/// The sources of prompts, of which the first that has a name wins: the project's folder if that was asked for, the user's
+/// folders in their order, and the built-in prompts unless they were excluded.
 #[derive(Debug, Default)]
 pub struct Library {
     sources: Vec<Arc<dyn Source>>,
@@ -53,7 +53,7 @@ trait Source: fmt::Debug + Send + Sync {
     /// Its state at this moment.
     fn view(self: Arc<Self>) -> Arc<dyn SourceView>;
 
-    /// If its folder is missing and that is not a problem: where it was looked for, for a person who asked for it.
+    /// Where its folder was looked for, if it was not found and that is not a problem; for a person who asked for it.
     fn absence(&self) -> Option<String> {
         None
     }
@@ -103,7 +103,7 @@ trait SourceView: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether this path is in its folder, but points outside of it, where nothing is read.
+    /// Whether this path is in its folder and is a symlink that points outside it, which is not followed.
     fn is_escape(&self, _: &Path) -> bool {
         false
     }
@@ -131,7 +131,7 @@ struct LazyView {
     view: OnceLock<Arc<dyn SourceView>>,
 }
 
-/// All names of a library or a source. Files are read when an entry is asked about them.
+/// All names of a library or a source. A file is read when its entry is asked for more than its name.
 #[derive(Debug, Default)]
 pub struct Listing<'v> {
     /// Sorted by name, in byte order. Of several sources that have a name, the first.
@@ -207,7 +207,7 @@ pub struct Names {
 /// What `check` finds in the files of all folders.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many files were read, including those that another one of their name overrides.
+    /// How many files were read, including those that a file of the same name overrides.
     pub files: usize,
     /// Errors and warnings, sorted by source, path and position.
     pub problems: Vec<Problem>,
@@ -249,7 +249,7 @@ impl Library {
         View { sources: self.sources.iter().map(lazy).collect() }
     }
 
-    /// If the project's prompts were asked for and there are none: where they were looked for.
+    /// Where the project's prompts were looked for, if they were asked for and there are none.
     pub fn absent_project(&self) -> Option<String> {
         self.sources.iter().find_map(|source| source.absence())
     }
@@ -271,8 +271,8 @@ impl Library {
 }
 
 impl View {
-    /// The prompt with exactly this name; `Err` if its file is broken, which overrides the prompts of later sources all the
-    /// same. Nothing but this one file is looked at.
+    /// The prompt with exactly this name; `Err` if its file is broken: a broken file overrides the prompts of later sources
+    /// too. Nothing but this one file is looked at.
     pub fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
         self.sources().find_map(|source| source.get(name))
     }
@@ -305,7 +305,7 @@ impl View {
             all.skipped.extend(listing.skipped);
             all.problems.extend(listing.problems);
         }
-        // Both are stable: of each name the first remains, even if its file is broken.
+        // The sort is stable, and the first of each name remains, even if its file is broken.
         all.entries.sort_by(|a, b| a.name().cmp(b.name()));
         all.entries.dedup_by(|later, first| later.name() == first.name());
         all

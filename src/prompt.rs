@@ -44,11 +44,11 @@ pub struct Prompt {
     /// The title of the frontmatter, else the first heading of the body.
     pub title: Option<String>,
     /// The description of the frontmatter, else the first paragraph of the body as plain text, cut after a word at 160
-    /// characters. A body without a paragraph gives its first other text, else its heading, cut alike.
+    /// characters. A body without a paragraph gives its first other text, else its heading, cut in the same way.
     pub description: Option<String>,
     /// The arguments that it declares.
     pub arguments: Vec<Argument>,
-    /// What a list may be narrowed to.
+    /// Words by which a list can be filtered.
     pub tags: Vec<String>,
     /// What it expands to.
     pub messages: Vec<MessageTemplate>,
@@ -180,7 +180,7 @@ impl Prompt {
     /// prompt is the input alone.
     ///
     /// # Errors
-    /// See [`ExpandError`]. A too long expansion is refused before it is allocated.
+    /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, ExpandError> {
         let binding = self.bind(call);
         if let Some(error) = binding.error {

@@ -10,7 +10,7 @@ macro_rules! files {
     };
 }
 
-/// Names and texts, sorted by name. A test compares the list with the directory.
+/// Names and texts, sorted by name. A test compares the list with the folder.
 const FILES: [(&str, &str); 12] = files![
     "commit",
     "critique",
@@ -40,7 +40,8 @@ pub(super) struct Builtin;
 struct BuiltinPrompt {
     name: Name,
     text: &'static str,
-    /// Once it was asked for: to parse all of them takes longer than the rest of a list of a small library.
+    /// Set when it is first needed. Without it, each list would parse all of them, which takes longer than the rest of a
+    /// list of a small library.
     parsed: OnceLock<(Arc<Prompt>, FileInfo)>,
 }
 
@@ -82,7 +83,7 @@ fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
 }
 
 impl BuiltinPrompt {
-    /// A test holds that this does not fail for any of them.
+    /// A test verifies that this does not fail for any of them.
     fn parsed(&self) -> Result<&(Arc<Prompt>, FileInfo), Problem> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(parsed);

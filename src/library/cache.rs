@@ -1,10 +1,10 @@
 //! What is cached of prompt files, and when it is still valid.
 //!
-//! A [`Stamp`] (device, inode, mode, size, both times) distinguishes one state of a file from another without opening it. The time
-//! of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with the
-//! modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
-//! file system may show outdated ones. So a stamp is reliable only if the last change is a while ago and the file is on a
-//! file system known to be local. Everything else is read again at each request.
+//! A [`Stamp`] (device, inode, mode, size, both times) distinguishes one state of a file from another without opening it.
+//! The time of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with
+//! the modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
+//! file system may show outdated ones. So a stamp is reliable only if the last change is more than two seconds ago and the
+//! file is on a file system known to be local. Everything else is read again at each request.
 //!
 //! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
 //! the file has that stamp. One change goes unnoticed: that of a program that has mapped a file into memory and writes
@@ -150,7 +150,7 @@ impl FileInfo {
 }
 
 impl Fingerprint {
-    /// That of a file that holds these bytes, with the summary of its prompt unless it is broken.
+    /// The fingerprint of a file that holds these bytes, with the summary of its prompt unless it is broken.
     pub(super) fn of(bytes: &[u8], summary: Option<&Summary>) -> Fingerprint {
         Fingerprint { summary: summary.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
     }
@@ -185,7 +185,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of what is at a path; `None` if nothing is, or it cannot be seen.
+    /// The stamp of the file or folder at a path; `None` if there is none, or the system does not say.
     pub(super) fn at(path: &Path) -> Option<Stamp> {
         fs::metadata(path).ok().as_ref().map(Stamp::of)
     }
@@ -228,8 +228,8 @@ fn file_system(path: &Path) -> Option<u32> {
     rustix::fs::statfs(path).ok().map(|stat| stat.f_type as u32)
 }
 
-/// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones do not count;
-/// FAT stores no times of its root, and no time that programs cannot set.
+/// Whether the file at a path is on a file system that shows each change in the stamp at once. Unknown ones are not listed;
+/// nor is FAT: it stores no times of its root, and no time that programs cannot set.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
     file_system(path).is_some_and(is_local_type)

@@ -147,7 +147,7 @@ impl SourceView for FolderView {
 }
 
 impl Folder {
-    /// A folder of the user's; `is_required`: the user named it, so that it is a problem if it is missing.
+    /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
     pub(super) fn new(path: PathBuf, is_required: bool, cache: &Arc<Cache>) -> Folder {
         Folder { path, layer: Layer::User, is_required, cache: cache.for_folder(), scan: Mutex::default() }
     }
@@ -180,7 +180,7 @@ impl Folder {
             let path = parent.join(format!("{stem}.{suffix}"));
             let metadata = fs::symlink_metadata(&path).ok()?;
             let is_symlink = metadata.is_symlink();
-            // A folder `x.md` holds prompts; it is not one.
+            // A folder named `x.md` may hold prompts, but is not a prompt itself.
             let is_folder = metadata.is_dir() || (is_symlink && path.is_dir());
             let is_symlinked = is_parent_symlinked || is_symlink;
             (!is_folder).then(|| PromptFile { name: name.clone(), format, path: path.into(), is_symlinked })
@@ -233,7 +233,7 @@ impl Folder {
         #[cfg(target_os = "linux")]
         {
             let number = std::os::fd::AsRawFd::as_raw_fd(file);
-            // Without /proc, the check before must do.
+            // Without /proc, the path was at least checked before it was opened.
             let target = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
             fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
         }

@@ -19,7 +19,7 @@ pub enum Lookup {
     Broken(Problem),
     /// Nothing in this library.
     Unknown {
-        /// Why.
+        /// The reason.
         why: Unknown,
         /// The files and folders that were skipped, one of which may have the name.
         skipped: Vec<Problem>,
@@ -144,7 +144,7 @@ fn normalize(folded: &str) -> String {
     folded.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-/// Name and text, where the command is `research solid-state batteries`.
+/// The name and the text in a command such as `research solid-state batteries`.
 fn with_text(command: &str, names: &[Name]) -> Option<(Name, String)> {
     let (first, text) = strip(command).split_once(char::is_whitespace)?;
     let folded = fold(first);

@@ -1,8 +1,9 @@
 //! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository.
 //!
-//! It is looked for once for each message that needs it, since it may come and go; without a repository only the folder itself counts.
-//! Nothing is looked for above the user's home directory, in the root of the file system, or in and above a sticky folder
-//! that everybody may write to (such as `/tmp`), where others could put a `.prompts`, or turn it into a repository.
+//! It is looked for once for each message that needs it, since it may come and go. Without a repository, only the folder
+//! itself is searched. Never searched are the folders above the user's home directory, the root of the file system, and a
+//! sticky folder that everybody may write to (such as `/tmp`) with those above it: others could put a `.prompts` there, or
+//! turn it into a repository.
 //!
 //! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
 //! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
@@ -34,13 +35,13 @@ pub(super) struct Project {
 #[derive(Debug)]
 struct Candidate {
     folder: PathBuf,
-    /// What a repository has in this folder.
+    /// What this folder contains if it is the root of a repository.
     repository: PathBuf,
     /// The prompts in this folder.
     prompts: Arc<Folder>,
 }
 
-/// The view of a project without prompts, or with a folder that is refused for a reason.
+/// The view of a project without prompts; if its folder was refused, with the reason.
 #[derive(Debug)]
 struct Unavailable(Option<Problem>);
 

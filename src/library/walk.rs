@@ -30,7 +30,7 @@ pub(super) struct Scan {
     pub(super) problems: Vec<Problem>,
     /// What was ignored, perhaps by mistake, sorted by path.
     pub(super) warnings: Vec<Problem>,
-    /// The folders that were searched, with their stamps before that.
+    /// The folders that were searched, with the stamps that they had before.
     pub(super) folders: Vec<(PathBuf, Stamp)>,
     /// What each symlink, and each path that could not be read, pointed to.
     pub(super) links: Vec<(PathBuf, Result<LinkTarget, ErrorKind>)>,
@@ -61,10 +61,10 @@ impl Scan {
     }
 }
 
-/// What a symlink points to.
+/// What a symlink points to, as far as a scan depends on it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinkTarget {
-    /// A file; reading it shows which.
+    /// A file. Which one, reading it shows.
     File,
     Folder(Stamp),
 }
@@ -285,7 +285,7 @@ impl Folder {
     /// The name of the prompt in a file below the folder.
     ///
     /// # Errors
-    /// Nobody could type it.
+    /// It could not be typed as a command.
     fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
         let below = path.strip_prefix(&self.path).unwrap_or(path);
         let segments: Option<Vec<&str>> = below.iter().map(|segment| segment.to_str()).collect();

@@ -70,13 +70,14 @@ impl View {
     }
 }
 
-/// Whether two paths name one file; where letter case makes no difference, what was typed may differ from what is listed.
+/// Whether two paths name the same file. Where letter case makes no difference, a path that was typed may differ from the
+/// listed one.
 fn is_same_path(a: &Path, b: &Path) -> bool {
     let lower = |path: &Path| path.to_string_lossy().to_lowercase();
     a == b || (cfg!(any(windows, target_os = "macos")) && lower(a) == lower(b))
 }
 
-/// What is at the path of a prompt file after others could change it.
+/// What is at the path of a prompt file after other programs may have changed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileState {
     /// A file, or a symlink of any kind.
@@ -99,7 +100,7 @@ impl FileState {
 /// rules for a project's folder hold is decided by its name.
 ///
 /// # Errors
-/// There is such a file, in any spelling of its suffix, or it cannot be written. Then nothing is new but perhaps folders.
+/// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, CreateError> {
     let any = Folder::new(folder.to_owned(), true, &Arc::default());
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
@@ -140,7 +141,7 @@ pub(crate) fn delete_if_unchanged(file: &Path, text: &str) -> io::Result<bool> {
     Ok(is_unchanged)
 }
 
-/// Why a folder could not be created: the first part of its path that is not a folder, or what the system says.
+/// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
 fn cannot_create_folder(folder: &Path, error: io::Error) -> CreateError {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();

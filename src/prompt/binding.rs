@@ -158,7 +158,7 @@ impl<'v> Given<'v> {
         Given { arguments: vec![None; prompt.arguments.len()], input, extra: None }
     }
 
-    /// What the text that is in no pair is for.
+    /// What gets the text outside the pairs.
     fn slots(&self, prompt: &Prompt) -> Vec<Slot> {
         let has_input = prompt.has_input_placeholder();
         let required_only = has_input || prompt.arguments.iter().any(Argument::is_needed);
@@ -281,7 +281,7 @@ fn divide_words<'v>(prompt: &Prompt, words: &'v [String]) -> Given<'v> {
 struct Pair {
     /// The index of the argument.
     argument: usize,
-    /// All of it.
+    /// The whole pair.
     range: Range<usize>,
     /// Where the value begins.
     value: usize,
@@ -333,7 +333,7 @@ fn extend_pairs<'v>(pairs: &[Pair], text: &'v str, given: &mut Given<'v>) {
     }
 }
 
-/// Gives one word that is in no pair to each of the `first` slots, and all other such text to the `last`.
+/// Divides the text outside the pairs: one word goes to each of the `first` slots, and the rest to the `last`.
 fn by_position<'v>(pairs: &[Pair], text: &'v str, first: &[Slot], last: Slot, given: &mut Given<'v>) {
     let mut first = first.iter();
     let mut rest: Option<Cow<'v, str>> = None;

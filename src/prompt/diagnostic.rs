@@ -5,7 +5,7 @@ use std::fmt;
 /// How much a [`Diagnostic`] matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file is not a prompt because of it.
+    /// The file cannot be used as a prompt.
     Error,
     /// The prompt works, but perhaps not as its author expects.
     Warning,

@@ -8,7 +8,7 @@ use super::{INPUT, Prompt, outline};
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
 
-/// For how many lookalikes of placeholders one message gets a warning each.
+/// The most lookalikes of placeholders in one message that get a warning each.
 const MAX_WARNINGS: usize = 100;
 
 /// How many different words in braces are compared with the names. A body with more of them is full of another

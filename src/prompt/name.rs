@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
-/// A prompt's name: its path below the folder of prompts, `/`-separated, without the file's suffix.
+/// A prompt's name: its path below the prompts folder, `/`-separated, without the file's suffix.
 ///
 /// No part of it is empty or begins with a dot (such files are hidden), and it has no backslash and no control
 /// character: a name joined to a folder never leaves that folder. It has at most [`MAX_NAME`] bytes and [`MAX_DEPTH`]
@@ -65,8 +65,7 @@ impl Name {
     /// for `:`.
     ///
     /// # Errors
-    /// Nobody could type it in a chat, or some system cannot store a file of that name. Names are refused on all systems
-    /// alike, because folders of prompts are shared. The reason is one line for a person.
+    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are refused on all systems, because folders of prompts are shared. The reason is one line for a person.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
         let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
         let bare = strip(typed);

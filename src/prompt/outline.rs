@@ -23,7 +23,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// The paragraph; without one, the heading, cut alike.
+    /// The paragraph; without one, the heading, cut in the same way.
     pub(super) fn description(self) -> Option<String> {
         self.paragraph.or_else(|| self.heading.map(cut_after_a_word))
     }

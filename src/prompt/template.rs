@@ -109,16 +109,16 @@ impl MessageTemplate {
     }
 }
 
-/// Two or more `{`, or two or more `<`, in a row.
+/// A run of `{` or `<` that a placeholder may begin with.
 pub(super) struct Opening {
-    /// All of them.
+    /// The whole run.
     pub(super) range: Range<usize>,
-    /// What closes them: as many of the other direction.
+    /// What closes it: as many `}` or `>`.
     pub(super) close: &'static str,
 }
 
-/// The openings of a body that a placeholder may begin with, in their order: `{{`, `{{{` and `<<`. More in a row are
-/// text, so nothing is ever replaced within them.
+/// The openings of a body that a placeholder may begin with, in their order: `{{`, `{{{` and `<<`. Longer runs are text, so
+/// nothing is ever replaced within them.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     let bytes = body.as_bytes();
     let mut from = 0;

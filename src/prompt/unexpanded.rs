@@ -5,7 +5,7 @@ use super::template::{MessageTemplate, openings};
 use super::{Prompt, lint};
 use std::collections::{BTreeMap, HashSet};
 
-/// The longest text in braces, in bytes. What is closed only later was probably not opened there.
+/// The longest text in braces, in bytes. If the closing braces come later, they probably do not belong to the opening ones.
 const MAX_LENGTH: usize = 200;
 
 /// A text in double braces or angle brackets that is not a placeholder.

@@ -114,7 +114,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 /// The line of the file in which a frontmatter begins.
 const FIRST_LINE: usize = 2;
 
-/// The keys that have a meaning, and those of an argument.
+/// The known keys, and those of an argument.
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
 const ARGUMENT_KEYS: [&str; 5] = ["name", "description", "required", "default", "choices"];
 
@@ -278,7 +278,7 @@ impl<'y> Reader<'y, '_> {
         Ok(node(Value::List(nodes)))
     }
 
-    /// Warns of keys without a meaning that look like one with a meaning, and of what YAML drops from a text.
+    /// Warns of unknown keys that look like a known one, and of what YAML drops from a text.
     fn lint(&mut self, fields: &[Field], keys: &[&str]) {
         for field in fields {
             let key = field.key.as_str();
@@ -371,7 +371,7 @@ impl<'y> Reader<'y, '_> {
         Some(lines.join(" "))
     }
 
-    /// `arguments` as a list of maps, or, more shortly, of names.
+    /// `arguments` as a list of maps, or, in short form, of names.
     fn arguments(&mut self, field: Option<Field>) -> Result<Vec<Argument>, Diagnostic> {
         let Some(Field { node, .. }) = field else { return Ok(Vec::new()) };
         let nodes = match node.value {

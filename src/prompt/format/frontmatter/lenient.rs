@@ -114,7 +114,7 @@ fn is_spaced(value: &str) -> bool {
 
 /// A text without the quotes around it, and without a `"` that is never closed.
 ///
-/// `'don't'` has quotes around it, `"yes" or "no"` has not: a quote inside is between two letters.
+/// `'don't'` has quotes around it: the quote inside is between two letters. `"yes" or "no"` has not.
 fn unquote(text: &str) -> &str {
     let is_between_letters = |inside: &str, quote: char| {
         let letter = |side: Option<char>| side.is_some_and(char::is_alphanumeric);
@@ -169,7 +169,7 @@ pub(super) fn quote_it(key: &str, raw: &str) -> String {
 }
 
 impl Entries<'_> {
-    /// Whether there is a key of one word, as a frontmatter has and other text has not.
+    /// Whether there is a key of one word, which frontmatter has and other text has not.
     pub(super) fn have_keys(&self) -> bool {
         self.entries.iter().any(|entry| is_word(entry.key) && entry.key.starts_with(char::is_alphabetic))
     }
@@ -260,7 +260,7 @@ impl<'t> Entry<'t> {
         Some((position, message, "give it a key, or indent it below the key that it belongs to".to_owned()))
     }
 
-    /// In an entry of several lines YAML knows better where the mistake is.
+    /// In an entry of several lines, the position that YAML reports is better.
     fn mistake_below(&self, at: Option<&Diagnostic>) -> Option<Mistake> {
         let at = at.filter(|_| !self.is_one_line())?;
         let position = at.position?;

@@ -1,7 +1,8 @@
 //! YAML as a tree with positions, in one pass over the events of the parser.
 //!
 //! yaml-rust2's own loader recurses once for each level of nesting (20,000 levels of `- ` end the process), copies whatever
-//! an alias names (eight levels of nine exhaust the memory), and does not record where a value is and how it is written. Its event parser does none of that.
+//! an alias names (eight levels of nine exhaust the memory), and does not record where a value is and how it is written. Its
+//! event parser has none of these faults.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
