@@ -21,7 +21,7 @@ mod write;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
-pub use snapshot::{Difference, Snapshot};
+pub use snapshot::Snapshot;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
 pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};

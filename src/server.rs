@@ -235,12 +235,13 @@ impl Server {
             }
             ("resources/read", _) => {
                 self.watch_for(session);
-                session.shown = Some(Instant::now());
-                era.response(id, resources::read(view, read(params)?)?, Some(FRESH))
+                let params: mcp::ResourceParams<'_> = read(params)?;
+                session.subscriptions.shown(view, params.uri);
+                era.response(id, resources::read(view, params)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) => {
-                session.subscriptions.subscribe(view, read(params)?)?;
                 self.watch_for(session);
+                session.subscriptions.subscribe(view, read(params)?)?;
                 era.response(id, mcp::Empty {}, None)
             }
             ("resources/unsubscribe", Era::Legacy) => {
@@ -248,8 +249,8 @@ impl Server {
                 era.response(id, mcp::Empty {}, None)
             }
             ("subscriptions/listen", Era::Modern) => {
-                let acknowledgement = session.subscriptions.listen(id, read(params)?)?;
                 self.watch();
+                let acknowledgement = session.subscriptions.listen(view, id, read(params)?)?;
                 return Ok(Reply::Stream(acknowledgement));
             }
             ("completion/complete", _) => era.response(id, completion::complete(view, read(params)?)?, None),

@@ -9,19 +9,18 @@
 //! | 0 ms | `prompts/list` | registers for events, starts its thread; the list is made and answered |
 //! | 1 ms | | takes the baseline |
 //! | 5 s | an editor writes a temporary file, then renames it to `a.md`: three events | the generation is 3; it waits for 100 ms without an event |
-//! | 5.1 s | | takes a snapshot; the description of `a` differs: `prompts/list_changed` |
+//! | 5.1 s | | takes a snapshot; the hash of the list of prompts differs from the one that the client was shown: `prompts/list_changed` |
 //!
-//! A session remembers, as a hash, each list that its client was shown, and is notified when the list of the snapshot is
-//! another one; that is exact, whatever happened in between. What was shown and is not remembered (a list of several pages,
-//! a file, nothing at all) is compared with the last snapshot instead. Two things that such a comparison cannot show count
-//! as a change of everything, which may announce a change that was none, but never misses one:
+//! A session remembers a hash of each list that its client was shown, and of each file that it subscribed to, and is notified
+//! when the snapshot has another one. That is exact, whatever happened in between. A list that was not shown, or only a page
+//! of it, is compared with the last snapshot instead. Two things that this comparison cannot show count as a change of that
+//! list, which may announce a change that was none, but never misses one:
 //! - an event before the baseline is complete, or within one [`QUIET`] after it, because events arrive late: the file may
 //!   have changed before or after it was read for the baseline;
-//! - an event of a burst during which the client was shown something: it may have been a state between the snapshots.
+//! - an event of a burst during which the client was shown a page: it may be of a state between the snapshots.
 
-use super::resources;
 use super::tools::{self, ServerTool};
-use crate::library::{Difference, Library, Snapshot, Watch};
+use crate::library::{Library, Snapshot, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
@@ -44,12 +43,10 @@ pub trait Listener: Send + Sync {
 /// What a burst of events has changed in the library.
 #[derive(Debug)]
 pub struct Change {
-    /// `None`: anything may have changed.
-    difference: Option<Difference>,
-    /// The library after the burst.
-    snapshot: Snapshot,
-    /// The lists after the burst.
-    pub(super) lists: ListHashes,
+    /// The lists of the snapshot before; `None` if anything may have changed since.
+    before: Option<ListHashes>,
+    pub(super) now: ListHashes,
+    pub(super) snapshot: Snapshot,
     burst_started: Instant,
 }
 
@@ -63,47 +60,10 @@ pub(super) struct ListHashes {
 }
 
 impl Change {
-    /// The same for a client that was last shown a list or a file at this time.
-    pub(super) fn since(&self, shown: Option<Instant>) -> ChangeSince<'_> {
+    /// The lists before it, for a client that was last shown a page of one at this time; `None` if unknown.
+    pub(super) fn before(&self, shown: Option<Instant>) -> Option<ListHashes> {
         let was_shown_meanwhile = shown.is_some_and(|shown| shown + QUIET >= self.burst_started);
-        ChangeSince { difference: self.difference.as_ref().filter(|_| !was_shown_meanwhile), snapshot: &self.snapshot }
-    }
-}
-
-/// A change as it concerns one client.
-#[derive(Debug)]
-pub(super) struct ChangeSince<'c> {
-    /// `None`: anything may have changed.
-    difference: Option<&'c Difference>,
-    snapshot: &'c Snapshot,
-}
-
-impl ChangeSince<'_> {
-    /// Whether names were added or removed.
-    pub(super) fn names(&self) -> bool {
-        self.difference.is_none_or(|difference| difference.names)
-    }
-
-    /// Whether `prompts/list` shows something else.
-    pub(super) fn prompts(&self) -> bool {
-        self.difference.is_none_or(|difference| difference.listing)
-    }
-
-    /// Whether `resources/list` shows something else: a name, a size, a time.
-    pub(super) fn resources(&self) -> bool {
-        self.difference.is_none_or(|difference| difference.listed_contents)
-    }
-
-    /// Whether the file that a URI identifies was edited, added or removed.
-    pub(super) fn updates(&self, uri: &str) -> bool {
-        let Some(difference) = self.difference else { return true };
-        let names = resources::names(uri);
-        let is_edited = |name: &String| difference.contents.contains(name.as_str());
-        match names.iter().position(|name| self.snapshot.has(name)) {
-            // Until now the URI may have identified an earlier one of its names, which was removed.
-            Some(current) => names[..=current].iter().any(is_edited),
-            None => names.iter().any(is_edited),
-        }
+        self.before.filter(|_| !was_shown_meanwhile)
     }
 }
 
@@ -190,35 +150,37 @@ impl Drop for Notifier {
 
 /// Runs until the notifier is dropped.
 fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Shared) {
-    // A bug must not end the notifications: after a panic, everything may have changed.
-    let mut before = catch_unwind(AssertUnwindSafe(|| Snapshot::of(&library.view()))).ok();
+    let look = || {
+        let view = library.view();
+        let snapshot = Snapshot::of(&view);
+        let (prompts, resources) = (snapshot.listing_hash(), snapshot.contents_hash());
+        (ListHashes { tools: tools::descriptions_hash(tools, &view), prompts, resources }, snapshot)
+    };
+    // A bug must not end the notifications: after a panic, anything may have changed.
+    let mut before = catch_unwind(AssertUnwindSafe(look)).map(|(lists, _)| lists).ok();
     let baseline = Instant::now();
     loop {
         let burst_started = watch.wait_for_burst(library, QUIET, LONGEST_BURST);
         if shared.is_stopped.load(Ordering::Acquire) {
             return;
         }
-        let is_everything =
-            shared.announce_everything.swap(false, Ordering::AcqRel) || burst_started < baseline + QUIET;
-        let look = AssertUnwindSafe(|| {
+        if shared.announce_everything.swap(false, Ordering::AcqRel) || burst_started < baseline + QUIET {
+            before = None;
+        }
+        let renew_and_look = AssertUnwindSafe(|| {
             watch.renew(library);
-            let view = library.view();
-            let snapshot = Snapshot::of(&view);
-            let (prompts, resources) = (snapshot.listing_hash(), snapshot.contents_hash());
-            (snapshot, ListHashes { tools: tools::descriptions_hash(tools, &view), prompts, resources })
+            look()
         });
-        let Ok((snapshot, lists)) = catch_unwind(look) else {
+        let Ok((now, snapshot)) = catch_unwind(renew_and_look) else {
             tracing::error!("looking for changed prompt files failed because of a bug");
             before = None;
             continue;
         };
-        let difference = before.as_ref().filter(|_| !is_everything).map(|before| before.difference(&snapshot));
-        let change = Change { difference, snapshot, lists, burst_started };
+        let change = Change { before: before.replace(now), now, snapshot, burst_started };
         let listeners: Vec<_> = lock(&shared.listeners.0).iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
             listener.notify(&change);
         }
-        before = Some(change.snapshot);
     }
 }
 

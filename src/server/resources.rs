@@ -6,7 +6,7 @@
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use super::prompts::{description, of_layer};
-use crate::library::{Entry, FileInfo, View};
+use crate::library::{Entry, FileInfo, Listing, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name};
 use crate::wording::quoted;
@@ -107,6 +107,13 @@ pub(super) fn names(uri: &str) -> Vec<String> {
 /// The name that a URI stands for: the first possible one that has a file.
 pub(super) fn name_of(view: &View, uri: &str) -> Option<Name> {
     names(uri).into_iter().find_map(|name| Name::new(&name).ok().filter(|name| view.locate(name).is_some()))
+}
+
+/// A hash of the content of the file that a URI identifies, which may be broken; `None` if there is none.
+pub(super) fn content_hash(listing: &Listing<'_>, uri: &str) -> Option<u64> {
+    let entries = &listing.entries;
+    let find = |name: String| entries.binary_search_by(|entry| entry.name().as_str().cmp(&name)).ok();
+    names(uri).into_iter().find_map(find).map(|index| entries[index].fingerprint().content)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the server knows of one conversation.
 
-use super::notifier::Change;
+use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};
 use crate::jsonrpc::Notification;
 use std::time::Instant;
@@ -11,7 +11,7 @@ pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
     pub(super) protocol_version: Option<&'static str>,
     pub(super) subscriptions: Subscriptions,
-    /// When the client was last shown a file, or a list of which there is no hash.
+    /// When the client was last shown a page of a list of which there is no hash.
     pub(super) shown: Option<Instant>,
     pub(super) lists: ShownLists,
 }
@@ -41,19 +41,24 @@ impl Session {
 
     /// What the client is notified of a change.
     pub fn notifications(&mut self, change: &Change) -> Vec<Notification> {
-        let since = change.since(self.shown);
         // A legacy client that has not finished its handshake is not notified yet.
         let is_notified = self.protocol_version.is_none() || self.subscriptions.is_initialized();
-        let has_changed = |shown: &mut Option<u64>, now: u64, otherwise: bool| {
-            let has_changed = shown.map_or(otherwise, |shown| shown != now);
+        let before = change.before(self.shown);
+        let has_changed = |shown: &mut Option<u64>, list: fn(&ListHashes) -> u64| {
+            let now = list(&change.now);
+            let has_changed = match (&*shown, &before) {
+                (Some(shown), _) => *shown != now,
+                (None, Some(before)) => list(before) != now,
+                (None, None) => true,
+            };
             *shown = shown.map(|shown| if is_notified { now } else { shown });
             has_changed
         };
         let changed = Lists {
-            tools: has_changed(&mut self.lists.tools, change.lists.tools, since.names()),
-            prompts: has_changed(&mut self.lists.prompts, change.lists.prompts, since.prompts()),
-            resources: has_changed(&mut self.lists.resources, change.lists.resources, since.resources()),
+            tools: has_changed(&mut self.lists.tools, |lists| lists.tools),
+            prompts: has_changed(&mut self.lists.prompts, |lists| lists.prompts),
+            resources: has_changed(&mut self.lists.resources, |lists| lists.resources),
         };
-        self.subscriptions.notifications(changed, |uri| since.updates(uri))
+        self.subscriptions.notifications(changed, &change.snapshot)
     }
 }

@@ -7,12 +7,12 @@
 use super::lifecycle::{Failure, FailureKind};
 use super::resources;
 use crate::jsonrpc::{Id, Notification, Object, read};
-use crate::library::View;
+use crate::library::{Snapshot, View};
 use crate::mcp::{
     CancelledParams, ListChangedParams, ListenParams, ResourceParams, ResourceUpdatedParams, SubscriptionMeta,
     SubscriptionsAcknowledgedParams,
 };
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// How many `subscriptions/listen` may be open at once.
 pub const MAX_LISTENS: usize = 1_000;
@@ -20,13 +20,16 @@ pub const MAX_LISTENS: usize = 1_000;
 /// How many resources may be subscribed to at once, in all.
 pub const MAX_SUBSCRIBED: usize = 10_000;
 
+/// The URIs that a client subscribed to, as it wrote them, each with a hash of the content that the client knows; `None` if
+/// there was no file.
+type Contents = BTreeMap<String, Option<u64>>;
+
 /// The subscriptions of one conversation.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     /// Whether a legacy client has finished its handshake.
     is_initialized: bool,
-    /// The URIs that it subscribed to, as it wrote them.
-    resources: BTreeSet<String>,
+    resources: Contents,
     listens: Vec<Listen>,
 }
 
@@ -35,8 +38,7 @@ pub(super) struct Subscriptions {
 struct Listen {
     id: Id,
     lists: Lists,
-    /// URIs, as the client wrote them.
-    resources: BTreeSet<String>,
+    resources: Contents,
 }
 
 /// The lists of the protocol: those that somebody subscribed to, or those that changed.
@@ -87,11 +89,22 @@ impl Subscriptions {
         if resources::name_of(view, uri).is_none() {
             return Err(resources::not_found(uri));
         }
-        if !self.resources.contains(uri) {
+        if !self.resources.contains_key(uri) {
             self.check_limit(1)?;
-            self.resources.insert(uri.to_owned());
+            self.resources.insert(uri.to_owned(), resources::content_hash(&view.list(), uri));
         }
         Ok(())
+    }
+
+    /// `resources/read`: the client is about to be shown a resource.
+    pub(super) fn shown(&mut self, view: &View, uri: &str) {
+        let listens = self.listens.iter_mut().map(|listen| &mut listen.resources);
+        let known = listens.chain([&mut self.resources]).filter_map(|resources| resources.get_mut(uri));
+        let mut known = known.peekable();
+        if known.peek().is_some() {
+            let content = resources::content_hash(&view.list(), uri);
+            known.for_each(|known| *known = content);
+        }
     }
 
     fn check_limit(&self, more: usize) -> Result<(), Failure> {
@@ -112,7 +125,7 @@ impl Subscriptions {
     ///
     /// # Errors
     /// One with this id is open; too many.
-    pub(super) fn listen(&mut self, id: &Id, params: ListenParams) -> Result<Notification, Failure> {
+    pub(super) fn listen(&mut self, view: &View, id: &Id, params: ListenParams) -> Result<Notification, Failure> {
         let mut honored = params.notifications;
         let lists = Lists {
             tools: honored.tools_list_changed,
@@ -131,8 +144,10 @@ impl Subscriptions {
             let message = format!("more than {MAX_LISTENS} subscriptions/listen; cancel some");
             return Err(Failure::new(FailureKind::InvalidRequest, message));
         }
-        let resources = honored.resource_subscriptions.clone().unwrap_or_default();
-        self.check_limit(resources.len())?;
+        let uris = honored.resource_subscriptions.iter().flatten();
+        self.check_limit(uris.clone().count())?;
+        let listing = view.list();
+        let resources = uris.map(|uri| (uri.clone(), resources::content_hash(&listing, uri))).collect();
         let listen = Listen { id: id.clone(), lists, resources };
         let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: listen.meta() };
         self.listens.push(listen);
@@ -145,23 +160,31 @@ impl Subscriptions {
         self.listens.retain(|listen| Some(&listen.id) != id.as_ref());
     }
 
-    /// The notifications of a change: of these lists, and of the resources for which `is_updated`.
-    pub(super) fn notifications(&self, changed: Lists, is_updated: impl Fn(&str) -> bool) -> Vec<Notification> {
-        let is_updated = |uri: &&String| is_updated(uri);
+    /// The notifications of a change of these lists, and of the resources whose content is another one in the snapshot.
+    pub(super) fn notifications(&mut self, changed: Lists, snapshot: &Snapshot) -> Vec<Notification> {
         let mut notifications = Vec::new();
         if self.is_initialized {
             let methods = Lists::ALL.methods(changed);
             notifications.extend(methods.map(|method| Notification::new(method, None::<ListChangedParams>)));
-            notifications.extend(self.resources.iter().filter(is_updated).map(|uri| updated(uri, None)));
+            notifications.extend(changed_contents(&mut self.resources, snapshot).map(|uri| updated(uri, None)));
         }
-        for listen in &self.listens {
-            let list_changed = |method| Notification::new(method, Some(ListChangedParams { meta: listen.meta() }));
+        for listen in &mut self.listens {
+            let meta = listen.meta();
+            let list_changed = |method| Notification::new(method, Some(ListChangedParams { meta: meta.clone() }));
             notifications.extend(listen.lists.methods(changed).map(list_changed));
-            let uris = listen.resources.iter().filter(is_updated);
-            notifications.extend(uris.map(|uri| updated(uri, Some(listen.meta()))));
+            let uris = changed_contents(&mut listen.resources, snapshot);
+            notifications.extend(uris.map(|uri| updated(uri, Some(meta.clone()))));
         }
         notifications
     }
+}
+
+/// The URIs whose content is another one in the snapshot, which the client knows from now on.
+fn changed_contents<'c>(known: &'c mut Contents, snapshot: &Snapshot) -> impl Iterator<Item = &'c String> {
+    known.iter_mut().filter_map(|(uri, known)| {
+        let now = resources::names(uri).iter().find_map(|name| snapshot.content(name));
+        (std::mem::replace(known, now) != now).then_some(uri)
+    })
 }
 
 fn updated(uri: &str, meta: Option<SubscriptionMeta>) -> Notification {
