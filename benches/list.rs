@@ -31,7 +31,7 @@ fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     output.clear();
     let message = Message::parse(line.trim_end().as_bytes()).expect("a message");
     let Reply::Response(response) = server.handle(&mut Session::default(), message) else { panic!("no response") };
-    response.write(output).expect("room");
+    serde_json::to_writer(&mut *output, &response.to_json().expect("JSON")).expect("room");
     output.len()
 }
 

@@ -8,11 +8,11 @@ use crate::wording::quoted;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::fmt::{self, Debug, Display};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -288,15 +288,22 @@ struct NotificationMessage<P> {
     params: Option<P>,
 }
 
+/// Where messages are written. One type, so that the many small pieces of a message are written without dynamic dispatch.
+pub type Output = BufWriter<Box<dyn Write + Send>>;
+
 /// A message whose type is known only where it is made. It is serialized directly into the output, so that a large result is
 /// never held as text as well.
 trait Body: Debug + Send + Sync {
-    fn write(&self, output: &mut Vec<u8>) -> serde_json::Result<()>;
+    fn write(&self, output: &mut Output) -> serde_json::Result<()>;
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
 }
 
 impl<T: Serialize + Debug + Send + Sync> Body for T {
-    fn write(&self, output: &mut Vec<u8>) -> serde_json::Result<()> {
+    fn write(&self, output: &mut Output) -> serde_json::Result<()> {
         serde_json::to_writer(output, self)
+    }
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        to_raw_value(self)
     }
 }
 
@@ -324,7 +331,7 @@ impl Response {
     ///
     /// # Errors
     /// Those of `output`.
-    pub fn write(&self, output: &mut Vec<u8>) -> io::Result<()> {
+    pub fn write(&self, output: &mut Output) -> io::Result<()> {
         Ok(self.0.write(output)?)
     }
 
@@ -333,9 +340,7 @@ impl Response {
     /// # Errors
     /// Those of the result's `Serialize`.
     pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        let mut json = Vec::new();
-        self.0.write(&mut json)?;
-        serde_json::from_slice(&json)
+        self.0.to_json()
     }
 }
 
@@ -357,7 +362,7 @@ impl Notification {
     ///
     /// # Errors
     /// Those of `output`.
-    pub fn write(&self, output: &mut Vec<u8>) -> io::Result<()> {
+    pub fn write(&self, output: &mut Output) -> io::Result<()> {
         Ok(self.message.write(output)?)
     }
 }
@@ -400,9 +405,8 @@ mod tests {
     fn refused(line: impl AsRef<[u8]>, code: i64, id: Value) {
         let line = line.as_ref();
         let shown = String::from_utf8_lossy(line);
-        let mut answer = Vec::new();
-        Message::parse(line).expect_err(&shown).write(&mut answer).unwrap();
-        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let answer = Message::parse(line).expect_err(&shown).to_json().unwrap();
+        let answer: Value = serde_json::from_str(answer.get()).unwrap();
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &id), "{shown}");
     }
 
@@ -485,12 +489,8 @@ mod tests {
             let Message::Request(request) = parse(&line) else {
                 panic!("{id}");
             };
-            let mut line = Vec::new();
-            Response::result(request.id, ()).write(&mut line).unwrap();
-            assert_eq!(
-                String::from_utf8(line).unwrap(),
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}")
-            );
+            let line = Response::result(request.id, ()).to_json().unwrap();
+            assert_eq!(line.get(), format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}"));
         }
     }
 
@@ -523,10 +523,9 @@ mod tests {
 
     #[test]
     fn a_response_is_one_line_and_leaves_out_what_it_does_not_have() {
-        let mut line = Vec::new();
-        Response::error(None, Error::invalid_request("a\nb\u{2028}")).write(&mut line).unwrap();
+        let line = Response::error(None, Error::invalid_request("a\nb\u{2028}")).to_json().unwrap();
         assert_eq!(
-            String::from_utf8(line).unwrap(),
+            line.get(),
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"invalid request: a\\nb\u{2028}\"}}"
         );
     }

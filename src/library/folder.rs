@@ -10,6 +10,7 @@ use super::watch_paths::WatchPaths;
 use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
 use crate::prompt::{Diagnostic, Format, Name, Prompt, not_utf8};
 use crate::wording::printable;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash};
 use std::io::ErrorKind;
@@ -26,6 +27,8 @@ pub(super) struct Folder {
     cache: FolderCache,
     /// The last scan, valid while its folders have the same stamps.
     scan: Mutex<Option<Arc<Scan>>>,
+    /// The files of names that were asked for, each with the stamp of the folder that it is in.
+    resolved: Mutex<HashMap<Name, (Stamp, Arc<Path>)>>,
 }
 
 /// A file that should be a prompt.
@@ -67,7 +70,7 @@ impl SourceView for FolderView {
     }
 
     fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        self.folder.resolve(name).map(|file| self.folder.prompt(&file))
+        self.folder.prompt_named(name)
     }
 
     fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
@@ -149,7 +152,14 @@ impl SourceView for FolderView {
 impl Folder {
     /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
     pub(super) fn new(path: PathBuf, is_required: bool, cache: &Arc<Cache>) -> Folder {
-        Folder { path, layer: Layer::User, is_required, cache: cache.for_folder(), scan: Mutex::default() }
+        Folder {
+            path,
+            layer: Layer::User,
+            is_required,
+            cache: cache.for_folder(),
+            scan: Mutex::default(),
+            resolved: Mutex::default(),
+        }
     }
 
     /// The folder of a project, which may be missing. Symlinks out of it are refused.
@@ -257,6 +267,27 @@ impl Folder {
         })
     }
 
+    /// The prompt with exactly this name. While its folder has the same stamp, the name is of the same file: another suffix
+    /// would have changed the stamp.
+    fn prompt_named(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
+        let known = lock(&self.resolved).get(name).cloned();
+        // In a project, each part of the path is checked each time.
+        if self.layer != Layer::Project
+            && let Some((folder, path)) = known
+            && path.parent().and_then(Stamp::at) == Some(folder)
+            && let Some((_, Some(prompt))) = Stamp::at(&path).and_then(|stamp| self.cache.get(&path, &stamp))
+        {
+            return Some(Ok(prompt));
+        }
+        let parent = self.path_for_new(name)?.parent().map(Path::to_owned)?;
+        let stamp = Stamp::at(&parent).filter(|stamp| stamp.is_reliable(&parent));
+        let file = self.resolve(name)?;
+        if let Some(stamp) = stamp.filter(|_| !file.is_symlinked) {
+            lock(&self.resolved).insert(name.clone(), (stamp, Arc::clone(&file.path)));
+        }
+        Some(self.prompt(&file))
+    }
+
     fn prompt(&self, file: &PromptFile) -> Result<Arc<Prompt>, Problem> {
         match self.cached(file) {
             Some((_, Some(prompt))) => return Ok(prompt),
@@ -325,6 +356,7 @@ impl Folder {
         }
         let scan = Arc::new(self.walk());
         self.cache.retain(&scan.files);
+        lock(&self.resolved).clear();
         *lock(&self.scan) = Some(Arc::clone(&scan));
         scan
     }

@@ -11,19 +11,20 @@ mod tap;
 pub use lines::MAX_LINE;
 pub use tap::Tap;
 
-use crate::jsonrpc::{Error, Message, Notification, Response};
+use crate::jsonrpc::{Error, Message, Notification, Output, Response};
 use crate::server::{Change, Listener, Reply, Server, Session};
 use lines::{Line, Lines};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tap::Tapped;
 
 /// How many bytes of output are collected before they are written, in bytes.
 const OUTPUT_BUFFER: usize = 64 * 1024;
 
 /// One client: what the server knows of it, and the way to it.
-struct Conversation<W> {
+struct Conversation {
     session: Session,
-    output: Output<W>,
+    output: Output,
     /// Why notifications could not be written. It ends the conversation with the next line.
     failure: Option<io::Error>,
 }
@@ -32,12 +33,18 @@ struct Conversation<W> {
 ///
 /// # Errors
 /// Those of input and output. A client that no longer reads is a broken pipe.
-pub fn serve<R, W>(server: &Server, input: R, output: W, tap: Option<Tap>) -> io::Result<()>
-where
-    R: Read,
-    W: Write + Send + 'static,
-{
-    let output = Output { writer: output, buffer: Vec::new(), tap };
+pub fn serve(
+    server: &Server,
+    input: impl Read,
+    output: impl Write + Send + 'static,
+    tap: Option<Tap>,
+) -> io::Result<()> {
+    let tap = tap.map(|tap| Arc::new(Mutex::new(tap)));
+    let output: Box<dyn Write + Send> = match &tap {
+        Some(tap) => Box::new(Tapped::new(output, Arc::clone(tap))),
+        None => Box::new(output),
+    };
+    let output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
     let conversation = Arc::new(Mutex::new(Conversation { session: Session::default(), output, failure: None }));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);
@@ -48,7 +55,9 @@ where
             Line::TooLong => (&b"(a line that is too long)"[..], Some(Err(too_long()))),
         };
         let mut conversation = lock(&conversation);
-        conversation.output.record_received(line);
+        if let Some(tap) = &tap {
+            tap::lock(tap).received(line);
+        }
         if let Some(message) = message {
             conversation.receive(server, message)?;
         }
@@ -62,7 +71,7 @@ where
 }
 
 /// A panic cannot leave a conversation half changed: [`Server::handle`] catches it.
-fn lock<W>(conversation: &Mutex<Conversation<W>>) -> MutexGuard<'_, Conversation<W>> {
+fn lock(conversation: &Mutex<Conversation>) -> MutexGuard<'_, Conversation> {
     conversation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -82,71 +91,41 @@ fn too_long() -> Response {
     Response::error(None, Error::invalid_request(message))
 }
 
-impl<W: Write> Conversation<W> {
+impl Conversation {
     fn receive(&mut self, server: &Server, message: Result<Message, Response>) -> io::Result<()> {
         self.failure.take().map_or(Ok(()), Err)?;
         let message = match message {
             Ok(message) => message,
-            Err(refusal) => return self.output.send(|line| refusal.write(line)),
+            Err(refusal) => return self.send(|output| refusal.write(output)),
         };
         match server.handle(&mut self.session, message) {
             Reply::None => Ok(()),
-            Reply::Response(response) => self.output.send(|line| response.write(line)),
-            Reply::Stream(acknowledgement) => self.output.send(|line| acknowledgement.write(line)),
+            Reply::Response(response) => self.send(|output| response.write(output)),
+            Reply::Stream(acknowledgement) => self.send(|output| acknowledgement.write(output)),
         }
+    }
+
+    /// Writes a message as one line, with the next flush at the latest.
+    fn send(&mut self, write: impl FnOnce(&mut Output) -> io::Result<()>) -> io::Result<()> {
+        write(&mut self.output)?;
+        self.output.write_all(b"\n")
     }
 
     fn notify(&mut self, notifications: &[Notification]) -> io::Result<()> {
         for notification in notifications {
             tracing::info!(method = notification.method, "notified the client");
-            self.output.send(|line| notification.write(line))?;
+            self.send(|output| notification.write(output))?;
         }
         self.output.flush()
     }
 }
 
-impl<W: Write + Send> Listener for Mutex<Conversation<W>> {
+impl Listener for Mutex<Conversation> {
     fn notify(&self, change: &Change) {
         let mut conversation = lock(self);
         let notifications = conversation.session.notifications(change);
         if let Err(error) = conversation.notify(&notifications) {
             conversation.failure = Some(error);
         }
-    }
-}
-
-/// Writes messages as lines.
-struct Output<W> {
-    writer: W,
-    buffer: Vec<u8>,
-    tap: Option<Tap>,
-}
-
-impl<W: Write> Output<W> {
-    fn record_received(&mut self, line: &[u8]) {
-        if let Some(tap) = &mut self.tap {
-            tap.received(line);
-        }
-    }
-
-    /// Adds a line. It is written with the next [`Output::flush`] at the latest.
-    fn send(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
-        let start = self.buffer.len();
-        write(&mut self.buffer)?;
-        if let Some(tap) = &mut self.tap {
-            tap.sent(&self.buffer[start..]);
-        }
-        self.buffer.push(b'\n');
-        if self.buffer.len() < OUTPUT_BUFFER { Ok(()) } else { self.flush() }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if !self.buffer.is_empty() {
-            let outcome = self.writer.write_all(&self.buffer).and_then(|()| self.writer.flush());
-            self.buffer.clear();
-            self.buffer.shrink_to(lines::RETAINED);
-            outcome?;
-        }
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
 
 /// How much memory a long line may leave allocated for the next one, in bytes.
-pub(super) const RETAINED: usize = 4 * 1024 * 1024;
+const RETAINED: usize = 4 * 1024 * 1024;
 
 /// How much is read at once, in bytes: the capacity of a pipe on Linux.
 const READ_BUFFER: usize = 64 * 1024;

@@ -4,7 +4,8 @@
 //! client, `out` to it. Several servers may append to one file.
 
 use jiff::Timestamp;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A record that lines are appended to. If it cannot be written, a person is warned once, and recording stops.
 pub struct Tap {
@@ -43,5 +44,41 @@ impl Tap {
                 "the conversation is no longer recorded: {error}; start the server again with another file"
             ));
         }
+    }
+}
+
+pub(super) fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
+    tap.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An output whose lines are recorded when they are written.
+pub(super) struct Tapped<W> {
+    output: W,
+    tap: Arc<Mutex<Tap>>,
+    /// The beginning of the line that is not complete yet.
+    line: Vec<u8>,
+}
+
+impl<W> Tapped<W> {
+    pub(super) fn new(output: W, tap: Arc<Mutex<Tap>>) -> Tapped<W> {
+        Tapped { output, tap, line: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Tapped<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        for part in bytes[..written].split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if let Some(line) = self.line.strip_suffix(b"\n") {
+                lock(&self.tap).sent(line);
+                self.line.clear();
+            }
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
     }
 }
