@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitializeParams<'l> {
     pub(crate) protocol_version: &'l str,
-    pub(crate) client_info: Option<Value>,
 }
 
 /// Result of `initialize` (all legacy versions).
@@ -50,7 +49,7 @@ pub(crate) struct RequestMeta<'l> {
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "object")]
     pub(crate) client_capabilities: Empty,
     #[serde(rename = "io.modelcontextprotocol/logLevel")]
-    pub(crate) log_level: Option<&'l str>,
+    pub(crate) log_level: Option<Value>,
 }
 
 /// What the modern era adds to a result (2026-07-28).
@@ -355,8 +354,8 @@ pub(crate) struct CompleteParams<'l> {
 pub(crate) struct CompletionReference<'l> {
     #[serde(rename = "type")]
     pub(crate) kind: &'l str,
-    pub(crate) name: Option<&'l str>,
-    pub(crate) uri: Option<&'l str>,
+    pub(crate) name: Option<Value>,
+    pub(crate) uri: Option<Value>,
 }
 
 /// An argument, and what has been typed of its value.

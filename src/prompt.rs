@@ -251,6 +251,11 @@ impl Prompt {
         self.placeholders().next().is_some()
     }
 
+    /// Whether the body has a placeholder for this argument.
+    fn uses(&self, argument: &Argument) -> bool {
+        self.placeholders().any(|placeholder| placeholder.name == argument.name)
+    }
+
     /// Whether a placeholder stands for the whole input; an argument may have the name `input` too.
     fn has_input_placeholder(&self) -> bool {
         let is_argument = self.arguments.iter().any(|argument| argument.name == INPUT);

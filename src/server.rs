@@ -201,7 +201,7 @@ impl Server {
         let view = &self.library.view();
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut session.protocol_version, read(params)?)?;
+                let result = lifecycle::initialize(&mut session.protocol_version, params)?;
                 session.subscriptions.initialize();
                 (session.shown, session.lists) = Default::default();
                 era.response(id, result, None)

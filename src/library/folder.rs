@@ -282,7 +282,10 @@ impl Folder {
         let parent = self.path_for_new(name)?.parent().map(Path::to_owned)?;
         let stamp = Stamp::at(&parent).filter(|stamp| stamp.is_reliable(&parent));
         let file = self.resolve(name)?;
-        if let Some(stamp) = stamp.filter(|_| !file.is_symlinked) {
+        // A symlink with another suffix may point to a folder now, and to a file later, without a change of this folder.
+        let exists = |(suffix, _): &&(&str, Format)| fs::symlink_metadata(file.path.with_extension(suffix)).is_ok();
+        let is_only = Format::SUFFIXES.iter().filter(exists).count() == 1;
+        if let Some(stamp) = stamp.filter(|_| !file.is_symlinked && is_only) {
             lock(&self.resolved).insert(name.clone(), (stamp, Arc::clone(&file.path)));
         }
         Some(self.prompt(&file))

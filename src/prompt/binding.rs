@@ -163,7 +163,10 @@ impl<'v> Given<'v> {
         let has_input = prompt.has_input_placeholder();
         let required_only = has_input || prompt.arguments.iter().any(Argument::is_needed);
         let is_slot = |index: &usize| {
-            self.arguments[*index].is_none() && (!required_only || prompt.arguments[*index].is_needed())
+            let argument = &prompt.arguments[*index];
+            // Text for an argument that the body does not use would be lost, where the placeholder of the input can take it.
+            let is_lost = has_input && !prompt.uses(argument);
+            self.arguments[*index].is_none() && (!required_only || argument.is_needed()) && !is_lost
         };
         let arguments = (0..prompt.arguments.len()).filter(is_slot).map(Slot::Argument);
         arguments.chain(has_input.then_some(Slot::Input)).collect()
@@ -180,7 +183,8 @@ impl<'v> Given<'v> {
         let bind = |(argument, given): (&'v Argument, Option<Value<'v>>)| {
             let default = argument.default.as_deref().map(|default| (Cow::Borrowed(default), Origin::Default));
             let given = given.filter(|(value, _)| !value.is_empty() || default.is_none());
-            let none = if argument.is_needed() { Origin::Missing } else { Origin::Omitted };
+            let is_missing = argument.is_needed() && (prompt.uses(argument) || !prompt.has_input_placeholder());
+            let none = if is_missing { Origin::Missing } else { Origin::Omitted };
             let (value, origin) = given.or(default).unwrap_or((Cow::Borrowed(""), none));
             Bound { name: &argument.name, value, origin }
         };

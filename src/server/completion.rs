@@ -6,6 +6,7 @@ use super::{prompts, resources};
 use crate::library::View;
 use crate::mcp::{CompleteParams, CompleteResult, Completion};
 use crate::wording::quoted;
+use serde_json::Value;
 
 /// How many values a result may have (all versions, "Completion").
 const MAX_VALUES: usize = 100;
@@ -16,16 +17,19 @@ const MAX_VALUES: usize = 100;
 /// The prompt or the template is unknown, or neither is named.
 pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<CompleteResult, Failure> {
     let CompleteParams { reference, argument } = params;
-    let required = |member: Option<_>, name: &str| {
-        member.ok_or_else(|| Failure::invalid_params(format!("`ref.{name}` is missing")))
+    // A member that the kind of reference does not have is ignored, whatever it is.
+    let required = |member: &Option<Value>, name: &str| match member {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(_) => Err(Failure::invalid_params(format!("`ref.{name}` must be a string"))),
+        None => Err(Failure::invalid_params(format!("`ref.{name}` is missing"))),
     };
     let candidates = match reference.kind {
         "ref/prompt" => {
-            let prompt = prompts::find(view, required(reference.name, "name")?)?;
+            let prompt = prompts::find(view, &required(&reference.name, "name")?)?;
             let declared = prompt.arguments.iter().find(|declared| declared.name == argument.name);
             declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
-        "ref/resource" => match required(reference.uri, "uri")? {
+        "ref/resource" => match required(&reference.uri, "uri")?.as_str() {
             resources::TEMPLATE if argument.name == resources::VARIABLE => {
                 view.list().entries.into_iter().map(|entry| entry.name().to_string()).collect()
             }

@@ -119,7 +119,7 @@ impl Era {
             let data = json!({ "requested": protocol_version, "supported": MODERN });
             return Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data));
         }
-        log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level))
+        log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level.as_str()))
     }
 
     /// The response with a result. The modern era adds `resultType`, the server's name in `_meta`, and to a result that a
@@ -165,8 +165,8 @@ impl Era {
     }
 }
 
-fn check_level(key: &str, level: &str) -> Result<(), Failure> {
-    if LOG_LEVELS.contains(&level) {
+fn check_level(key: &str, level: Option<&str>) -> Result<(), Failure> {
+    if level.is_some_and(|level| LOG_LEVELS.contains(&level)) {
         return Ok(());
     }
     Err(Failure::invalid_params(format!("`{key}` must be one of {}", LOG_LEVELS.join(", "))))
@@ -177,15 +177,13 @@ fn check_level(key: &str, level: &str) -> Result<(), Failure> {
 /// # Errors
 /// The level is unknown.
 pub(super) fn set_level(params: SetLevelParams<'_>) -> Result<Empty, Failure> {
-    check_level("level", params.level).map(|()| Empty {})
+    check_level("level", Some(params.level)).map(|()| Empty {})
 }
 
 /// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
-pub(super) fn initialize(
-    negotiated: &mut Option<&'static str>,
-    params: InitializeParams<'_>,
-) -> Result<InitializeResult, Failure> {
-    let InitializeParams { protocol_version: requested, client_info } = params;
+pub(super) fn initialize(negotiated: &mut Option<&'static str>, params: &Object) -> Result<InitializeResult, Failure> {
+    let InitializeParams { protocol_version: requested } = read(params)?;
+    let client_info = params.get("clientInfo").filter(|client_info| !client_info.is_null()).cloned();
     let [.., newest] = LEGACY;
     let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
     tracing::info!(client = %logged(&client_info), requested, version, "initialize");
