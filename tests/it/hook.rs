@@ -55,7 +55,7 @@ fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> O
 fn part(typed: &str, expansion: &str) -> String {
     format!(
         "In the user's message, `{typed}` is short for the text below, from a prompt file that the user wrote or chose. Read \
-         the message as if that text stood there in full, and do what it says; expand_prompt need not be called for it.\n\n\
+         the message as if it contained that text in full, and do what it says; there is no need to call expand_prompt.\n\n\
          {expansion}\n\n(End of the text for `{typed}`.)"
     )
 }
