@@ -1,7 +1,7 @@
 //! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
 //! asks it for its prompts, and ends it.
 //!
-//! Nothing is written. What a project registers, which may be a stranger's, is started only if it is this very program with
+//! Nothing is written. What a project registers, which may be anyone's, is started only if it is this very program with
 //! options that name prompts; the same goes for what a relative path finds in the working directory. Of the hooks, only a
 //! command that `install` could have written is run, and without a shell.
 
@@ -111,7 +111,7 @@ fn unreadable(agent: &'static Agent, error: &ConfigError) -> Finding {
     Finding::new(Some(agent), Severity::Broken, &error.message).fix(fix).at(&error.path, error.position)
 }
 
-/// A time as one reads it: `0.8 ms`, `12 ms`.
+/// A time for people: `0.8 ms`, `12 ms`.
 fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1000.0;
     if milliseconds < 9.95 { format!("{milliseconds:.1} ms") } else { format!("{milliseconds:.0} ms") }

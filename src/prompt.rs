@@ -48,7 +48,7 @@ pub struct Prompt {
     pub description: Option<String>,
     /// The arguments that it declares.
     pub arguments: Vec<Argument>,
-    /// What a list may be narrowed to.
+    /// Words by which a list can be filtered.
     pub tags: Vec<String>,
     /// What it expands to.
     pub messages: Vec<MessageTemplate>,
@@ -144,7 +144,7 @@ impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExpandError::Missing { names, usage } => {
-                write!(f, "it needs a text for {}; write {}", all_of(names), named(usage))
+                write!(f, "it needs a value for {}; write {}", all_of(names), named(usage))
             }
             ExpandError::Unknown { name, closest, known } => {
                 write!(f, "it has no argument {}", quoted(name))?;
@@ -251,7 +251,7 @@ impl Prompt {
         self.placeholders().next().is_some()
     }
 
-    /// Whether a placeholder stands for the whole input; an argument may have the name `input` too.
+    /// Whether a placeholder is replaced by the whole input; an argument may have the name `input` too.
     fn has_input_placeholder(&self) -> bool {
         let is_argument = self.arguments.iter().any(|argument| argument.name == INPUT);
         !is_argument && self.placeholders().any(|placeholder| placeholder.name == INPUT)

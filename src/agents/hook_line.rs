@@ -23,7 +23,7 @@ pub struct HookLine {
     pub words: Vec<String>,
     /// The number of its group in the event, and its own in the group, from 0.
     pub index: (usize, usize),
-    /// All that the file says of it.
+    /// Its entry in the file.
     pub entry: Value,
 }
 
@@ -37,7 +37,7 @@ impl HookLine {
         })
     }
 
-    /// Whether it runs prompt-expander as a hook, whatever else it does, and whichever agent it names.
+    /// Whether it runs prompt-expander as a hook, no matter what else it does and which agent it names.
     pub fn is_prompt_expander(&self) -> bool {
         self.program().is_some()
     }

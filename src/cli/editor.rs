@@ -132,7 +132,7 @@ fn has_terminal() -> bool {
     io::stdin().is_terminal() || controlling_terminal().is_some()
 }
 
-/// The terminal that this process was started in, whatever its standard input is.
+/// The terminal that this process was started in, even if its standard input is something else.
 fn controlling_terminal() -> Option<std::fs::File> {
     std::fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" }).ok()
 }

@@ -65,7 +65,7 @@ impl Examination {
 }
 
 impl HookCheck<'_> {
-    /// Runs the hook as the agent would, and adds the findings; the error is what keeps the rest from being checked.
+    /// Runs the hook as the agent would, and adds the findings; an error is the reason why the rest cannot be checked.
     fn try_out(&self, library: &Library, findings: &mut Vec<Finding>) -> Result<(), Finding> {
         self.check_agent_name()?;
         let environment = self.environment();
@@ -147,7 +147,7 @@ impl HookCheck<'_> {
     /// An error for a hook that is not run here.
     fn check_harmless(&self, program: &Path, environment: &Environment) -> Result<(), Finding> {
         let hook = self.hook;
-        // What is found in the working directory may be a stranger's, too.
+        // A program in the working directory may be anyone's, too.
         let is_of_project = hook.scope == Scope::Project
             || environment.is_found_in(&self.examination.system.project, self.command(), program);
         let is_plain = hook.is_plain();

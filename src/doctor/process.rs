@@ -1,5 +1,5 @@
-//! Registered programs, which may be any programs: started in a process group of their own, waited for with a timeout, and killed with
-//! all that they started.
+//! Registered programs, which may be any programs: started in a process group of their own, waited for with a timeout, and
+//! killed with all that they started.
 
 use crate::wording::printable;
 use std::io::{self, Read, Write};
@@ -74,7 +74,7 @@ impl Output {
         String::from_utf8_lossy(&self.0.recv_timeout(END_OF_OUTPUT).unwrap_or_default()).into_owned()
     }
 
-    /// The line that says most, as it can be printed: the first that begins with `error`, else the last that is not empty.
+    /// The most informative line, ready to be printed: the first that begins with `error`, else the last that is not empty.
     pub(super) fn line(&self) -> Option<String> {
         let text = self.text();
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

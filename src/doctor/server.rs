@@ -19,7 +19,7 @@ pub(super) struct RegisteredPrompts {
     pub(super) folders: Vec<PathBuf>,
     /// The name of a prompt that the server listed.
     pub(super) prompt: Option<String>,
-    /// The command that registers the server anew, and the hook.
+    /// The command that registers the server and the hook again.
     pub(super) install_with_hook: String,
 }
 
@@ -108,7 +108,7 @@ impl ServerCheck<'_> {
         Some(prompts)
     }
 
-    /// Starts it as the agent would, and adds the findings; the error is what keeps the rest from being checked.
+    /// Starts it as the agent would, and adds the findings; an error is the reason why the rest cannot be checked.
     fn try_out(
         &self,
         command: &str,
@@ -281,7 +281,7 @@ impl ServerCheck<'_> {
         .collect()
     }
 
-    /// An error for what is not started here: it came with the project, or is in this folder, and may be a stranger's.
+    /// An error for a program that is not started: it came with the project, or is in this folder, and may be anyone's.
     fn check_harmless(&self, start: &Start) -> Result<(), Finding> {
         let (name, server) = (self.name(), self.server);
         let is_this = is_same_file(&start.program, &self.examination.program);
@@ -354,7 +354,7 @@ impl ServerCheck<'_> {
         let name = self.name();
         let check = "run `prompt-expander check` with its `--prompts`";
         if report.prompts == 0 {
-            let fix = "put a file such as `hello.md` into its folder";
+            let fix = "create a file such as `hello.md` in its folder";
             findings.push(self.warning(format!("{name} has no prompts")).fix(fix));
         }
         if let Some(problem) = report.problems.first() {
@@ -407,14 +407,13 @@ impl ServerCheck<'_> {
     }
 }
 
-// The commands that fix it, as one types them.
+// The commands that fix it, as typed.
 impl ServerCheck<'_> {
     fn write_absolute_path(&self) -> String {
         format!("run {}, which writes the absolute path of this program", self.reinstall())
     }
 
-    /// The command that puts this program in the place of the server, in backticks; it keeps what the registration says of
-    /// prompts.
+    /// The command that replaces the server with this program, in backticks; the options that name prompts are preserved.
     fn reinstall(&self) -> String {
         let (agent, server) = (self.agent, self.server);
         match (server.scope, server.name == SERVER) {
@@ -429,7 +428,7 @@ impl ServerCheck<'_> {
     }
 }
 
-/// The command with its arguments, as one types them, in backticks.
+/// The command with its arguments, as typed, in backticks.
 fn shown(Start { command, arguments, .. }: &Start) -> String {
     let words = || [command].into_iter().chain(arguments).map(String::as_str);
     named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))

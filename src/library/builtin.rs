@@ -40,7 +40,7 @@ pub(super) struct Builtin;
 struct BuiltinPrompt {
     name: Name,
     text: &'static str,
-    /// Once it was asked for: to parse all of them takes longer than the rest of a list of a small library.
+    /// Parsed when it is first needed: to parse all of them takes longer than the rest of a list of a small library.
     parsed: OnceLock<(Arc<Prompt>, FileInfo)>,
 }
 
@@ -82,7 +82,7 @@ fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
 }
 
 impl BuiltinPrompt {
-    /// A test holds that this does not fail for any of them.
+    /// A test verifies that this does not fail for any of them.
     fn parsed(&self) -> Result<&(Arc<Prompt>, FileInfo), Problem> {
         if let Some(parsed) = self.parsed.get() {
             return Ok(parsed);

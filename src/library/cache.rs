@@ -1,16 +1,16 @@
 //! What is cached of prompt files, and when it is still valid.
 //!
-//! A [`Stamp`] (device, inode, mode, size, both times) distinguishes one state of a file from another without opening it. The time
-//! of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with the
-//! modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
+//! A [`Stamp`] (device, inode, mode, size, both times) distinguishes one state of a file from another without opening it.
+//! The time of the last change (ctime) is set by the system: no program can set it back, as `cp -p` and `rsync -t` do with
+//! the modification time. Still, two changes within one tick of the file system's clock show the same times, and a network
 //! file system may show outdated ones. So a stamp is reliable only if the last change is a while ago and the file is on a
 //! file system known to be local. Everything else is read again at each request.
 //!
-//! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
+//! The rule for everything that is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
 //! the file has that stamp. One change goes unnoticed: that of a program that has mapped a file into memory and writes
 //! to the same page again.
 //!
-//! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
+//! A stamp says nothing about which file a name refers to. Names are therefore resolved again at each request, and a list is
 //! cached with the stamps of all folders it came from (`walk.rs`).
 
 use super::folder::PromptFile;
@@ -150,7 +150,7 @@ impl FileInfo {
 }
 
 impl Fingerprint {
-    /// That of a file that holds these bytes, with the summary of its prompt unless it is broken.
+    /// The information about a file that holds these bytes, with the summary of its prompt unless it is broken.
     pub(super) fn of(bytes: &[u8], summary: Option<&Summary>) -> Fingerprint {
         Fingerprint { summary: summary.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
     }
@@ -185,7 +185,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of what is at a path; `None` if nothing is, or it cannot be seen.
+    /// The stamp of the file or folder at a path; `None` if there is none, or it cannot be read.
     pub(super) fn at(path: &Path) -> Option<Stamp> {
         fs::metadata(path).ok().as_ref().map(Stamp::of)
     }

@@ -1,8 +1,9 @@
 //! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository.
 //!
-//! It is looked for once for each message that needs it, since it may come and go; without a repository only the folder itself counts.
-//! Nothing is looked for above the user's home directory, in the root of the file system, or in and above a sticky folder
-//! that everybody may write to (such as `/tmp`), where others could put a `.prompts`, or turn it into a repository.
+//! It is searched for once for each message that needs it, since it may appear and disappear; without a repository only the
+//! folder itself counts. Nothing is searched above the user's home directory, in the root of the file system, or in and
+//! above a sticky folder that everyone can write to (such as `/tmp`), where others could put a `.prompts`, or turn it into
+//! a repository.
 //!
 //! A cloned repository is not trusted like the user's own folders. What it holds is read, and nothing more: `.prompts` may
 //! be a symlink to elsewhere in the repository, and no symlink in it may point outside it (`folder.rs`).
@@ -60,7 +61,7 @@ impl Source for Project {
         let shown = |path: &Path| printable(&path.display().to_string());
         let from = shown(&self.from);
         if self.candidates.is_empty() {
-            return Some(format!("no project prompts: everybody may write to {from}; go to a folder of your own"));
+            return Some(format!("no project prompts: everyone can write to {from}; change to a folder of your own"));
         }
         let is_root = |candidate: &&Candidate| fs::symlink_metadata(&candidate.repository).is_ok();
         Some(match self.candidates.iter().find(is_root) {
@@ -147,7 +148,7 @@ impl Project {
             if let Some((own, false)) = nearest
                 && own.folder == self.from
             {
-                return Some(Ok(&own.prompts)); // whatever the repository
+                return Some(Ok(&own.prompts)); // no matter what the repository is
             }
             if fs::symlink_metadata(&candidate.repository).is_ok() {
                 root = Some(candidate.folder.as_path());

@@ -1,5 +1,5 @@
 //! What a library shows at one moment, in a form that can be compared with another moment. A rewrite with equal content
-//! is no difference.
+//! is not a difference.
 
 use super::cache::Fingerprint;
 use super::{Layer, View};
@@ -14,11 +14,11 @@ pub struct Snapshot(BTreeMap<Name, (Layer, Fingerprint)>);
 /// What differs between two snapshots.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// A name was added or removed, or a file overrides a built-in prompt now, or no longer does.
+    /// A name was added or removed, or a file began or ceased to override a built-in prompt.
     pub names: bool,
-    /// The list of prompts shows something else: a name, a title, a description, an argument.
+    /// The list of prompts shows a different name, title, description or argument.
     pub listing: bool,
-    /// A prompt that is listed has another content, or the list is another one.
+    /// The content of a listed prompt differs, or the list itself.
     pub listed_contents: bool,
     /// The names of all files whose content differs, those that were added or removed included.
     pub contents: BTreeSet<Name>,

@@ -76,7 +76,7 @@ fn is_same_path(a: &Path, b: &Path) -> bool {
     a == b || (cfg!(any(windows, target_os = "macos")) && lower(a) == lower(b))
 }
 
-/// What is at the path of a prompt file after others could change it.
+/// What is at the path of a prompt file after another program may have changed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileState {
     /// A file, or a symlink of any kind.
@@ -99,7 +99,7 @@ impl FileState {
 /// rules for a project's folder hold is decided by its name.
 ///
 /// # Errors
-/// There is such a file, in any spelling of its suffix, or it cannot be written. Then nothing is new but perhaps folders.
+/// There is such a file, in any spelling of its suffix, or it cannot be written. At most, folders have been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, CreateError> {
     let any = Folder::new(folder.to_owned(), true, &Arc::default());
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
@@ -120,7 +120,7 @@ pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, 
     })?;
     // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = fs::remove_file(&path); // a part of a prompt is worse than none
+        let _ = fs::remove_file(&path); // part of a prompt is worse than none
         CreateError::Io(path.clone(), error)
     })?;
     Ok(path)

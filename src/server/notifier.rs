@@ -1,8 +1,8 @@
 //! The notifier: one thread that turns changes of the library into notifications for each listener.
 //!
-//! Nothing is watched before somebody needs it. [`Notifier::start`] registers for events before it returns, so that a list
+//! Nothing is watched before a client needs it. [`Notifier::start`] registers for events before it returns, so that a list
 //! that is made after it misses no change. Its thread then takes a first snapshot of the library, the baseline, and after
-//! each burst of events another one; what differs is passed to the listeners. An example:
+//! each burst of events another one; the differences are passed to the listeners. An example:
 //!
 //! | time | client and files | notifier |
 //! |---|---|---|
@@ -11,10 +11,10 @@
 //! | 5 s | an editor writes a temporary file, then renames it to `a.md`: three events | the generation is 3; it waits for 100 ms without an event |
 //! | 5.1 s | | takes a snapshot; the description of `a` differs: `prompts/list_changed` |
 //!
-//! A session remembers, as a hash, each list that its client was shown, and is notified when the list of the snapshot is
-//! another one; that is exact, whatever happened in between. What was shown and is not remembered (a list of several pages,
-//! a file, nothing at all) is compared with the last snapshot instead. Two things that such a comparison cannot show count
-//! as a change of everything, which may announce a change that was none, but never misses one:
+//! A session remembers, as a hash, each list that its client was shown, and is notified when the list in the snapshot
+//! differs; that is exact, no matter what happened in between. Otherwise (after a list of several pages, a file, or nothing
+//! at all), the new snapshot is compared with the last one instead. Two things that such a comparison cannot show count as a
+//! change of everything; this may announce a change that did not happen, but never misses one:
 //! - an event before the baseline is complete, or within one [`QUIET`] after it, because events arrive late: the file may
 //!   have changed before or after it was read for the baseline;
 //! - an event of a burst during which the client was shown something: it may have been a state between the snapshots.
@@ -36,8 +36,8 @@ const LONGEST_BURST: Duration = Duration::from_millis(600);
 
 /// A conversation that is notified of changes: a pipe.
 pub trait Listener: Send + Sync {
-    /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It may block, as
-    /// long as the client does not read.
+    /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It blocks
+    /// while the client does not read.
     fn notify(&self, change: &Change);
 }
 
@@ -70,7 +70,7 @@ impl Change {
     }
 }
 
-/// A change as it concerns one client.
+/// A change from the point of view of one client.
 #[derive(Debug)]
 pub(super) struct ChangeSince<'c> {
     /// `None`: anything may have changed.
@@ -114,7 +114,7 @@ pub(super) struct Notifier {
     tools: &'static [ServerTool],
     shared: Arc<Shared>,
     is_started: Mutex<bool>,
-    /// Receives what a person should know, once.
+    /// Receives a warning for a person, once.
     warn: fn(&str),
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Notifier {
 #[derive(Debug, Default)]
 struct Shared {
     listeners: Listeners,
-    /// The next look counts as a change of everything.
+    /// The next snapshot counts as a change of everything.
     announce_everything: AtomicBool,
     is_stopped: AtomicBool,
 }
@@ -141,7 +141,7 @@ impl Notifier {
         Notifier { library, tools, shared: Arc::default(), is_started: Mutex::new(false), warn }
     }
 
-    /// Adds a listener, which is notified as long as it exists.
+    /// Adds a listener, which is notified until it is dropped.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = lock(&self.shared.listeners.0);
         listeners.retain(|listener| listener.strong_count() > 0);
@@ -208,7 +208,7 @@ fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Share
             (snapshot, ListHashes { tools: tools::descriptions_hash(tools, &view), prompts, resources })
         });
         let Ok((snapshot, lists)) = catch_unwind(look) else {
-            tracing::error!("looking for changed prompt files failed because of a bug");
+            tracing::error!("comparing prompt files failed because of a bug");
             before = None;
             continue;
         };
@@ -222,7 +222,7 @@ fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Share
     }
 }
 
-/// Nothing here is left half changed by a panic.
+/// A panic cannot leave this data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -423,7 +423,7 @@ fn an_input_that_arguments_would_leave_out_is_a_tool_error() {
 #[test]
 fn a_missing_required_argument_is_a_tool_error_with_a_usage_line() {
     let mut client = Client::new().prompt("compare.md", COMPARE);
-    let want = "`compare` cannot be expanded: it needs a text for `options`; write `:compare options=… [criteria=…]`. Tell \
+    let want = "`compare` cannot be expanded: it needs a value for `options`; write `:compare options=… [criteria=…]`. Tell \
                 the user this.";
     assert_eq!(client.expand("compare", "").error(), want);
     assert_eq!(client.expand("compare", "criteria=x").error(), want);

@@ -168,7 +168,7 @@ fn a_prompt_that_cannot_be_expanded_is_still_explained() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
     let ran = client.run(["explain", "compare"], "");
     assert_eq!(ran.status.code(), Some(0));
-    let why = "it needs a text for `options`; write `:compare options=… [criteria=…] [notes=…]`";
+    let why = "it needs a value for `options`; write `:compare options=… [criteria=…] [notes=…]`";
     assert!(ran.stdout.contains("\n  options   (missing)\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains(&format!("\nExpansion\n  error  {why}\n")), "{}", ran.stdout);
     let explained = explained(&client, &["compare"], "");

@@ -92,7 +92,7 @@ async fn use_the_menus(client: &Rmcp) {
         json!([{"role": "user", "content": {"type": "text", "text": "Compare Rust or Go by cost."}}])
     );
     let missing = client.get_prompt(GetPromptRequestParams::new("compare")).await.unwrap_err().to_string();
-    assert!(missing.contains("it needs a text for `options`"), "{missing}");
+    assert!(missing.contains("it needs a value for `options`"), "{missing}");
 
     let resources = client.list_all_resources().await.unwrap();
     assert_eq!(resources[1].uri, "prompt://git/research");

@@ -120,7 +120,7 @@ fn a_folder_that_everybody_may_write_to_is_not_a_project() {
     assert_eq!(ran.stdout, "mine\n\nx\n");
     let deep = repo(&client).join("src/deep");
     let said =
-        format!("warning: no project prompts: everybody may write to {}; go to a folder of your own\n", deep.display());
+        format!("warning: no project prompts: everyone can write to {}; change to a folder of your own\n", deep.display());
     assert_eq!(ran.stderr, said);
 }
 

@@ -58,7 +58,7 @@ pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, SyntaxError>
     }
     let mut changed = document.to_string();
     if !text.starts_with(['\n', '\r']) {
-        changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after our table
+        changed = changed.trim_start_matches(['\n', '\r']).to_owned(); // the empty lines after the removed table
     }
     Ok(with_line_endings_of(text, changed))
 }

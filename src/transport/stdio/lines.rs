@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The longest line, in bytes without its line ending: 32 MiB. No more than this is held of a longer one.
+/// The longest line, in bytes without its line ending: 32 MiB. No more than this is stored of a longer one.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
 
-/// How much memory a long line may leave allocated for the next one, in bytes.
+/// How much memory may stay allocated for the next line after a long one, in bytes.
 pub(super) const RETAINED: usize = 4 * 1024 * 1024;
 
 /// How much is read at once, in bytes: the capacity of a pipe on Linux.

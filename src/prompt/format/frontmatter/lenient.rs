@@ -71,7 +71,7 @@ pub(super) fn entries(text: &str, first_line: usize) -> Entries<'_> {
     found
 }
 
-/// The last line, of those that `text` begins with, that looks like a part of a frontmatter.
+/// The last of the lines at the beginning of `text` that look like frontmatter.
 pub(super) fn last_line(text: &str, first_line: usize) -> Option<usize> {
     let continues = |line: &str| line.starts_with([' ', '\t', '#']) || line.starts_with("- ");
     let looks = |line: &&str| key_value(line).is_some() || (!line.trim().is_empty() && continues(line));
@@ -169,7 +169,7 @@ pub(super) fn quote_it(key: &str, raw: &str) -> String {
 }
 
 impl Entries<'_> {
-    /// Whether there is a key of one word, as a frontmatter has and other text has not.
+    /// Whether there is a key of one word, which is what distinguishes frontmatter from other text.
     pub(super) fn have_keys(&self) -> bool {
         self.entries.iter().any(|entry| is_word(entry.key) && entry.key.starts_with(char::is_alphabetic))
     }

@@ -1,7 +1,8 @@
 //! YAML as a tree with positions, in one pass over the events of the parser.
 //!
-//! yaml-rust2's own loader recurses once for each level of nesting (20,000 levels of `- ` end the process), copies whatever
-//! an alias names (eight levels of nine exhaust the memory), and does not record where a value is and how it is written. Its event parser does none of that.
+//! yaml-rust2's own loader recurses once for each level of nesting (20,000 levels of `- ` end the process), copies what an
+//! alias names (eight levels of nine exhaust the memory), and does not record where a value is and how it is written. Its
+//! event parser does none of that.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_NESTING, MAX_WEIGHT};
@@ -204,7 +205,7 @@ impl Builder {
 /// The parser's message for a common mistake, reworded for people who write prompts and do not know YAML; and the fix.
 fn in_plain_words(info: &str) -> (&str, &'static str) {
     const QUOTES: &str = "put the value in quotes";
-    const INDENT: &str = "begin each key in the first column, and indent what belongs to it with spaces, all alike";
+    const INDENT: &str = "begin each key in the first column, and indent all lines that belong to it with the same number of spaces";
     match info {
         "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
         "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
@@ -216,7 +217,7 @@ fn in_plain_words(info: &str) -> (&str, &'static str) {
         "simple key expect ':'"
         | "did not find expected <document start>"
         | "while parsing a block mapping, did not find expected key" => {
-            ("a line that is indented otherwise than its neighbors, or no `key: value`", INDENT)
+            ("a line that is indented differently from its neighbors, or is not a `key: value`", INDENT)
         }
         _ if info.starts_with("while parsing a flow") => {
             ("a `[` or `{` that is never closed", "close it, or put the value in quotes if it is text")
