@@ -158,7 +158,7 @@ fn a_command_with_its_text_in_one_is_a_command_whatever_the_text_is() {
 }
 
 #[test]
-fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
+fn the_error_says_so_if_a_text_was_never_meant_as_a_command() {
     let mut client = Client::new().arguments([]);
     for (text, kind) in [
         ("10:30", "a time or a number"),
@@ -231,7 +231,7 @@ fn a_name_never_becomes_a_path() {
 }
 
 #[test]
-fn a_name_with_a_separator_too_many_is_offered_the_prompt_not_told_apart() {
+fn a_name_with_an_extra_separator_suggests_the_prompt() {
     let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C");
     for (command, meant) in [
         (":research:", "research"),

@@ -623,8 +623,7 @@ fn other_probable_mistakes_get_a_warning() {
     }
     for opening in ["----", "---yaml", "+++", "—", "–––"] {
         let warned = warned("p", &format!("{opening}\ntitle: T\n{opening}\nB {{{{input}}}}"));
-        let opens =
-            format!("1:1: the line `{opening}` does not open frontmatter, and is part of the prompt's text; ");
+        let opens = format!("1:1: the line `{opening}` does not open frontmatter, and is part of the prompt's text; ");
         assert!(warned.starts_with(&opens), "{warned}");
     }
     assert!(warned("p", &"x".repeat(18_001)).contains("18001 characters long"));
@@ -714,10 +713,7 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(expand(&default, "").unwrap(), "[ x ]");
     let (choices, warnings) = lists("choices: fast, slow");
     assert_eq!(choices, ["fast", "slow"]);
-    assert_eq!(
-        warnings,
-        ["4:14: `choices` is not a list, and is split at its commas; write `choices: [fast, slow]`"]
-    );
+    assert_eq!(warnings, ["4:14: `choices` is not a list, and is split at its commas; write `choices: [fast, slow]`"]);
     let (choices, warnings) = lists("choices:\n      - {a: b}\n      - c");
     assert_eq!(choices, ["c"]);
     assert!(warnings[0].contains("part 1 of `choices` is not text, and is ignored"), "{warnings:?}");

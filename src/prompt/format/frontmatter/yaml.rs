@@ -205,7 +205,8 @@ impl Builder {
 /// The parser's message for a common mistake, reworded for people who write prompts and do not know YAML; and the fix.
 fn in_plain_words(info: &str) -> (&str, &'static str) {
     const QUOTES: &str = "put the value in quotes";
-    const INDENT: &str = "begin each key in the first column, and indent all lines that belong to it with the same number of spaces";
+    const INDENT: &str =
+        "begin each key in the first column, and indent all lines that belong to it with the same number of spaces";
     match info {
         "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
         "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
