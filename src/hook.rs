@@ -150,7 +150,7 @@ fn too_long(invocation: &Invocation<'_, Found>) -> String {
     format!(
         "In the user's message, {} is short for a stored prompt, whose text is longer than this agent accepts from a hook. \
          Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
-         then follow the prompt that it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
+         then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
         typed(invocation.name, invocation.input)
     )
 }

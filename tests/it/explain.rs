@@ -220,7 +220,7 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
 }
 
 #[test]
-fn an_expansion_that_a_client_would_cut_gets_a_warning() {
+fn an_expansion_that_an_agent_would_cut_gets_a_warning() {
     let client = Client::new().prompt("p.md", "{{input}}");
     let whole = |characters: usize| {
         let limits = explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
@@ -248,7 +248,7 @@ fn an_expansion_that_a_client_would_cut_gets_a_warning() {
         let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
         for name in ["codex", "claude-code"] {
             let ran = client.run(["hook", name], &event);
-            let is_whole = !ran.stdout.contains("longer than what this agent takes");
+            let is_whole = !ran.stdout.contains("longer than this agent accepts");
             assert_eq!(is_whole, !whole(characters).contains(&format!("{name} hook")), "{characters}");
             assert_eq!(is_whole, characters <= if name == "codex" { 9_626 } else { 9_630 });
         }
