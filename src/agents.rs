@@ -1,11 +1,11 @@
 //! The agents: the programs in whose chat a user types `:research`.
 //!
-//! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all that is known of it, so
+//! [`AGENTS`] is the table of them. Each file below `agents/` that is named for an agent holds all facts about it, so
 //! another agent is another file and another row. Nothing here reads the process's environment: [`System`] is what the command
 //! line found there.
 //!
 //! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS Code, Cursor and Zed
-//! are as their documentation says. `docs/clients/` has a page for each.
+//! follow their documentation. `docs/clients/` has a page for each.
 
 mod claude_code;
 mod codex;
@@ -51,7 +51,7 @@ pub static AGENTS: [&Agent; 7] = [
 /// The name under which `install` registers the server.
 pub const SERVER: &str = "prompts";
 
-/// What is known of an agent.
+/// The facts about an agent.
 pub struct Agent {
     /// Its name on the command line.
     pub name: &'static str,
@@ -70,7 +70,7 @@ pub struct Agent {
     pub limits: &'static [Limit],
     /// How it starts a server.
     pub launch: Launch,
-    /// What `doctor` looks for in its files.
+    /// What `doctor` checks in its files.
     pub checks: Checks,
     /// What to do after an installation: with a hook or without, for a project or for the user.
     pub next_step: fn(with_hook: bool, is_project: bool) -> String,
@@ -209,11 +209,11 @@ pub struct Variables {
     value: fn(&str, &System) -> Option<String>,
 }
 
-/// What `doctor` looks for in the files of an agent.
+/// What `doctor` checks in the files of an agent.
 pub struct Checks {
     /// Why the agent would not start a server.
     pub not_started: fn(&RegisteredServer) -> Option<Finding>,
-    /// What keeps the model from calling the tools, or makes the agent ask first.
+    /// What prevents the model from calling the tools, or makes the agent ask first.
     pub approval: fn(&RegisteredServer) -> Option<Finding>,
     /// The keys of a registration that list the only tools, and those that are left out.
     pub tool_filters: Option<(&'static str, &'static str)>,
@@ -521,7 +521,7 @@ impl Limit {
     }
 
     const fn hook(max: usize, unit: Unit) -> Limit {
-        Limit { delivery: Delivery::Hook, max, unit, when_exceeded: "the hook tells the model to call the tool" }
+        Limit { delivery: Delivery::Hook, max, unit, when_exceeded: "the hook asks the model to call the tool" }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The command line: options, the library that they select, and one file for each command.
+//! The command line: its options, the library that they select, and one file for each command.
 //!
 //! Without a command, the program serves MCP on stdio. Commands use the same library and the same expansion, without the
 //! protocol.
@@ -124,7 +124,7 @@ enum Command {
     ///
     /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
     /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
-    /// into your own folder; the copy is kept if you change it.
+    /// into your own folder; the copy is deleted unless you change it.
     #[command(after_help = edit::EXAMPLES)]
     Edit(WithSource<edit::Edit>),
     /// Check prompt files: where each problem is, and how to fix it
@@ -172,7 +172,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
-            return ExitCode::SUCCESS; // any other status may make the agent reject what its user typed
+            return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
         }
         Err(error) => {
             let _ = error.print();
@@ -209,7 +209,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
-    // `install` has a --project that means something else: the help tells them apart.
+    // `install` has a --project that means something else: they differ in their help.
     let is_own = |option: &Arg| {
         command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))
     };

@@ -111,7 +111,7 @@ fn unreadable(agent: &'static Agent, error: &ConfigError) -> Finding {
     Finding::new(Some(agent), Severity::Broken, &error.message).fix(fix).at(&error.path, error.position)
 }
 
-/// A time as one reads it: `0.8 ms`, `12 ms`.
+/// A time for people: `0.8 ms`, `12 ms`.
 fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1000.0;
     if milliseconds < 9.95 { format!("{milliseconds:.1} ms") } else { format!("{milliseconds:.0} ms") }

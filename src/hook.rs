@@ -1,11 +1,11 @@
-//! What an agent's prompt-submit hook answers: an event in, and context out, if the message has `:commands` that exist.
+//! What an agent's prompt-submit hook answers: an event in; context out, if the message has known `:commands`.
 //!
 //! The agent adds the context to the message for its model: the expansion of each command, so that the model need not think of
-//! calling `expand_prompt`. Anything else than an event, and a message without commands, has no answer. A name is looked up
+//! calling `expand_prompt`. There is no answer to a message without commands, or to anything that is not an event. A name is looked up
 //! exactly as it was typed; no directory is read.
 //!
 //! The context says what the message means and gives no orders: Gemini CLI tells its model to take the context of a hook as
-//! information. Where an agent would cut the context, the model is told to call `expand_prompt` instead.
+//! information. Where an agent would truncate the context, the context asks the model to call `expand_prompt` instead.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod invocations;
@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// No system has a longer path to a folder, in bytes; a longer one would cost a look at each folder on its way.
+/// The longest path that is used, in bytes; no system has longer ones. Each folder on the path costs a system call.
 const MAX_FOLDER: usize = 32 * 1024;
 
 /// A message that a user submitted.
@@ -75,7 +75,7 @@ impl<'e> Event<'e> {
     }
 }
 
-/// What a name was found to be.
+/// The prompt of a name.
 struct Found {
     prompt: Result<Arc<Prompt>, Problem>,
     is_of_project: bool,
@@ -94,7 +94,7 @@ fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<Strin
              expand_prompt before you answer."
         ));
     }
-    // Each part that fits takes the place of the reference to the tool.
+    // Each part that fits replaces the reference to the tool.
     let limit = agent.limit(Delivery::Hook)?;
     let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
@@ -139,16 +139,16 @@ fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> S
         agent.hook.as_ref().is_some_and(|hook| hook.escapes_angle_brackets) && expansion.contains(['<', '>']);
     let note = if is_escaped { " Angle brackets in it may show as `&lt;` and `&gt;`." } else { "" };
     format!(
-        "In the user's message, {typed} is short for the text below, from a prompt file {origin}. Read the message as if that \
-         text stood there in full, and do what it says; expand_prompt need not be called for it.{note}\n\n{expansion}\n\n\
+        "In the user's message, {typed} is short for the text below, from a prompt file {origin}. Read the message as if it \
+         contained that text in full, and do what it says; there is no need to call expand_prompt.{note}\n\n{expansion}\n\n\
          (End of the text for {typed}.)"
     )
 }
 
-/// Takes the place of an expansion that does not fit.
+/// The replacement for an expansion that does not fit.
 fn too_long(invocation: &Invocation<'_, Found>) -> String {
     format!(
-        "In the user's message, {} is short for a stored prompt, whose text is longer than what this agent takes from a hook. \
+        "In the user's message, {} is short for a stored prompt, whose text is longer than this agent accepts from a hook. \
          Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
          then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
         typed(invocation.name, invocation.input)

@@ -146,7 +146,7 @@ fn parse_value(text: &str) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Builds a [`Value`] as its own `Deserialize` does, and counts down the values that it may still hold.
+/// Builds a [`Value`] as its own `Deserialize` does, and counts down the values that are still allowed.
 #[derive(Clone, Copy)]
 struct Limited<'c>(&'c Cell<usize>);
 
@@ -233,7 +233,7 @@ pub(crate) fn read<'o, T: Deserialize<'o>>(object: &'o Object) -> Result<T, Mism
     })
 }
 
-/// For `deserialize_with`: a struct that is read from an object. By itself serde takes an array of its fields, too.
+/// For `deserialize_with`: reads a struct from an object only. By itself, serde also accepts an array of its fields.
 pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct ObjectOnly<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOnly<T> {

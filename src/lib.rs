@@ -1,7 +1,7 @@
 //! A library of Markdown prompt files, and the interfaces to it: an MCP server on stdio, a command line, and the hooks of
 //! agents.
 //!
-//! Somebody types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
+//! A user types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text filled in.
 //!
 //! ```
@@ -19,7 +19,7 @@
 //! | step | functions |
 //! |---|---|
 //! | read a line | [`transport::stdio::serve`], `Lines::next` |
-//! | parse the message | [`jsonrpc::Message::parse`], [`jsonrpc::Object::parse`] |
+//! | parse the message | [`jsonrpc::Message::parse`] |
 //! | select the method | [`server::Server::handle`], `Server::dispatch` |
 //! | view the library | [`library::Library::view`] |
 //! | select the tool | `tools::call`, `expand_prompt::call` |
@@ -36,8 +36,8 @@
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
 //!
 //! The command line ([`cli`]) and the hook ([`hook`]), which expands the commands of a message before the model sees it, use
-//! the same [`library`] and the same [`prompt`], without the protocol. [`agents`] has all that is known of each agent, and how
-//! the program is registered with it; [`doctor`] finds out what keeps that from working.
+//! the same [`library`] and the same [`prompt`], without the protocol. [`agents`] has all facts about each agent, and how the
+//! program is registered with it; [`doctor`] finds out why that does not work.
 //!
 //! # The path of a change
 //!
@@ -51,18 +51,18 @@
 //! - Prompt files are opened in one place, `library/read.rs`, and created or deleted in one, `library/write.rs`.
 //!   `library/walk.rs` scans folders; `library/watch.rs` is the only file that knows how the system reports changes.
 //! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
-//!   prompts (`library/project.rs`) are served only on request, and no symlink leads out of them.
+//!   prompts (`library/project.rs`) are served only on request, and no symlink in them may point outside.
 //! - The program writes only files that its user named, and agents' configs after asking: `agents/config_file.rs` reads and writes
 //!   them, and `agents/edit.rs` is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`], and affects no other file.
-//! - Each answer shows what is on disk, whether the watch has noticed a change or not. What was read of a file is cached with a
-//!   stamp, which is compared at each request (`library/cache.rs`).
+//! - Each answer shows what is on disk, whether the watch has noticed a change or not. A parsed file is cached with a stamp,
+//!   which is compared at each request (`library/cache.rs`).
 //! - A [`server::Server`] is shared by all conversations. A [`server::Session`] is one of them: its protocol version, its
 //!   subscriptions, and which descriptions of the tools it has seen.
-//! - All of a message is handled with one [`library::View`].
+//! - The whole of a message is handled with one [`library::View`].
 //! - Requests are answered one after the other, in the order of their arrival. The notifier has a thread of its own, which starts
 //!   when a client first needs notifications; before that, nothing is watched.
-//! - Whatever comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
+//! - Everything that comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
 //!   and expansions ([`prompt::MAX_FILE`] and the others there), folders ([`library::MAX_ENTRIES`]).
 //! - Only two places start other programs: [`doctor`] those that an agent's config names, as that agent would; and
 //!   `cli/editor.rs` the user's editor.
@@ -70,7 +70,7 @@
 //!
 //! # Dependencies between modules
 //!
-//! They point one way:
+//! They point in one direction:
 //!
 //! | module | may use |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! All prompts of a user: an ordered list of sources, of which the first that has a name wins.
+//! All prompts of a user: an ordered list of sources, of which the first that has a prompt of a name wins.
 //!
 //! A [`Library`] is shared by all threads. Each message sees it through one [`View`], which looks at a source when it is
-//! first needed; a project's folder, for example, is looked for once in each view. A view shows what is on disk: for an exact
-//! name one file is read, for a list all files, and only for an unknown name all names are compared. A file is not read again
-//! while its stamp shows that it is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
+//! first needed; a project's folder, for example, is searched for once in each view. A view shows what is on disk: for an
+//! exact name one file is read, for a list all files, and only for an unknown name are all names compared. A file is not
+//! read again while its stamp shows that it is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
 
 mod builtin;
 mod cache;
@@ -124,7 +124,7 @@ pub struct View {
     sources: Vec<LazyView>,
 }
 
-/// The view of a source, which is made when it is first needed: a project's folder must be looked for.
+/// The view of a source, which is made when it is first needed, because a project's folder must be searched for.
 #[derive(Debug)]
 struct LazyView {
     source: Arc<dyn Source>,
@@ -237,7 +237,7 @@ impl Library {
 
     /// Adds the prompts of the project that the folder `from` belongs to as the first source: the nearest `.prompts`, from
     /// that folder up to the root of its repository, not above `home`, the user's home directory. It may be missing; each
-    /// view looks for it.
+    /// view searches for it.
     pub fn with_project(mut self, from: &Path, home: Option<&Path>) -> Library {
         self.sources.insert(0, Arc::new(Project::new(from, home, &self.cache)));
         self
@@ -254,7 +254,7 @@ impl Library {
         self.sources.iter().find_map(|source| source.absence())
     }
 
-    /// The folder that new prompts are written to. `None` if there is none, such as without a home directory.
+    /// The folder that new prompts are written to. `None` if there is no such folder, for example without a home directory.
     pub(crate) fn folder_for_new_prompts(&self) -> Option<&Path> {
         self.sources.iter().find_map(|source| source.folder_for_new_prompts())
     }

@@ -1,7 +1,7 @@
 //! The types of the MCP schema that this server reads and writes, spelled as the schema spells them. They have no behavior.
 //!
 //! In what is written, the order of the fields is the order on the wire, and an optional field is left out, never `null`.
-//! In what is read, `null` is the same as a missing optional field, and no value for a required one.
+//! In what is read, `null` is the same as a missing optional field, and an error for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 use crate::jsonrpc::{Id, object};
@@ -420,7 +420,7 @@ pub(crate) struct SubscriptionMeta {
     pub(crate) subscription_id: Id,
 }
 
-/// Params of `notifications/tools/list_changed` and its siblings; without `_meta` there are none.
+/// Params of `notifications/tools/list_changed` and its siblings; left out if there is no `_meta`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ListChangedParams {
     #[serde(rename = "_meta")]

@@ -144,7 +144,7 @@ impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExpandError::Missing { names, usage } => {
-                write!(f, "it needs a text for {}; write {}", all_of(names), named(usage))
+                write!(f, "it needs a value for {}; write {}", all_of(names), named(usage))
             }
             ExpandError::Unknown { name, closest, known } => {
                 write!(f, "it has no argument {}", quoted(name))?;

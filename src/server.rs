@@ -2,7 +2,7 @@
 //!
 //! [`Server::handle`] is the whole interface; notifications of changes go to each [`Listener`]. Below `handle`,
 //! [`Server::dispatch`] is the one table of methods. What every method would repeat (the era, a panic, an error) is
-//! settled there, so that a handler is a plain function that cannot forget to answer.
+//! handled there, so that a handler is a plain function that cannot forget to answer.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tools::ServerTool;
 
-/// How long the responses to a batch may be in all, in bytes, before the rest of it is refused.
+/// The maximum total length of the responses to a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
 /// Answers the requests of all conversations.
@@ -46,7 +46,7 @@ pub struct Server {
     notifier: Option<Notifier>,
 }
 
-/// What a message is answered with.
+/// The reply to a message.
 #[derive(Debug)]
 pub enum Reply {
     /// Nothing: it was a notification, or a response.
@@ -68,13 +68,13 @@ impl Server {
         Server { page_size, ..self }
     }
 
-    /// The same with notifications of changes. `warn` receives, once, what keeps them from being sent at once.
+    /// The same with notifications of changes. `warn` receives, once, the reason why they are delayed.
     pub fn with_notifications(self, warn: fn(&str)) -> Server {
         let notifier = Notifier::new(Arc::clone(&self.library), self.tools, warn);
         Server { notifier: Some(notifier), ..self }
     }
 
-    /// Adds a conversation that is notified of changes, as long as it exists.
+    /// Adds a conversation, which is notified of changes until it is dropped.
     pub fn add_listener(&self, listener: &Arc<dyn Listener>) {
         if let Some(notifier) = &self.notifier {
             notifier.add(listener);
@@ -151,7 +151,7 @@ impl Server {
         tracing::trace!(id = %lifecycle::logged(&id), ?method, params = %lifecycle::logged(&params), "request");
         let start = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
         let era = Era::of(&method, &params);
-        // A handler that panics leaves the session whole: what it changes, it changes last, and at once.
+        // A handler that panics leaves the session consistent: it changes the session last, and in one step.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.dispatch(session, era, &id, &method, &params)));
         let outcome = outcome.unwrap_or_else(|_| {
             tracing::error!(?method, "the request failed because of a bug");
@@ -166,7 +166,7 @@ impl Server {
         outcome.unwrap_or_else(|error| Reply::Response(Response::error(Some(id), error)))
     }
 
-    /// Called before a legacy client is shown what it may keep until it is notified of a change.
+    /// Called before a legacy client is shown something that it may cache until it is notified of a change.
     fn watch_for(&self, session: &Session) {
         if session.subscriptions.is_initialized() {
             self.watch();
@@ -174,7 +174,7 @@ impl Server {
     }
 
     /// A snapshot of the library for a legacy client that is shown all of it in one page; more would delay the page. It is
-    /// taken before the page is made, so that a change between the two is announced once too often and not missed.
+    /// taken before the page is made, so that a change between the two may be announced twice, but is not missed.
     fn snapshot_of_one_page(&self, session: &Session, view: &View) -> Option<Snapshot> {
         let is_wanted = self.notifier.is_some() && session.protocol_version.is_some();
         (is_wanted && view.list().entries.len() <= self.page_size.get()).then(|| Snapshot::of(view))

@@ -1,3 +1,3 @@
-//! Ways for messages to travel. A transport moves them and never looks inside.
+//! Transports, which move messages and do not interpret them.
 
 pub mod stdio;

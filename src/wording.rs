@@ -1,6 +1,6 @@
-//! How texts, names and numbers are shown in messages.
+//! How text, names and numbers are shown in messages.
 
-/// The longest text that an error repeats, in characters; what is longer ends in `…`.
+/// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
 
 /// Shows a text in backticks: control characters escaped, cut at 60 characters.
@@ -17,7 +17,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// JSON that can be printed: it lets some control characters pass, which a terminal may obey, and two ends of lines.
+/// JSON that can be printed: escapes the control characters and line separators that JSON allows, which a terminal may act on.
 pub(crate) fn printable_json(json: &str) -> String {
     let escape = |character: char| match character {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(character)),

@@ -168,8 +168,8 @@ fn configured_limit(server: &RegisteredServer, delivery: Delivery) -> Option<usi
     }
 }
 
-/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is its
-/// own business, so only the existence of a record is checked.
+/// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is
+/// undocumented, so only the existence of a record is checked.
 fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
     let (group, number) = hook.hook.index;
     let key = format!("{}:user_prompt_submit:{group}:{number}", hook.hook.path.display());

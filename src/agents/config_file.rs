@@ -96,7 +96,7 @@ impl ConfigFile {
             ..ConfigFile::absent(path, syntax, scope)
         };
         if !file.value.is_object() {
-            return Err(file.error(&[], &format!("it must be an object, and is {}", kind(&file.value))));
+            return Err(file.error(&[], &format!("it must be an object, but is {}", kind(&file.value))));
         }
         Ok(Some(file))
     }
@@ -216,7 +216,7 @@ impl ConfigFile {
             }
             _ => None,
         };
-        self.check_unchanged()?; // once more, as late as possible; the backup stays, for another may rely on it
+        self.check_unchanged()?; // once more, as late as possible; the backup stays, since another process may rely on it
         let failed = |what: &str, error: io::Error| {
             ConfigError::new(&target, format!("{what}: {error}; nothing in it is changed"))
         };
@@ -309,7 +309,7 @@ fn create_backup(path: &Path, text: &str, target: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.write(true).create_new(true).open(path)?;
-    fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // a part of it would be no backup
+    fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // an incomplete backup would be useless
 }
 
 /// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If that does not exist, the owner
@@ -320,7 +320,7 @@ fn fill(mut file: &fs::File, text: &str, other: &Path) -> io::Result<()> {
         set_owner(file, &other)?;
         file.set_permissions(other.permissions())?;
     } else if let Some(folder) = other.parent().and_then(|folder| fs::metadata(folder).ok()) {
-        let _ = set_owner(file, &folder); // not everybody may
+        let _ = set_owner(file, &folder); // not everyone may
     }
     file.sync_all()
 }

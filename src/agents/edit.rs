@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// From 1.
@@ -119,8 +119,8 @@ impl Syntax {
         }
     }
 
-    /// The text with the entry at the end of these keys. An entry that exists keeps what `entry` says nothing about, unless
-    /// it is `replaced`.
+    /// The text with the entry at the end of these keys. In an entry that exists, keys that `entry` does not mention stay as
+    /// they are, unless it is `replaced`.
     pub(super) fn set(self, text: &str, keys: &[String], entry: &Entry, replaced: bool) -> Result<String, SyntaxError> {
         match self {
             Syntax::Toml => toml::set(text, keys, entry, replaced),
@@ -128,7 +128,7 @@ impl Syntax {
         }
     }
 
-    /// The text without what is at the end of these keys, and without the objects on the way to it that are empty then.
+    /// The text without the value at the end of these keys, and without the parent objects that are empty then.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, SyntaxError> {
         match self {
             Syntax::Toml => toml::remove(text, keys),
@@ -148,7 +148,7 @@ impl Syntax {
 
     /// The error that the value at the end of these keys should have keys itself.
     fn not_an_object(self, text: &str, keys: &[String]) -> SyntaxError {
-        self.error(text, keys, format!("`{}` must be {}, and is not", keys.join("."), self.object()))
+        self.error(text, keys, format!("`{}` must be {}, but is not", keys.join("."), self.object()))
     }
 }
 

@@ -37,7 +37,7 @@ impl HookLine {
         })
     }
 
-    /// Whether it runs prompt-expander as a hook, whatever else it does, and whichever agent it names.
+    /// Whether it runs prompt-expander as a hook, no matter what else it does and which agent it names.
     pub fn is_prompt_expander(&self) -> bool {
         self.program().is_some()
     }

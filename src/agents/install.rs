@@ -1,4 +1,5 @@
-//! The changes that `install` and `uninstall` plan, and the present registrations. Nothing is written here; see [`ConfigFile::write`].
+//! The changes that `install` and `uninstall` plan, and the present registrations. Nothing is written here; see
+//! [`ConfigFile::write`].
 //!
 //! Where an agent has a command of its own for it (`codex mcp add`, `claude mcp add`, `gemini mcp add --trust`, `opencode mcp
 //! add`), a new entry is the one that it writes.
@@ -347,7 +348,7 @@ impl<'s> Planner<'s> {
         keys
     }
 
-    /// The hooks that `install` may write anew, and the others that run prompt-expander: they do more than that, or are in
+    /// The hooks that `install` may rewrite, and the others that run prompt-expander: they do more than that, or are in
     /// another file. Notes what could not be read.
     fn hooks(&mut self) -> (Vec<HookLine>, Vec<HookLine>) {
         let (hooks, errors) = self.files.hooks(self.scope);
@@ -443,7 +444,7 @@ impl Agent {
         Status { agent: self, is_found: self.is_found(system), registrations, hooks, errors }
     }
 
-    /// Whether `install` would write a hook anew: it is plain, and in the file where `install` would put it.
+    /// Whether `install` would rewrite a hook: it is plain, and in the file where `install` would put it.
     pub fn is_by_install(&self, hook: &HookLine, system: &System) -> bool {
         hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
     }

@@ -51,7 +51,7 @@ impl Agent {
                 Some(object) if object.is_object() => value = object,
                 Some(other) => {
                     let (object, kind) = (file.syntax.object(), kind(other));
-                    return Err(file.error(keys, &format!("`{}` must be {object}, and is {kind}", keys.join("."))));
+                    return Err(file.error(keys, &format!("`{}` must be {object}, but is {kind}", keys.join("."))));
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Agent {
     /// The content of an entry, without name and position.
     fn registration(&self, value: &Value, file: &ConfigFile) -> Registration {
         let Some(entry) = value.as_object() else {
-            let error = format!("it must be {}, and is {}", file.syntax.object(), kind(value));
+            let error = format!("it must be {}, but is {}", file.syntax.object(), kind(value));
             return Registration { errors: vec![error], ..Registration::default() };
         };
         let mut fields = Fields { entry, errors: Vec::new() };
@@ -160,7 +160,7 @@ impl Fields<'_> {
             kind if wanted.starts_with(kind) => "has other values".to_owned(),
             kind => format!("is {kind}"),
         };
-        self.errors.push(format!("`{key}` must be {wanted}, and {problem}"));
+        self.errors.push(format!("`{key}` must be {wanted}, but {problem}"));
     }
 }
 
@@ -300,12 +300,12 @@ mod tests {
         assert_eq!(
             shown(read("cursor", Scope::User, text).unwrap()),
             [
-                "2:13 a:  [] {} (`command` must be a string, and is a list) (`args` must be a list of strings, and is a \
-                 string) (`env` must be an object of strings, and has other values)",
-                "3:13 b:  [] {} (it must be an object, and is a string)",
+                "2:13 a:  [] {} (`command` must be a string, but is a list) (`args` must be a list of strings, but is a \
+                 string) (`env` must be an object of strings, but has other values)",
+                "3:13 b:  [] {} (it must be an object, but is a string)",
                 "4:13 c:  [] {} (it has no `command`)",
                 "5:13 d:  [] {} off",
-                "6:13 e: x [] {} off (`args` must be a list of strings, and has other values)",
+                "6:13 e: x [] {} off (`args` must be a list of strings, but has other values)",
             ]
         );
     }
@@ -313,13 +313,13 @@ mod tests {
     #[test]
     fn a_config_of_another_kind_is_an_error_with_its_position() {
         for (agent, text, want) in [
-            ("claude-code", "{\n \"mcpServers\": []}", "config:2:2: `mcpServers` must be an object, and is a list"),
-            ("codex", "mcp_servers = 'x'", "config:1:1: `mcp_servers` must be a table, and is a string"),
+            ("claude-code", "{\n \"mcpServers\": []}", "config:2:2: `mcpServers` must be an object, but is a list"),
+            ("codex", "mcp_servers = 'x'", "config:1:1: `mcp_servers` must be a table, but is a string"),
         ] {
             assert_eq!(read(agent, Scope::User, text).unwrap_err().to_string(), want);
         }
         for (agent, text, want) in [
-            ("claude-code", "[]", "config:1:1: it must be an object, and is a list"),
+            ("claude-code", "[]", "config:1:1: it must be an object, but is a list"),
             ("gemini", "{\"a\": 1,}", "config:1:8: trailing commas are not allowed"),
         ] {
             let error = read(agent, Scope::User, text).unwrap_err();

@@ -17,8 +17,8 @@ pub(super) struct Call {
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
     /// The input for the prompt. A single word is read like text typed in a chat. Several words fill one argument each if the
-    /// prompt has arguments; otherwise, they are joined by spaces. `-` reads standard input, and so does no input at all unless
-    /// standard input is a terminal. Put `--` before words that begin with `-`
+    /// prompt has arguments; otherwise, they are joined by spaces. `-` reads the input from standard input, and so does
+    /// leaving it out, unless standard input is a terminal. Put `--` before words that begin with `-`
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
     /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set
@@ -54,7 +54,7 @@ impl Call {
         }
     }
 
-    /// What the prompt is called with; reads standard input if need be.
+    /// The values and the input of the call; reads standard input if necessary.
     ///
     /// # Errors
     /// The prompt has no argument of a given name, or takes no input in addition to --arg; standard input is not text.
@@ -86,7 +86,7 @@ impl Call {
     }
 }
 
-/// What a prompt is called with.
+/// The values and the input of a call.
 pub(super) struct Texts {
     /// Values by name.
     values: BTreeMap<String, String>,
@@ -108,7 +108,7 @@ impl Texts {
         prompt.expand(self.call()).map(Messages::into_text)
     }
 
-    /// What each declared argument gets.
+    /// The value of each declared argument.
     pub(super) fn bind<'t>(&'t self, prompt: &'t Prompt) -> Binding<'t> {
         prompt.bind(self.call())
     }

@@ -1,4 +1,4 @@
-//! `prompt-expander doctor`: what keeps `:research` from working in the agents on this machine.
+//! `prompt-expander doctor`: finds out why `:research` does not work in the agents on this machine.
 
 use super::agent::{agent_parser, system};
 use super::output::{self, ERROR, NAME, WARNING};

@@ -52,8 +52,8 @@ fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
     Ok(checked)
 }
 
-/// Opens a copy of a built-in prompt in the user's folder. The copy is kept if it was changed; otherwise it would only override
-/// the prompt of later versions of the program.
+/// Opens a copy of a built-in prompt in the user's folder. The copy is deleted if it was not changed; otherwise it would
+/// override the prompts of later versions of the program.
 fn edit_copy(library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
     let builtin = library
         .view()

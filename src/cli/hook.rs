@@ -1,7 +1,7 @@
 //! `prompt-expander hook`: what an agent runs when its user submits a prompt.
 //!
 //! An exit status other than 0 may block the prompt, and other output may be shown to the user or the model. So nothing fails
-//! here, not even by a panic: where there is nothing to add, nothing is printed. Errors are shown only at a terminal, which means
+//! here, not even by a panic: if there is nothing to add, nothing is printed. Errors are shown only at a terminal, which means
 //! that a person runs it.
 
 use super::source::PromptSource;

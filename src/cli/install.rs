@@ -31,7 +31,7 @@ const AROUND: usize = 60;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander install                          list the agents found here, with their state
+  prompt-expander install                          list the agents found here, with their status
   prompt-expander install codex                    show what would change, and ask
   prompt-expander install codex --hook --yes       with the hook, for a script
   prompt-expander install gemini --prompts ~/team/prompts
@@ -40,7 +40,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
-    /// The agent to register with; without it, the agents on this machine are listed with their state
+    /// The agent to register with; without it, the agents on this machine are listed with their status
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
     /// Register for the project in the working directory, in a file of that project, instead of for all your projects
@@ -58,7 +58,7 @@ pub(super) struct Install {
     /// Replace another server that is registered as `prompts`
     #[arg(long, requires = "agent")]
     replace: bool,
-    /// Print one JSON object with the state of every agent; cannot be combined with AGENT
+    /// Print one JSON object with the status of every agent; cannot be combined with AGENT
     #[arg(long, conflicts_with = "agent")]
     json: bool,
     /// More arguments for the server
@@ -163,7 +163,7 @@ fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Res
         output::print(format!("{nothing}\n").as_bytes())?;
         return Ok(false);
     }
-    // Before the question, not after it.
+    // Print before the question, not after it.
     for file in &plan.files {
         file.target()?;
     }
@@ -204,7 +204,7 @@ fn is_confirmed() -> anyhow::Result<bool> {
     let mut answer = String::new();
     let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
     if length == 0 {
-        let _ = writeln!(stderr); // the line of the question has no end yet
+        let _ = writeln!(stderr); // ends the line of the question
     }
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
@@ -236,8 +236,7 @@ fn show(text: &mut Vec<u8>, file: &ConfigFile) -> io::Result<()> {
     Ok(())
 }
 
-/// A changed line. If it is very long, as in a file of one line, most of what it has in common with the line that replaces it is
-/// left out.
+/// A changed line. If it is very long, as in a file of one line, most of what it shares with the line that replaces it is omitted.
 fn shortened(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
     if line.len() <= LONG {
         return line.to_owned();
@@ -271,16 +270,16 @@ fn check_server(words: &[String]) -> anyhow::Result<()> {
     let cli = match Cli::try_parse_from(before.iter().chain(words)) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() == 0 => {
-            bail!("the server would not start: what follows `--` only prints a text");
+            bail!("the server would not start: the arguments after `--` only print text");
         }
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            bail!("the server would not start with what follows `--`: {reason}");
+            bail!("the server would not start with the arguments after `--`: {reason}");
         }
     };
     if cli.command.is_some() {
-        bail!("what follows `--` must be options of the server, and is a command");
+        bail!("the arguments after `--` must be options of the server, not a command");
     }
     if cli.source.folders.is_given() {
         bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");

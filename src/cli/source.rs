@@ -19,7 +19,7 @@ pub(super) struct PromptSource {
     /// directory up to the root of the repository
     ///
     /// Use it only if you trust the repository, because its prompts override yours of the same name. Outside a repository,
-    /// only the working directory is searched. Symlinks that lead out of the repository are not followed.
+    /// only the working directory is searched. Symlinks that point outside the folder are not followed.
     #[arg(long, overrides_with = "project")]
     pub(super) project: bool,
 }

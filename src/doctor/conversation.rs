@@ -1,8 +1,8 @@
-//! A conversation with a server as an agent has it: start it, initialize, list the prompts, expand each of them, end it.
+//! A conversation with a server as an agent would have it: start it, initialize, list the prompts, expand each of them, end it.
 //!
-//! A registered server may be any program. It may hang, print without end, print what is not a message, or not end. So each
-//! answer may take [`Start::timeout`] at most, and the conversation [`MAX_TIMEOUTS`] times that; then the program is killed,
-//! with all that it started.
+//! A registered server may be any program. It may hang, print endlessly, print something that is not a message, or not
+//! exit. So each answer may take [`Start::timeout`] at most, and the conversation [`MAX_TIMEOUTS`] times that; then the
+//! program is killed, with all that it started.
 
 use super::process::{self, Output, how};
 use crate::agents::{Environment, Launch, Opening};
@@ -318,7 +318,7 @@ impl Conversation {
         }
     }
 
-    /// Counts a line that is not a message, and keeps the first of them.
+    /// Counts a line that is not a message, and stores the first one.
     fn skip(&mut self, line: &[u8]) -> Result<(), Why> {
         if self.skipped_lines >= MAX_SKIPPED_LINES {
             return Err(Why::NotMessages(self.not_a_message.take().unwrap_or_default()));

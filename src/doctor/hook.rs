@@ -65,7 +65,7 @@ impl Examination {
 }
 
 impl HookCheck<'_> {
-    /// Runs the hook as the agent would, and adds the findings; the error is what keeps the rest from being checked.
+    /// Runs the hook as the agent would, and adds the findings; an error is the reason why the rest cannot be checked.
     fn try_out(&self, library: &Library, findings: &mut Vec<Finding>) -> Result<(), Finding> {
         self.check_agent_name()?;
         let environment = self.environment();

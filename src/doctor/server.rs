@@ -108,7 +108,7 @@ impl ServerCheck<'_> {
         Some(prompts)
     }
 
-    /// Starts it as the agent would, and adds the findings; the error is what keeps the rest from being checked.
+    /// Starts it as the agent would, and adds the findings; an error is the reason why the rest cannot be checked.
     fn try_out(
         &self,
         command: &str,
@@ -354,7 +354,7 @@ impl ServerCheck<'_> {
         let name = self.name();
         let check = "run `prompt-expander check` with its `--prompts`";
         if report.prompts == 0 {
-            let fix = "put a file such as `hello.md` into its folder";
+            let fix = "create a file such as `hello.md` in its folder";
             findings.push(self.warning(format!("{name} has no prompts")).fix(fix));
         }
         if let Some(problem) = report.problems.first() {

@@ -6,11 +6,11 @@
 //! file system may show outdated ones. So a stamp is reliable only if the last change is more than two seconds ago and the
 //! file is on a file system known to be local. Everything else is read again at each request.
 //!
-//! The rule for whatever is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
+//! The rule for everything that is cached: take the stamp, then read; cache the result if the stamp is reliable; use it while
 //! the file has that stamp. One change goes unnoticed: that of a program that has mapped a file into memory and writes
 //! to the same page again.
 //!
-//! A stamp says nothing about which file a name means. Names are therefore resolved anew at each request, and a list is
+//! A stamp says nothing about which file a name refers to. Names are therefore resolved again at each request, and a list is
 //! cached with the stamps of all folders it came from (`walk.rs`).
 
 use super::folder::PromptFile;

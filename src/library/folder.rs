@@ -339,7 +339,7 @@ impl Folder {
         self.layer != Layer::Project || !file.is_symlinked
     }
 
-    /// Reads and parses a file, whatever is cached.
+    /// Reads and parses a file, without the cache.
     fn parse(&self, file: &PromptFile) -> Result<Prompt, Problem> {
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
         self.parsed(file, &content)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// How many names an error offers.
 const OFFERED: usize = 3;
 
-/// What a command turned out to be.
+/// The result of a lookup.
 #[derive(Debug)]
 pub enum Lookup {
     /// A prompt.
@@ -52,7 +52,7 @@ pub enum Unknown {
     },
     /// The command is empty.
     Empty,
-    /// The text is something else than a command.
+    /// The text is not a command but something else.
     NotACommand {
         /// What was asked for.
         command: String,
@@ -85,7 +85,7 @@ impl fmt::Display for Unknown {
 impl View {
     /// Finds the prompt that `command` names, as a person types it after a colon or a client passes it on.
     ///
-    /// The exact name is looked for first, without a scan. Then a leading colon, spaces around the name, letter case and `:`
+    /// The exact name is tried first, without a scan. Then a leading colon, spaces around the name, letter case and `:`
     /// for `/` are ignored where exactly one prompt matches.
     pub fn find(&self, command: &str) -> Lookup {
         match self.find_exactly(command) {
@@ -152,7 +152,7 @@ fn with_text(command: &str, names: &[Name]) -> Option<(Name, String)> {
     Some((name.clone(), text.trim().to_owned()))
 }
 
-/// Names to suggest: those that are spelled almost alike, and those with this beginning or this last segment.
+/// Names to suggest: those with a similar spelling, and those with the same beginning or the same last segment.
 fn closest(folded: &str, names: &[Name]) -> Vec<Name> {
     let mut near: Vec<(usize, &Name)> = names
         .iter()

@@ -61,7 +61,7 @@ impl Source for Project {
         let shown = |path: &Path| printable(&path.display().to_string());
         let from = shown(&self.from);
         if self.candidates.is_empty() {
-            return Some(format!("no project prompts: everybody may write to {from}; go to a folder of your own"));
+            return Some(format!("no project prompts: everyone can write to {from}; change to a folder of your own"));
         }
         let is_root = |candidate: &&Candidate| fs::symlink_metadata(&candidate.repository).is_ok();
         Some(match self.candidates.iter().find(is_root) {
@@ -148,7 +148,7 @@ impl Project {
             if let Some((own, false)) = nearest
                 && own.folder == self.from
             {
-                return Some(Ok(&own.prompts)); // whatever the repository
+                return Some(Ok(&own.prompts)); // no matter what the repository is
             }
             if fs::symlink_metadata(&candidate.repository).is_ok() {
                 root = Some(candidate.folder.as_path());

@@ -78,7 +78,7 @@ impl LinkTarget {
 }
 
 impl Folder {
-    /// Scans the folder, whatever is cached.
+    /// Scans the folder, without the cache.
     pub(super) fn walk(&self) -> Scan {
         if let Some(missing) = self.missing() {
             return Scan { skipped: vec![missing], ..Scan::default() };
@@ -93,7 +93,7 @@ impl Folder {
 
 /// A walk through the prompts folder and, one on top of the other, through the folders that symlinks point to. walkdir
 /// could follow symlinks itself, but it opens what it follows to detect cycles; and opening what has just become a FIFO
-/// would block for ever.
+/// would block forever.
 struct Walk<'f> {
     folder: &'f Folder,
     scan: Scan,

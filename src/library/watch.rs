@@ -1,7 +1,7 @@
-//! Notices that files of a library change: by events of the system, or else by looking at the stamps of the files at
-//! intervals. The only file that names notify.
+//! Notices that files of a library change: by events of the system, or else by polling the stamps of the files. The only
+//! file that names notify.
 //!
-//! Nothing that is served depends on it. It only advances a generation, which makes the notifier look.
+//! Nothing that is served depends on it. It only advances a generation, which makes the notifier compare.
 
 use super::Library;
 use super::cache::is_remote;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the stamps are looked at where the system gives no events.
+/// How often the stamps are polled where the system sends no events.
 pub const POLL: Duration = Duration::from_millis(700);
 
 /// How often the folders are registered again because others were added meanwhile.
@@ -35,7 +35,7 @@ impl Changes {
         self.advanced.notify_all();
     }
 
-    /// Waits until the generation is not `seen`; gives the new one. `None` after `timeout`.
+    /// Waits until the generation is not `seen`, and returns the new one. `None` after `timeout`.
     fn wait(&self, seen: u64, timeout: Option<Duration>) -> Option<u64> {
         let is_seen = |generation: &mut u64| *generation == seen;
         let generation = match timeout {
@@ -117,7 +117,7 @@ impl Watch {
         }
     }
 
-    /// Watches other paths, if others belong to the library now, or the same ones may be other files.
+    /// Watches other paths, if others belong to the library now, or the same paths may be other files.
     pub fn renew(&mut self, library: &Library) {
         if let Kind::Events { is_stale, paths, .. } = &self.kind
             && (is_stale.load(Ordering::Acquire) || **paths != watch_paths(library))
@@ -197,8 +197,8 @@ fn watcher(
     Ok(watcher)
 }
 
-/// Whether an event can mean a change of the library. That a file was opened or read cannot: we do so ourselves, and
-/// would wake the notifier for ever.
+/// Whether an event can mean a change of the library. That a file was opened or read cannot: the
+/// notifier does so itself, and would wake itself forever.
 fn is_relevant(event: &Event, paths: &WatchPaths) -> bool {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
@@ -226,7 +226,7 @@ fn moves(event: &Event) -> bool {
         || event.need_rescan()
 }
 
-/// Whether a path cannot be watched because it was removed, or may not be read (nor may we read it then).
+/// Whether a path cannot be watched because it was removed, or may not be read (its prompts cannot be read either then).
 fn is_of_the_path(error: &ErrorKind) -> bool {
     match error {
         ErrorKind::PathNotFound => true,

@@ -15,7 +15,7 @@ pub(super) struct WatchPaths {
     folders: BTreeSet<PathBuf>,
     /// Other folders, of which only these entries are relevant.
     entries: BTreeMap<PathBuf, BTreeSet<OsString>>,
-    /// Files that can be written under a name in no folder of ours: those with several hard links.
+    /// Files that can be written under a name outside the watched folders: those with several hard links.
     hard_linked: BTreeSet<PathBuf>,
     /// The folders among `entries` that hold the targets of symlinks.
     target_folders: BTreeSet<PathBuf>,

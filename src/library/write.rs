@@ -121,7 +121,7 @@ pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, 
     })?;
     // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = fs::remove_file(&path); // a part of a prompt is worse than none
+        let _ = fs::remove_file(&path); // part of a prompt is worse than none
         CreateError::Io(path.clone(), error)
     })?;
     Ok(path)

@@ -20,7 +20,7 @@
 //! 5. **Defaults** are for arguments without a value, or with an empty one. What is required and has neither is an error.
 //!
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
-//! `name=`. A body without any placeholder is followed by the whole text, whatever the prompt declares.
+//! `name=`. A body without any placeholder is followed by the whole text, no matter what the prompt declares.
 //!
 //! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote after a
 //! letter or a digit (`it's`, `27"`), or one that is never closed, is text.
@@ -239,7 +239,7 @@ fn unused_input(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str)
     (!is_used).then(|| ExpandError::UnusedInput { text: input.to_owned() })
 }
 
-/// Divides words of a shell: each is one, whatever it contains.
+/// Divides words of a shell: each is one word, no matter what it contains.
 fn divide_words<'v>(prompt: &Prompt, words: &'v [String]) -> Given<'v> {
     let arguments = &prompt.arguments;
     let mut given = Given::nothing(prompt);
@@ -410,8 +410,8 @@ fn pair_at(arguments: &[Argument], text: &str) -> Option<(usize, usize)> {
 /// Finds closing quotes.
 #[derive(Default)]
 struct Quotes {
-    /// Whether a `'`, or a `"`, is known to be closed nowhere in the rest of the text. It keeps a long text full of quotes
-    /// from being searched once for each.
+    /// Whether a `'`, or a `"`, is known to be closed nowhere in the rest of the text. Without this, a long text full of
+    /// quotes would be searched once for each.
     unclosed: [bool; 2],
 }
 
@@ -546,7 +546,7 @@ mod tests {
         check("lang=en {{input}}", "German good morning", "[en]<German good morning>");
         check("lang {{input}}", "lang=rust \"two words\"", "[rust]<\"two words\">");
         check("a! b! {{input}}", "1 2", "[1][2]<>");
-        refused("a! b! {{input}}", "1", "it needs a text for `b`; write `:p a=… b=…`");
+        refused("a! b! {{input}}", "1", "it needs a value for `b`; write `:p a=… b=…`");
         check("{{input}}", " lang=x ", "< lang=x >");
     }
 
@@ -681,8 +681,8 @@ mod tests {
 
     #[test]
     fn everything_that_is_missing_is_named_at_once_with_a_usage_line() {
-        refused("a! b c!", "", "it needs a text for `a` and `c`; write `:p a=… [b=…] c=…`");
-        refused("a! b=x c!", "b=1 y", "it needs a text for `c`; write `:p a=… [b=…] c=…`");
+        refused("a! b c!", "", "it needs a value for `a` and `c`; write `:p a=… [b=…] c=…`");
+        refused("a! b=x c!", "b=1 y", "it needs a value for `c`; write `:p a=… [b=…] c=…`");
         check("a!=x b", "b=1", "[x][1]");
         assert_eq!(prompt("").usage(), None);
     }
@@ -698,7 +698,7 @@ mod tests {
         assert_eq!(expand("a {{input}}", &[("a", "1")]).unwrap(), "[1]<in>");
         assert_eq!(expand("a {{input}}", &[("a", "1"), ("input", "2")]).unwrap(), "[1]<2>");
         let missing = expand("a! b! c", &[("c", "1")]).unwrap_err();
-        assert_eq!(missing, "it needs a text for `a` and `b`; write `:p a=… b=… [c=…]`");
+        assert_eq!(missing, "it needs a value for `a` and `b`; write `:p a=… b=… [c=…]`");
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub fn too_large(length: u64) -> Diagnostic {
     Diagnostic::error(
         None,
         format!("the file is {length} bytes long, the limit for a prompt is {MAX_FILE}"),
-        "keep the instructions here, and name the material by its path for the agent to read",
+        "keep the instructions here, and give the path of the material for the agent to read",
     )
 }
 

@@ -24,6 +24,6 @@ pub const MAX_ARGUMENTS: usize = 100;
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 
-/// From this length on, in characters, `check` warns that a client may cut the middle out of an expansion: Codex shows
+/// From this length on, in characters, `check` warns that an agent may cut out the middle of an expansion: Codex shows
 /// its model 40,000 characters of what one call prints, which contains the text twice.
 pub const LONG: usize = 18_000;

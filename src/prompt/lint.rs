@@ -61,8 +61,8 @@ fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     if length >= LONG {
         warnings.push(Diagnostic::warning(
             None,
-            format!("the body is {length} characters long; from {LONG} on a client may cut the middle out"),
-            "keep the instructions here, and name the material by its path for the agent to read",
+            format!("the body is {length} characters long; from {LONG} on, an agent may cut out the middle"),
+            "keep the instructions here, and give the path of the material for the agent to read",
         ));
     }
 }

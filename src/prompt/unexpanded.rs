@@ -26,7 +26,7 @@ pub enum Reason {
     Escaped,
     /// It does not look like the name of an argument: it is another program's.
     Foreign,
-    /// It looks like the name of an argument, and there is none of that name; probably a mistake.
+    /// It looks like the name of an argument, but no argument has that name; probably a mistake.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! `completion/complete`: suggestions while somebody types a value. They are the choices of a prompt's argument, or the names
+//! `completion/complete`: suggestions while a user types a value. They are the choices of a prompt's argument, or the names
 //! of prompts for the resource template.
 
 use super::lifecycle::Failure;

@@ -35,8 +35,8 @@ pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, cache_scope: CacheSco
 
 const SERVER_INFO: Implementation = Implementation { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
 
-/// What a model is told about this server. Codex shows the first line, up to 250 characters, and no more; so that line has to
-/// make sense alone.
+/// The instructions for a model. Codex shows only the first line, up to 250 characters, so that line has to make sense by
+/// itself.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
 /// Why a request failed. [`Era::error`] turns it into a JSON-RPC error.
@@ -105,7 +105,7 @@ impl Era {
         if is_modern { Era::Modern } else { Era::Legacy }
     }
 
-    /// Checks what the era demands of every request.
+    /// Checks what the era requires of every request.
     ///
     /// # Errors
     /// The `_meta` of a modern request is incomplete, or names a version that is not supported.
@@ -159,7 +159,7 @@ impl Era {
     }
 
     /// Whether arguments that do not fit a tool's schema are a tool result with `isError`, so that the model can correct
-    /// itself. In the legacy era they are invalid params.
+    /// them. In the legacy era they are invalid params.
     pub(super) fn lets_model_correct_arguments(self) -> bool {
         self == Era::Modern
     }
@@ -172,7 +172,7 @@ fn check_level(key: &str, level: Option<&str>) -> Result<(), Failure> {
     Err(Failure::invalid_params(format!("`{key}` must be one of {}", LOG_LEVELS.join(", "))))
 }
 
-/// `logging/setLevel`. The server never sends log messages, whatever the level.
+/// `logging/setLevel`. The server never sends log messages, at any level.
 ///
 /// # Errors
 /// The level is unknown.
@@ -197,7 +197,7 @@ pub(super) fn initialize(negotiated: &mut Option<&'static str>, params: &Object)
     })
 }
 
-/// JSON from a client for the log: one line, without characters that a terminal may obey.
+/// JSON from a client for the log: one line, without control characters that a terminal may act on.
 pub(super) fn logged(json: &impl Serialize) -> String {
     printable_json(&serde_json::to_string(json).unwrap_or_default())
 }

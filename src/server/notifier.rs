@@ -1,8 +1,8 @@
 //! The notifier: one thread that turns changes of the library into notifications for each listener.
 //!
-//! Nothing is watched before somebody needs it. [`Notifier::start`] registers for events before it returns, so that a list
+//! Nothing is watched before a client needs it. [`Notifier::start`] registers for events before it returns, so that a list
 //! that is made after it misses no change. Its thread then takes a first snapshot of the library, the baseline, and after
-//! each burst of events another one; what differs is passed to the listeners. An example:
+//! each burst of events another one; the differences are passed to the listeners. An example:
 //!
 //! | time | client and files | notifier |
 //! |---|---|---|
@@ -35,8 +35,8 @@ const LONGEST_BURST: Duration = Duration::from_millis(600);
 
 /// A conversation that is notified of changes: a pipe.
 pub trait Listener: Send + Sync {
-    /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It may block, as
-    /// long as the client does not read.
+    /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It blocks
+    /// while the client does not read.
     fn notify(&self, change: &Change);
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Notifier {
     tools: &'static [ServerTool],
     shared: Arc<Shared>,
     is_started: Mutex<bool>,
-    /// Receives what a person should know, once.
+    /// Receives a warning for a person, once.
     warn: fn(&str),
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Notifier {
 #[derive(Debug, Default)]
 struct Shared {
     listeners: Listeners,
-    /// The next look counts as a change of everything.
+    /// The next snapshot counts as a change of everything.
     announce_everything: AtomicBool,
     is_stopped: AtomicBool,
 }
@@ -101,7 +101,7 @@ impl Notifier {
         Notifier { library, tools, shared: Arc::default(), is_started: Mutex::new(false), warn }
     }
 
-    /// Adds a listener, which is notified as long as it exists.
+    /// Adds a listener, which is notified until it is dropped.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = lock(&self.shared.listeners.0);
         listeners.retain(|listener| listener.strong_count() > 0);
@@ -184,7 +184,7 @@ fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Share
     }
 }
 
-/// Nothing here is left half changed by a panic.
+/// A panic cannot leave this data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Pagination: a list in pages, with cursors that need no state in the server (2025-11-25, "Pagination").
 //!
 //! A cursor encodes the list and the key after which a page begins. So it stays valid in another process, and while the list
-//! changes: the page begins with what follows the key, even if the key itself was removed.
+//! changes: the page begins with the next entry, even if the key itself was removed.
 
 use super::lifecycle::Failure;
 use crate::mcp::PaginatedParams;
@@ -76,7 +76,7 @@ impl Page {
 /// Checks the cursor of a request for a list that has only one page.
 ///
 /// # Errors
-/// There is a cursor, which cannot be valid.
+/// There is a cursor; none can be valid.
 pub(super) fn only_page(params: PaginatedParams<'_>) -> Result<(), Failure> {
     if params.cursor.is_none_or(|cursor| cursor.is_empty()) { Ok(()) } else { Err(invalid_cursor()) }
 }

@@ -1,4 +1,4 @@
-//! `prompts/list` and `prompts/get`: the library in a client's own menu, mostly as slash commands.
+//! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
 
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
@@ -32,7 +32,7 @@ pub(super) fn description(name: &str, description: Option<String>) -> String {
 /// The first words of the description of a project's prompt in a list.
 pub(super) const OF_PROJECT: &str = "(project) ";
 
-/// A description in a list, which tells a project's prompt apart.
+/// A description in a list, which marks a project's prompt.
 pub(super) fn of_layer(layer: Layer, description: String) -> String {
     if layer == Layer::Project { format!("{OF_PROJECT}{description}") } else { description }
 }
@@ -68,7 +68,7 @@ pub(super) fn get(view: &View, params: mcp::GetPromptParams<'_>) -> Result<mcp::
             None => "`name` is missing; it is the prompt's name",
         })
     })?;
-    // Names that a prompt does not have are ignored: clients send leftovers.
+    // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
     let prompt = find(view, name)?;
     let messages = prompt
@@ -95,7 +95,7 @@ pub(super) fn find(view: &View, name: &str) -> Result<Arc<Prompt>, Failure> {
         Lookup::Unknown { why, skipped } => {
             let unreadable: String = skipped.iter().map(|problem| format!("; cannot be read: {problem}")).collect();
             let why = why.to_string();
-            let next = if why.ends_with('?') { "" } else { "; prompts/list names all" };
+            let next = if why.ends_with('?') { "" } else { "; prompts/list shows all" };
             Err(Failure::invalid_params(format!("{why}{next}{unreadable}")))
         }
     }

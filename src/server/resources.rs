@@ -70,7 +70,7 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 /// `resources/read`. A file that is text but not a valid prompt can be read, so that it can be fixed.
 ///
 /// # Errors
-/// [`not_found`]; the file cannot be read as text.
+/// Those of [`not_found`]; the file cannot be read as text.
 pub(super) fn read(view: &View, params: mcp::ResourceParams<'_>) -> Result<mcp::ReadResourceResult, Failure> {
     let uri = params.uri.to_owned();
     let file = name_of(view, &uri).and_then(|name| view.raw(&name)).ok_or_else(|| not_found(&uri))?;
@@ -80,7 +80,7 @@ pub(super) fn read(view: &View, params: mcp::ResourceParams<'_>) -> Result<mcp::
 
 /// The failure for a URI of no prompt.
 pub(super) fn not_found(uri: &str) -> Failure {
-    let text = format!("no resource {}; resources/list names all", quoted(uri));
+    let text = format!("no resource {}; resources/list shows all", quoted(uri));
     Failure::new(FailureKind::UnknownResource, text).with_data(json!({ "uri": uri }))
 }
 
@@ -89,8 +89,8 @@ fn uri(name: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(name, ENCODED))
 }
 
-/// The names that a URI may stand for: what it decodes to; and the text itself, because a client that fills in the template
-/// does not encode what looks encoded already (`a%20b` in the name of a file). None for a URI of another scheme.
+/// The names that a URI may identify: the decoded text, and the text itself, because a client that fills in the template does
+/// not encode what already looks encoded (`a%20b` in the name of a file). None for a URI of another scheme.
 pub(super) fn names(uri: &str) -> Vec<String> {
     let is_valid = |scheme: &&str| scheme.eq_ignore_ascii_case(SCHEME) && uri.len() <= MAX_URI;
     let Some(scheme) = uri.get(..SCHEME.len()).filter(is_valid) else {
@@ -104,7 +104,7 @@ pub(super) fn names(uri: &str) -> Vec<String> {
     names
 }
 
-/// The name that a URI stands for: the first possible one that has a file.
+/// The name that a URI identifies: the first possible one that has a file.
 pub(super) fn name_of(view: &View, uri: &str) -> Option<Name> {
     names(uri).into_iter().find_map(|name| Name::new(&name).ok().filter(|name| view.locate(name).is_some()))
 }

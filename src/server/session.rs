@@ -16,7 +16,7 @@ pub struct Session {
     pub(super) lists: ShownLists,
 }
 
-/// A hash of each list as the client last knew it; `None` if that is unknown.
+/// A hash of each list that the client was last shown; `None` if that is unknown.
 #[derive(Debug, Default)]
 pub(super) struct ShownLists {
     pub(super) tools: Option<u64>,
@@ -33,13 +33,13 @@ impl Session {
         }
     }
 
-    /// Whether the client was shown something that it may keep until it is notified of a change.
+    /// Whether the client was shown something that it may cache until it is notified of a change.
     pub(super) fn was_shown_something(&self) -> bool {
         let ShownLists { tools, prompts, resources } = self.lists;
         self.shown.is_some() || tools.or(prompts).or(resources).is_some()
     }
 
-    /// What the client is notified of a change.
+    /// The notifications of a change for the client.
     pub fn notifications(&mut self, change: &Change) -> Vec<Notification> {
         // A legacy client that has not finished its handshake is not notified yet.
         let is_notified = self.protocol_version.is_none() || self.subscriptions.is_initialized();

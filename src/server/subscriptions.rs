@@ -41,7 +41,7 @@ struct Listen {
     resources: Contents,
 }
 
-/// The lists of the protocol: those that somebody subscribed to, or those that changed.
+/// Lists of the protocol: those that a client subscribed to, or those that changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lists {
     pub(super) tools: bool,
@@ -64,7 +64,7 @@ impl Lists {
 }
 
 impl Subscriptions {
-    /// A legacy conversation begins, perhaps again.
+    /// Begins a legacy conversation, possibly for the second time.
     pub(super) fn initialize(&mut self) {
         self.is_initialized = false;
         self.resources.clear();
@@ -116,12 +116,12 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// `resources/unsubscribe`, also of a resource that was never subscribed to.
+    /// `resources/unsubscribe`, even from a resource that was never subscribed to.
     pub(super) fn unsubscribe(&mut self, params: ResourceParams<'_>) {
         self.resources.remove(params.uri);
     }
 
-    /// `subscriptions/listen`: opens it; gives its acknowledgement.
+    /// `subscriptions/listen`: opens it, and returns its acknowledgement.
     ///
     /// # Errors
     /// One with this id is open; too many.
@@ -132,7 +132,7 @@ impl Subscriptions {
             prompts: honored.prompts_list_changed,
             resources: honored.resources_list_changed,
         };
-        // Those that can be prompts, now or later.
+        // Only URIs that can be prompts, now or later.
         if let Some(uris) = &mut honored.resource_subscriptions {
             uris.retain(|uri| !resources::names(uri).is_empty());
         }
@@ -193,7 +193,7 @@ fn updated(uri: &str, meta: Option<SubscriptionMeta>) -> Notification {
 }
 
 impl Listen {
-    /// The tag of its notifications.
+    /// The `_meta` of its notifications.
     fn meta(&self) -> SubscriptionMeta {
         SubscriptionMeta { subscription_id: self.id.clone() }
     }

@@ -12,7 +12,7 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     output_schema: || json!({}),
     call: |_, arguments| match arguments.get("x") {
         None => panic!("on purpose, in a test"),
-        Some(_) => Err(ToolError::Internal("told, not thrown".to_owned())),
+        Some(_) => Err(ToolError::Internal("reported, not thrown".to_owned())),
     },
 }];
 
@@ -38,5 +38,8 @@ fn a_panic_in_one_request_is_an_internal_error_and_the_next_is_served() {
 fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
     let server = Server { tools: PANICKING, ..Server::new(Arc::default()) };
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"panic","arguments":{"x":1}}}"#;
-    assert_eq!(handle(&server, call)["error"], json!({"code": -32603, "message": "internal error: told, not thrown"}));
+    assert_eq!(
+        handle(&server, call)["error"],
+        json!({"code": -32603, "message": "internal error: reported, not thrown"})
+    );
 }

@@ -24,7 +24,7 @@ pub(super) const TOOLS: &[ServerTool] = &[list_prompts::TOOL, expand_prompt::TOO
 pub(super) struct ServerTool {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// For a model; made anew for each listing.
+    /// For a model; made for each listing.
     pub(super) description: fn(&View) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
@@ -37,7 +37,7 @@ pub(super) struct ServerTool {
 pub(super) enum ToolError {
     /// The arguments do not match the input schema.
     Arguments(String),
-    /// What a model or a person can correct.
+    /// A mistake that a model or a person can correct.
     Execution(String),
     /// A bug in this program.
     Internal(String),
@@ -57,7 +57,7 @@ pub(super) fn list(tools: &[ServerTool], view: &View) -> ListToolsResult {
         description: (tool.description)(view),
         input_schema: (tool.input_schema)(),
         output_schema: (tool.output_schema)(),
-        // Codex refuses or asks before it calls a tool that does not say that it only reads.
+        // Codex refuses to call, or asks before it calls, a tool that is not annotated as read-only.
         annotations: ToolAnnotations {
             read_only_hint: true,
             destructive_hint: false,

@@ -1,7 +1,7 @@
 //! The stdio transport: JSON-RPC messages on standard input and output, one on each line, until the end of input.
 //!
 //! Two threads write to the output: the caller of [`serve`] writes answers, and the server's notifier writes
-//! notifications. Both do so while they hold the conversation, and a message is handled while it is held. So a
+//! notifications. Both lock the conversation to do so, and a message is handled while it is locked. So a
 //! notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
 //! overtakes an answer that was made before the change.
 
@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tap::Tapped;
 
-/// How many bytes of output are collected before they are written, in bytes.
+/// How much output is collected before it is written, in bytes.
 const OUTPUT_BUFFER: usize = 64 * 1024;
 
 /// One client: what the server knows of it, and the way to it.
@@ -61,8 +61,8 @@ pub fn serve(
         if let Some(message) = message {
             conversation.receive(server, message)?;
         }
-        // Answers to lines that arrived together are written together. Without a further line nothing is left to write, so
-        // that at the end of input nobody waits for a notifier that writes to a client that does not read.
+        // Answers to lines that arrived together are written together. Without a further line the buffer is empty, so that
+        // the end of input does not wait for a notifier that is blocked by a client that does not read.
         if !lines.has_next() {
             conversation.output.flush()?;
         }
@@ -75,7 +75,7 @@ fn lock(conversation: &Mutex<Conversation>) -> MutexGuard<'_, Conversation> {
     conversation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a line says; `None` if it is empty.
+/// The message in a line; `None` if the line is empty.
 fn parse(line: &[u8]) -> Option<Result<Message, Response>> {
     let text = line.trim_ascii();
     let message = (!text.is_empty()).then(|| Message::parse(text));

@@ -1,7 +1,8 @@
-//! Who is told what, when the files change.
+//! Which notifications are sent when files change.
 //!
-//! A test that demands silence about a change makes another change after it, and hears of that only. The other one is
-//! a file of which nothing is listed but its name, so that a word about the first cannot hide behind it ([`witness`]).
+//! A test that expects no notification of a change makes another change after it, and expects notifications of that one
+//! only. The second change is to a marker file: only its subscriber is notified, so the notification cannot be mistaken for
+//! one of the first change ([`expect_only_marker`]).
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
@@ -15,9 +16,9 @@ const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "too
 fn settle(client: &mut Client) {
     listen(client, &json!("settle"), json!({"promptsListChanged": true}));
     client.save("settle.md", "Settle.");
-    assert_eq!(client.heard().0, "prompts/list_changed");
+    assert_eq!(client.notification().0, "prompts/list_changed");
     fs::remove_file(client.prompts().join("settle.md")).unwrap();
-    assert_eq!(client.heard().0, "prompts/list_changed");
+    assert_eq!(client.notification().0, "prompts/list_changed");
     cancel(client, &json!("settle"));
 }
 
@@ -36,36 +37,36 @@ fn listening_from_the_start(mut client: Client) -> Client {
     client
 }
 
-/// A file comes, and that is told as the very next thing.
+/// Adds a file; the next notifications are about that file.
 #[track_caller]
-fn nothing_but_the_next_file_is_told(client: &mut Client) {
+fn only_the_next_file_is_announced(client: &mut Client) {
     client.save("the-next-file.md", "New.");
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
 }
 
-/// Subscribes to a file that only [`witness`] changes; nothing that a list of prompts shows does.
-fn call_a_witness(client: &mut Client) {
-    client.save("witness.md", "---\ndescription: Witness\n---\n");
-    listen(client, &json!("witness"), json!({"resourceSubscriptions": ["prompt://witness"]}));
+/// Subscribes to a file that only [`expect_only_marker`] changes. Lists of prompts do not show the change.
+fn add_marker(client: &mut Client) {
+    client.save("marker.md", "---\ndescription: Marker\n---\n");
+    listen(client, &json!("marker"), json!({"resourceSubscriptions": ["prompt://marker"]}));
 }
 
-/// Changes the witness, and hears of that and of nothing else.
+/// Changes the marker; the next notification is about the marker.
 #[track_caller]
-fn witness(client: &mut Client, round: usize) {
-    client.save("witness.md", format!("---\ndescription: Witness\n---\nRound {round}."));
+fn expect_only_marker(client: &mut Client, round: usize) {
+    client.save("marker.md", format!("---\ndescription: Marker\n---\nRound {round}."));
     assert_eq!(
-        client.heard(),
-        ("resources/updated".to_owned(), json!({"uri": "prompt://witness", "_meta": {ID: "witness"}}))
+        client.notification(),
+        ("resources/updated".to_owned(), json!({"uri": "prompt://marker", "_meta": {ID: "marker"}}))
     );
 }
 
-/// Opens a `subscriptions/listen`; gives what the acknowledgement honors.
+/// Opens a `subscriptions/listen`; returns the notifications that the acknowledgement lists.
 #[track_caller]
 fn listen(client: &mut Client, id: &Value, notifications: Value) -> Value {
     let params = modern(json!({"notifications": notifications}));
     client
         .send(format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})));
-    let (method, params) = client.heard();
+    let (method, params) = client.notification();
     assert_eq!((method.as_str(), &params["_meta"]), ("subscriptions/acknowledged", &json!({ ID: id })));
     params["notifications"].clone()
 }
@@ -76,32 +77,32 @@ fn cancel(client: &mut Client, id: &Value) {
 }
 
 #[test]
-fn a_legacy_client_is_told_of_each_list_that_changed_untagged_and_once() {
+fn a_legacy_client_is_notified_of_each_changed_list_once_and_without_a_tag() {
     let mut client = listening(Client::new().prompt("a.md", "---\ndescription: D\n---\nA"));
     client.save("b.md", "B");
     for _ in 0..3 {
-        let (method, params) = client.heard();
+        let (method, params) = client.notification();
         assert!(LISTS.contains(&method.as_str()), "{method}");
         assert_eq!(params, Value::Null);
     }
     client.save("a.md", "---\ndescription: other\n---\nA");
-    assert_eq!(client.heard_all(2), ["prompts/list_changed", "resources/list_changed"]);
+    assert_eq!(client.notifications(2), ["prompts/list_changed", "resources/list_changed"]);
     client.save("a.md", "---\ndescription: other\n---\nOnly the body.");
-    assert_eq!(client.heard_all(1), ["resources/list_changed"]);
+    assert_eq!(client.notifications(1), ["resources/list_changed"]);
     fs::remove_file(client.prompts().join("b.md")).unwrap();
-    assert_eq!(client.heard_all(3), LISTS);
-    nothing_but_the_next_file_is_told(&mut client);
+    assert_eq!(client.notifications(3), LISTS);
+    only_the_next_file_is_announced(&mut client);
 }
 
 #[test]
-fn a_rewrite_with_equal_content_is_silent() {
+fn a_rewrite_with_equal_content_is_not_announced() {
     let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
     settle(&mut client);
     let all = json!({"toolsListChanged": true, "promptsListChanged": true,
         "resourceSubscriptions": ["prompt://a", "prompt://b"]});
     listen(&mut client, &json!("all"), all);
-    call_a_witness(&mut client);
-    assert_eq!(client.heard_all(2), ["prompts/list_changed", "tools/list_changed"], "the witness has come");
+    add_marker(&mut client);
+    assert_eq!(client.notifications(2), ["prompts/list_changed", "tools/list_changed"], "the marker was added");
     for round in 0..3 {
         client.write("a.md", "A");
         let other = client.prompts().join("b.tmp");
@@ -109,31 +110,31 @@ fn a_rewrite_with_equal_content_is_silent() {
         fs::rename(&other, client.prompts().join("b.md")).unwrap();
         client.save(".hidden.md", "H");
         client.save("notes.txt", format!("N {round}"));
-        witness(&mut client, round);
+        expect_only_marker(&mut client, round);
     }
 }
 
 #[test]
-fn renames_removed_folders_and_swapped_directories_are_told() {
+fn renames_removed_folders_and_swapped_folders_are_announced() {
     let mut client = listening(Client::new().prompt("a.md", "A").prompt("git/deep/x.md", "X"));
     let prompts = client.prompts();
     fs::rename(prompts.join("a.md"), prompts.join("b.md")).unwrap();
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
     fs::rename(prompts.join("git"), prompts.join("svn")).unwrap();
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
     client.save("svn/deep/x.md", "In a folder that was renamed.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     client.save("new/folder/z.md", "Z");
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
     client.save("new/folder/z.md", "In a folder that is new.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     fs::remove_dir_all(prompts.join("svn")).unwrap();
-    assert_eq!(client.heard_all(3), LISTS);
-    nothing_but_the_next_file_is_told(&mut client);
+    assert_eq!(client.notifications(3), LISTS);
+    only_the_next_file_is_announced(&mut client);
 }
 
 #[test]
-fn a_directory_that_is_swapped_is_told_and_watched() {
+fn a_folder_that_is_swapped_is_announced_and_watched() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B");
     let other = client.root().join("other");
     fs::create_dir_all(other.join("git")).unwrap();
@@ -143,10 +144,10 @@ fn a_directory_that_is_swapped_is_told_and_watched() {
     listen(&mut client, &json!(1), json!({"resourceSubscriptions": ["prompt://git/b"]}));
     fs::rename(client.prompts(), client.root().join("away")).unwrap();
     fs::rename(&other, client.prompts()).unwrap();
-    assert_eq!(client.heard_all(1), ["resources/updated prompt://git/b"]);
+    assert_eq!(client.notifications(1), ["resources/updated prompt://git/b"]);
     client.save("git/b.md", "In a directory that was swapped.");
-    assert_eq!(client.heard_all(1), ["resources/updated prompt://git/b"]);
-    client.hears_no_more(); // it may have been looked at between the two steps of the swap
+    assert_eq!(client.notifications(1), ["resources/updated prompt://git/b"]);
+    client.ignore_notifications(); // it may have been looked at between the two steps of the swap
 }
 
 #[test]
@@ -154,20 +155,20 @@ fn a_directory_that_is_deleted_and_made_again_is_watched_again() {
     let mut client = listening(Client::new().prompt("a.md", "A")).stderr(None);
     for round in 0..3 {
         fs::remove_dir_all(client.prompts()).unwrap();
-        assert_eq!(client.heard_all(3), LISTS, "{round}");
+        assert_eq!(client.notifications(3), LISTS, "{round}");
         client.save("a.md", "A");
-        assert_eq!(client.heard_all(3), LISTS, "{round}");
+        assert_eq!(client.notifications(3), LISTS, "{round}");
     }
-    nothing_but_the_next_file_is_told(&mut client);
+    only_the_next_file_is_announced(&mut client);
 }
 
 #[test]
-fn a_directory_that_comes_later_is_told() {
+fn a_folder_that_is_created_later_is_announced() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "far/away/prompts"]).stderr(None);
     client = listening_from_the_start(client);
     fs::create_dir_all(client.root().join("far/away/prompts")).unwrap();
     fs::write(client.root().join("far/away/prompts/a.md"), "A").unwrap();
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
 }
 
 #[cfg(unix)]
@@ -184,39 +185,42 @@ fn what_a_link_leads_to_is_watched_and_so_is_the_link() {
     symlink(elsewhere.join("folder"), client.prompts().join("folder")).unwrap();
     client = listening(client);
     fs::write(elsewhere.join("one.md"), "Edited.").unwrap();
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     fs::write(elsewhere.join("folder/x.md"), "Edited.").unwrap();
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     fs::rename(elsewhere.join("two.md"), elsewhere.join("one.md")).unwrap();
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     fs::rename(elsewhere.join("folder"), elsewhere.join("gone")).unwrap();
-    assert_eq!(client.heard_all(3), LISTS);
-    nothing_but_the_next_file_is_told(&mut client);
+    assert_eq!(client.notifications(3), LISTS);
+    only_the_next_file_is_announced(&mut client);
 }
 
 #[test]
-fn nothing_is_told_before_the_handshake_is_over() {
+fn nothing_is_announced_before_the_handshake_is_over() {
     let mut client = Client::new().prompt("a.md", "A");
     settle(&mut client);
-    call_a_witness(&mut client); // so that the library is watched
+    add_marker(&mut client); // so that the library is watched
     client.request("prompts/list", json!({})); // no handshake at all
     client.save("a.md", "Before initialize.");
-    witness(&mut client, 1);
+    expect_only_marker(&mut client, 1);
     client.shake_hands(LEGACY);
     client.request("prompts/list", json!({}));
     client.request("resources/subscribe", json!({"uri": "prompt://a"}));
     client.save("a.md", "Before initialized.");
     client.save("b.md", "B");
-    witness(&mut client, 2);
+    expect_only_marker(&mut client, 2);
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-    let everything = client.heard_all(4);
+    let everything = client.notifications(4);
     assert_eq!(everything, [&LISTS[..2], &["resources/updated prompt://a", LISTS[2]]].concat());
     client.save("a.md", "Now it is told.");
-    assert_eq!(client.heard_all(3), ["prompts/list_changed", "resources/list_changed", "resources/updated prompt://a"]);
+    assert_eq!(
+        client.notifications(3),
+        ["prompts/list_changed", "resources/list_changed", "resources/updated prompt://a"]
+    );
     // Another conversation begins on the pipe: it has subscribed to nothing.
     client.initialize(LEGACY);
-    client.save("a.md", "Only the lists are told.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    client.save("a.md", "Only the lists are announced.");
+    assert_eq!(client.notifications(2), LISTS[..2]);
 }
 
 #[test]
@@ -225,11 +229,11 @@ fn without_initialize_the_notification_that_ends_the_handshake_means_nothing() {
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
     listen(&mut client, &json!(1), json!({"promptsListChanged": true}));
     client.save("a.md", "A");
-    assert_eq!(client.heard().1["_meta"][ID], 1);
+    assert_eq!(client.notification().1["_meta"][ID], 1);
 }
 
 #[test]
-fn a_change_between_the_listing_of_tools_and_the_first_look_is_told() {
+fn a_change_between_the_list_of_tools_and_the_baseline_is_announced() {
     let mut client = Client::new();
     for number in 0..2000 {
         client.save(&format!("p{number}.md"), "P"); // the first look takes a while
@@ -237,8 +241,8 @@ fn a_change_between_the_listing_of_tools_and_the_first_look_is_told() {
     client.initialize(LEGACY);
     client.request("tools/list", json!({}));
     client.save("new.md", "N");
-    while client.heard().0 != "tools/list_changed" {}
-    client.hears_no_more();
+    while client.notification().0 != "tools/list_changed" {}
+    client.ignore_notifications();
 }
 
 #[test]
@@ -249,12 +253,12 @@ fn a_list_that_showed_a_state_in_the_middle_of_a_burst_is_announced() {
     assert_eq!(client.request("prompts/list", json!({}))["result"]["prompts"], json!([]));
     fs::rename(&away, &file).unwrap();
     // In the end all is as it was before the burst, but not as the client saw it.
-    while client.heard().0 != "prompts/list_changed" {}
-    client.hears_no_more();
+    while client.notification().0 != "prompts/list_changed" {}
+    client.ignore_notifications();
 }
 
 #[test]
-fn a_subscribed_resource_is_told_when_its_file_changes() {
+fn a_subscriber_is_notified_when_the_file_of_its_resource_changes() {
     let mut client =
         Client::new().prompt("a b.md", "---\ndescription: D\n---\nA").prompt("other.md", "O").prompt("bad.md", "---\n");
     settle(&mut client);
@@ -264,21 +268,21 @@ fn a_subscribed_resource_is_told_when_its_file_changes() {
     }
     client.request("resources/list", json!({}));
     client.save("a b.md", "---\ndescription: D\n---\nBody.");
-    assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://a%20b"]);
+    assert_eq!(client.notifications(2), ["resources/list_changed", "resources/updated prompt://a%20b"]);
     client.save("bad.md", "---\nstill bad\n");
-    assert_eq!(client.heard_all(1), ["resources/updated prompt://bad"]);
+    assert_eq!(client.notifications(1), ["resources/updated prompt://bad"]);
     client.save("other.md", "Other.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     fs::remove_file(client.prompts().join("a b.md")).unwrap();
-    assert_eq!(client.heard_all(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
+    assert_eq!(client.notifications(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
     client.save("a b.md", "Back again.");
-    assert_eq!(client.heard_all(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
+    assert_eq!(client.notifications(4)[2..], ["resources/updated prompt://a%20b", "tools/list_changed"]);
     for uri in ["prompt://a%20b", "prompt://never"] {
         assert_eq!(client.request("resources/unsubscribe", json!({"uri": uri}))["result"], json!({}));
     }
-    client.save("a b.md", "Not told.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
-    nothing_but_the_next_file_is_told(&mut client);
+    client.save("a b.md", "Not announced.");
+    assert_eq!(client.notifications(2), LISTS[..2]);
+    only_the_next_file_is_announced(&mut client);
 }
 
 #[test]
@@ -298,7 +302,7 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
         assert_eq!(honored, json!({"promptsListChanged": true, "toolsListChanged": true}));
         client.save("b.md", "B");
         for _ in 0..2 {
-            let (method, params) = client.heard();
+            let (method, params) = client.notification();
             assert!(["prompts/list_changed", "tools/list_changed"].contains(&method.as_str()), "{method}");
             assert_eq!(params, json!({"_meta": { ID: id }}));
         }
@@ -306,16 +310,16 @@ fn a_listen_is_acknowledged_first_then_tagged_with_its_id_and_ends_when_it_is_ca
         cancel(&mut client, &json!([id]));
         cancel(&mut client, &if id.is_string() { json!(5) } else { json!(id.to_string()) });
         client.save("c.md", "C");
-        assert_eq!(client.heard_all(2), ["prompts/list_changed", "tools/list_changed"]);
+        assert_eq!(client.notifications(2), ["prompts/list_changed", "tools/list_changed"]);
         cancel(&mut client, &id);
-        listen(&mut client, &json!("witness"), json!({"promptsListChanged": true}));
+        listen(&mut client, &json!("marker"), json!({"promptsListChanged": true}));
         client.save("d.md", "D");
-        assert_eq!(client.heard().1["_meta"][ID], "witness");
+        assert_eq!(client.notification().1["_meta"][ID], "marker");
     }
 }
 
 #[test]
-fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_told() {
+fn listens_that_arrive_while_the_watch_begins_are_each_acknowledged_once_and_then_notified() {
     let mut client = Client::new();
     for number in 0..3000 {
         client.save(&format!("p{number}.md"), "P"); // the first look takes a while
@@ -331,7 +335,7 @@ fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_
     client.expand("p1", "").text("P");
     for id in 0..20 {
         assert_eq!(
-            client.heard(),
+            client.notification(),
             (
                 "subscriptions/acknowledged".to_owned(),
                 json!({
@@ -343,12 +347,12 @@ fn listens_that_come_while_the_watch_begins_are_each_acknowledged_once_and_then_
     }
     client.save("new.md", "N");
     for id in 1..20 {
-        assert_eq!(client.heard().1["_meta"][ID], id);
+        assert_eq!(client.notification().1["_meta"][ID], id);
     }
 }
 
 #[test]
-fn a_listen_hears_only_what_it_asked_for() {
+fn a_listen_receives_only_what_it_requested() {
     let mut client = Client::new().prompt("a.md", "---\ndescription: D\n---\nA").prompt("b.md", "B");
     let uris = json!(["prompt://a", "prompt://later", "file:///x"]);
     settle(&mut client);
@@ -360,12 +364,12 @@ fn a_listen_hears_only_what_it_asked_for() {
         json!({"resourcesListChanged": true, "resourceSubscriptions": []})
     );
     client.save("a.md", "---\ndescription: D\n---\nBody.");
-    let mut told: Vec<(String, Value)> = (0..2).map(|_| client.heard()).collect();
-    told.sort_by_key(|(method, _)| method.clone());
-    assert_eq!(told[0], ("resources/list_changed".to_owned(), json!({"_meta": { ID: "lists" }})));
-    assert_eq!(told[1], ("resources/updated".to_owned(), json!({"uri": "prompt://a", "_meta": { ID: "updates" }})));
+    let mut received: Vec<(String, Value)> = (0..2).map(|_| client.notification()).collect();
+    received.sort_by_key(|(method, _)| method.clone());
+    assert_eq!(received[0], ("resources/list_changed".to_owned(), json!({"_meta": { ID: "lists" }})));
+    assert_eq!(received[1], ("resources/updated".to_owned(), json!({"uri": "prompt://a", "_meta": { ID: "updates" }})));
     client.save("later.md", "L");
-    assert_eq!(client.heard_all(2), ["resources/list_changed", "resources/updated prompt://later"]);
+    assert_eq!(client.notifications(2), ["resources/list_changed", "resources/updated prompt://later"]);
 }
 
 #[test]
@@ -395,7 +399,7 @@ fn a_malformed_listen_is_invalid_params_and_a_second_with_the_same_id_an_invalid
 }
 
 #[test]
-fn a_hundred_listeners_and_a_legacy_client_on_one_pipe_are_each_told_once() {
+fn a_hundred_listens_and_a_legacy_client_on_one_pipe_are_each_notified_once() {
     let mut client = listening(Client::new().prompt("a.md", "A"));
     for id in 0..100 {
         listen(&mut client, &json!(id), json!({"promptsListChanged": true, "resourceSubscriptions": ["prompt://a"]}));
@@ -404,7 +408,7 @@ fn a_hundred_listeners_and_a_legacy_client_on_one_pipe_are_each_told_once() {
     let mut tagged = vec![0; 100];
     let mut untagged = Vec::new();
     for _ in 0..202 {
-        let (method, params) = client.heard();
+        let (method, params) = client.notification();
         match params["_meta"][ID].as_u64() {
             Some(id) => tagged[id as usize] += if method == "prompts/list_changed" { 1 } else { 10 },
             None => untagged.push(method),
@@ -421,7 +425,7 @@ fn nothing_tagged_is_left(client: &mut Client) {
     for id in 0..100 {
         cancel(client, &json!(id));
     }
-    nothing_but_the_next_file_is_told(client);
+    only_the_next_file_is_announced(client);
 }
 
 #[test]
@@ -465,13 +469,13 @@ fn ten_thousand_file_events_lose_nothing_and_tell_the_end() {
     let last = client.root().join("last.md");
     fs::write(&last, "L").unwrap();
     fs::rename(last, client.prompts().join("last.md")).unwrap();
-    let mut told = Vec::new();
-    while told.last().is_none_or(|method| method != "resources/updated") {
-        told.push(client.heard().0);
+    let mut received = Vec::new();
+    while received.last().is_none_or(|method| method != "resources/updated") {
+        received.push(client.notification().0);
     }
-    assert!(told.len() < 50, "one word a burst, not one a file: {told:?}");
+    assert!(received.len() < 50, "one notification for a burst, not one for each file: {received:?}");
     assert_eq!(client.names(), "a last");
-    nothing_but_the_next_file_is_told(&mut client);
+    only_the_next_file_is_announced(&mut client);
 }
 
 #[test]
@@ -502,25 +506,25 @@ fn a_file_that_hides_a_builtin_prompt_changes_the_order_of_the_commands() {
     listen(&mut client, &json!(1), json!({"toolsListChanged": true}));
     client.request("tools/list", json!({}));
     client.save("test.md", "Mine.");
-    assert_eq!(client.heard().0, "tools/list_changed");
+    assert_eq!(client.notification().0, "tools/list_changed");
     fs::remove_file(client.prompts().join("test.md")).unwrap();
-    assert_eq!(client.heard().0, "tools/list_changed");
+    assert_eq!(client.notification().0, "tools/list_changed");
 }
 
 #[test]
-fn a_subscription_hears_of_the_file_that_its_uri_means_only() {
+fn a_subscription_is_only_about_the_file_that_its_uri_identifies() {
     let mut client = Client::new().prompt("a b.md", "A").prompt("a%20b.md", "B");
     settle(&mut client);
     listen(&mut client, &json!("one"), json!({"resourceSubscriptions": ["prompt://a%20b"]}));
-    call_a_witness(&mut client);
+    add_marker(&mut client);
     client.save("a%20b.md", "Another file.");
-    witness(&mut client, 1);
+    expect_only_marker(&mut client, 1);
     client.save("a b.md", "The file.");
-    assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
+    assert_eq!(client.notifications(1), ["resources/updated prompt://a%20b"]);
     fs::remove_file(client.prompts().join("a b.md")).unwrap();
-    assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
+    assert_eq!(client.notifications(1), ["resources/updated prompt://a%20b"]);
     client.save("a%20b.md", "It means this one now.");
-    assert_eq!(client.heard_all(1), ["resources/updated prompt://a%20b"]);
+    assert_eq!(client.notifications(1), ["resources/updated prompt://a%20b"]);
 }
 
 #[cfg(unix)]
@@ -533,11 +537,11 @@ fn a_folder_that_can_be_read_again_is_watched_again() {
     set(0o000);
     client = listening(client);
     set(0o755);
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
     client.save("locked/x.md", "Edited.");
-    assert_eq!(client.heard_all(2), LISTS[..2]);
+    assert_eq!(client.notifications(2), LISTS[..2]);
     client.save("locked/y.md", "Y");
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
 }
 
 #[test]
@@ -551,34 +555,34 @@ fn a_folder_that_comes_during_the_first_look_is_watched() {
     fs::create_dir(client.prompts().join("new")).unwrap();
     client.request("prompts/list", json!({}));
     client.save("new/x.md", "X");
-    while client.heard().0 != "tools/list_changed" {}
+    while client.notification().0 != "tools/list_changed" {}
     client.request("resources/subscribe", json!({"uri": "prompt://new/x"}));
     client.save("new/x.md", "Edited.");
-    while client.heard().0 != "resources/updated" {}
-    client.hears_no_more();
+    while client.notification().0 != "resources/updated" {}
+    client.ignore_notifications();
 }
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_is_changed_under_another_name_of_it_is_told() {
+fn a_file_that_is_changed_under_another_name_is_announced() {
     let mut client = Client::new().prompt("a.md", "A");
     let other = client.root().join("other.md");
     fs::hard_link(client.prompts().join("a.md"), &other).unwrap();
     client = listening(client);
     fs::write(&other, "Edited.").unwrap();
-    while client.heard().0 != "prompts/list_changed" {}
-    client.hears_no_more(); // it is written in two steps
+    while client.notification().0 != "prompts/list_changed" {}
+    client.ignore_notifications(); // it is written in two steps
 }
 
 #[test]
-fn a_change_between_a_list_and_a_late_end_of_the_handshake_is_told() {
+fn a_change_between_a_list_and_a_late_end_of_the_handshake_is_announced() {
     let mut client = Client::new().prompt("a.md", "A");
     client.shake_hands(LEGACY);
     client.request("prompts/list", json!({}));
     client.request("tools/list", json!({}));
     client.save("b.md", "B");
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-    assert_eq!(client.heard_all(3), LISTS);
+    assert_eq!(client.notifications(3), LISTS);
 }
 
 #[test]
@@ -587,20 +591,20 @@ fn files_that_are_not_prompts_are_never_announced() {
     for number in 0..1000 {
         client.write(&format!("p{number}.md"), "P");
     }
-    client.write("witness.md", "---\ndescription: Witness\n---\n");
+    client.write("marker.md", "---\ndescription: Marker\n---\n");
     settle(&mut client);
-    let lists = json!({"promptsListChanged": true, "resourceSubscriptions": ["prompt://witness"]});
-    listen(&mut client, &json!("witness"), lists);
+    let lists = json!({"promptsListChanged": true, "resourceSubscriptions": ["prompt://marker"]});
+    listen(&mut client, &json!("marker"), lists);
     for round in 0..20 {
         client.write("log.txt", format!("{round}"));
     }
-    witness(&mut client, 1);
+    expect_only_marker(&mut client, 1);
 }
 
-/// Where the system has no watch left, the files are looked at again and again, and a person is told so once.
+/// If the system has no watch left, the files are polled, and a warning says so once.
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_watch_changes_are_told_all_the_same() {
+fn without_a_watch_changes_are_announced_all_the_same() {
     // Three standard streams, two ends of the pipe that wakes the loop, and two to read a folder and a file: nothing is
     // left for the three that a watch needs.
     let mut client = Client::new().prompt("a.md", "A").after("ulimit -n 7").stderr(Some(
@@ -611,7 +615,7 @@ fn without_a_watch_changes_are_told_all_the_same() {
     client.request("prompts/list", json!({}));
     for file in ["b.md", "c.md"] {
         client.save(file, "New.");
-        while client.heard().0 != "tools/list_changed" {}
+        while client.notification().0 != "tools/list_changed" {}
     }
-    client.hears_no_more();
+    client.ignore_notifications();
 }

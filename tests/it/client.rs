@@ -3,7 +3,7 @@
 //! A test creates a [`Client`], writes files, and sends requests. The server starts with the first request. When the client is
 //! dropped, it closes the server's input, and the test fails if the server printed anything that the test did not read, on
 //! standard output or on standard error, or did not exit with status 0. Notifications are read separately from answers:
-//! [`Client::heard`] waits for one. A test that has waited for one must read all of them; other tests may change files and
+//! [`Client::notification`] waits for one. A test that has waited for one must read all of them; other tests may change files and
 //! ignore notifications.
 //!
 //! ```ignore
@@ -324,22 +324,22 @@ impl Client {
     }
 
     /// Waits for a notification: its method without `notifications/`, and its params.
-    pub(crate) fn heard(&mut self) -> (String, Value) {
+    pub(crate) fn notification(&mut self) -> (String, Value) {
         self.must_read_notifications = true;
         method_and_params(&self.server().notifications.recv_timeout(HANG).expect("a notification"))
     }
 
     /// The next notification, if one has arrived.
     #[cfg(target_os = "linux")]
-    pub(crate) fn heard_already(&mut self) -> Option<(String, Value)> {
+    pub(crate) fn try_notification(&mut self) -> Option<(String, Value)> {
         self.must_read_notifications = true;
         self.server().notifications.try_recv().ok().as_ref().map(method_and_params)
     }
 
     /// Waits for this many notifications, in any order: their methods, sorted, with the URI of a resource.
-    pub(crate) fn heard_all(&mut self, count: usize) -> Vec<String> {
+    pub(crate) fn notifications(&mut self, count: usize) -> Vec<String> {
         let notifications = (0..count).map(|_| {
-            let (method, params) = self.heard();
+            let (method, params) = self.notification();
             params.get("uri").map_or(method.clone(), |uri| format!("{method} {}", uri.as_str().unwrap()))
         });
         let mut notifications: Vec<String> = notifications.collect();
@@ -348,7 +348,7 @@ impl Client {
     }
 
     /// Ignores the notifications from now on.
-    pub(crate) fn hears_no_more(&mut self) {
+    pub(crate) fn ignore_notifications(&mut self) {
         self.must_read_notifications = false;
     }
 

@@ -150,7 +150,7 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
         .printed("a=b c by  x\n");
     client.run(["expand", "compare"], "").failed(
         1,
-        "error: `compare` cannot be expanded: it needs a text for `options`; write `:compare options=… [criteria=…]`\n",
+        "error: `compare` cannot be expanded: it needs a value for `options`; write `:compare options=… [criteria=…]`\n",
     );
     client.run(["expand", "compare", "--arg", "opt=x"], "").failed(
         1,

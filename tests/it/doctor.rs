@@ -132,7 +132,7 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
     found(&client, &["gemini"], "broken", "this program is not registered with Gemini CLI yet");
     let text = "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}";
     write(&client, ".gemini/settings.json", text);
-    found(&client, &["gemini"], "broken", "`prompts`: `command` must be a string, and is a list");
+    found(&client, &["gemini"], "broken", "`prompts`: `command` must be a string, but is a list");
 }
 
 #[test]

@@ -117,15 +117,15 @@ fn an_unknown_prompt_suggests_the_closest_names_and_says_what_to_do_next() {
     assert_eq!(
         client.expand("reserch", "x").error(),
         "No prompt named `reserch`; did you mean `research`? If one of these is clearly meant, call expand_prompt again \
-         with that name and the same input; else ask the user. list_prompts lists all names. If it was not meant as a \
-         command, answer the message as it stands."
+         with that name and the same input; otherwise ask the user. list_prompts lists all names. If it was not meant as a \
+         command, answer the message as usual."
     );
     assert!(client.expand("commit", "").error().contains("did you mean `git/commit`?"));
     assert!(client.expand(":Sumarise", "").error().contains("did you mean `summarize`?"));
     assert_eq!(
         client.expand("xyzzy", "").error(),
-        "No prompt named `xyzzy`. If it was meant as a command, tell the user which commands there are; if not, answer \
-         the message as it stands. Available commands: :git/commit, :research, :summarize."
+        "No prompt named `xyzzy`. If it was meant as a command, tell the user which commands are available; if not, \
+         answer the message as usual. Available commands: :git/commit, :research, :summarize."
     );
     for empty in ["", " ", ":"] {
         assert_eq!(
@@ -158,7 +158,7 @@ fn a_command_with_its_text_in_one_is_a_command_whatever_the_text_is() {
 }
 
 #[test]
-fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
+fn the_error_says_so_if_a_text_was_never_meant_as_a_command() {
     let mut client = Client::new().arguments([]);
     for (text, kind) in [
         ("10:30", "a time or a number"),
@@ -171,7 +171,7 @@ fn a_text_that_was_never_meant_as_a_command_is_told_apart() {
         assert_eq!(
             client.expand(text, "").error(),
             format!(
-                "`{text}` looks like {kind}, not like a command. There is nothing to expand: answer the message as it stands."
+                "`{text}` looks like {kind}, not like a command. There is nothing to expand: answer the message as usual."
             )
         );
     }
@@ -231,7 +231,7 @@ fn a_name_never_becomes_a_path() {
 }
 
 #[test]
-fn a_name_with_a_separator_too_many_is_offered_the_prompt_not_told_apart() {
+fn a_name_with_an_extra_separator_suggests_the_prompt() {
     let mut client = Client::new().prompt("research.md", "R").prompt("git/commit.md", "C");
     for (command, meant) in [
         (":research:", "research"),
@@ -265,7 +265,7 @@ fn an_accent_is_the_same_however_it_is_written() {
 fn an_unknown_command_tells_which_prompts_cannot_be_seen() {
     let mut client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]).stderr(None);
     let error = client.expand("research", "").error();
-    let tell = " Tell the user that some prompts cannot be seen:\n";
+    let tell = " Tell the user that some files or folders cannot be read:\n";
     assert!(error.contains(tell), "{error}");
     assert!(
         error.ends_with("nowhere: the prompts folder does not exist; create it; it is served as soon as it exists")
@@ -423,7 +423,7 @@ fn an_input_that_arguments_would_leave_out_is_a_tool_error() {
 #[test]
 fn a_missing_required_argument_is_a_tool_error_with_a_usage_line() {
     let mut client = Client::new().prompt("compare.md", COMPARE);
-    let want = "`compare` cannot be expanded: it needs a text for `options`; write `:compare options=… [criteria=…]`. Tell \
+    let want = "`compare` cannot be expanded: it needs a value for `options`; write `:compare options=… [criteria=…]`. Tell \
                 the user this.";
     assert_eq!(client.expand("compare", "").error(), want);
     assert_eq!(client.expand("compare", "criteria=x").error(), want);

@@ -168,7 +168,7 @@ fn a_prompt_that_cannot_be_expanded_is_still_explained() {
     let client = Client::new().prompt("compare.md", COMPARE).prompt("two.md", "---\narguments: [a]\n---\n{{a}}");
     let ran = client.run(["explain", "compare"], "");
     assert_eq!(ran.status.code(), Some(0));
-    let why = "it needs a text for `options`; write `:compare options=… [criteria=…] [notes=…]`";
+    let why = "it needs a value for `options`; write `:compare options=… [criteria=…] [notes=…]`";
     assert!(ran.stdout.contains("\n  options   (missing)\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains(&format!("\nExpansion\n  error  {why}\n")), "{}", ran.stdout);
     let explained = explained(&client, &["compare"], "");
@@ -220,7 +220,7 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
 }
 
 #[test]
-fn an_expansion_that_a_client_would_cut_gets_a_warning() {
+fn an_expansion_that_an_agent_would_cut_gets_a_warning() {
     let client = Client::new().prompt("p.md", "{{input}}");
     let whole = |characters: usize| {
         let limits = explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
@@ -248,7 +248,7 @@ fn an_expansion_that_a_client_would_cut_gets_a_warning() {
         let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
         for name in ["codex", "claude-code"] {
             let ran = client.run(["hook", name], &event);
-            let is_whole = !ran.stdout.contains("longer than what this agent takes");
+            let is_whole = !ran.stdout.contains("longer than this agent accepts");
             assert_eq!(is_whole, !whole(characters).contains(&format!("{name} hook")), "{characters}");
             assert_eq!(is_whole, characters <= if name == "codex" { 9_626 } else { 9_630 });
         }

@@ -346,7 +346,7 @@ mod exhausted {
     }
 
     #[test]
-    fn a_watch_for_which_there_are_no_descriptors_is_missed_once_and_changes_are_told_all_the_same() {
+    fn without_descriptors_for_a_watch_it_warns_once_and_changes_are_announced_all_the_same() {
         let client = Client::new().prompt("a.md", "A");
         let mut server = start(&client);
         let mut stdin = server.stdin.take().unwrap();
@@ -365,10 +365,10 @@ mod exhausted {
         assert_eq!(stderr.next().unwrap(), warning);
         set_descriptors(pid(&server), MANY);
         stdout.by_ref().find(|line| line.contains("\"id\":2")).unwrap();
-        let is_told = |line: String| line.contains("\"notifications/prompts/list_changed\"");
+        let is_notification = |line: String| line.contains("\"notifications/prompts/list_changed\"");
         for round in 0..3 {
             client.save("a.md", format!("A {round}"));
-            stdout.by_ref().find(|line| is_told(line.clone())).unwrap();
+            stdout.by_ref().find(|line| is_notification(line.clone())).unwrap();
             stdin.write_all(expand(3, "a", "").as_bytes()).unwrap();
             let text = format!("\"structuredContent\":{{\"prompt\":\"A {round}\"}}");
             assert!(stdout.by_ref().find(|line| line.contains("\"id\":3")).unwrap().contains(&text));
@@ -388,7 +388,7 @@ mod exhausted {
     }
 
     #[test]
-    fn where_no_thread_can_be_started_it_is_said_once_that_changes_are_not_told_and_all_is_served() {
+    fn without_a_thread_it_warns_once_that_changes_are_not_announced_and_serves_everything() {
         let Some(client) = with_threads(1) else { return };
         let mut client = client.stderr(Some(
             "warning: clients are not notified of changed prompt files: cannot start a thread (Resource temporarily \
@@ -403,7 +403,7 @@ mod exhausted {
     }
 
     #[test]
-    fn where_only_the_thread_that_hears_the_system_cannot_be_started_changes_are_looked_for_and_told() {
+    fn without_the_thread_for_system_events_files_are_polled_and_changes_are_announced() {
         let Some(client) = with_threads(2) else { return };
         let mut client = client.stderr(Some(
             "warning: the system does not report changed prompt files (cannot start a thread: Resource temporarily unavailable (os \
@@ -412,8 +412,8 @@ mod exhausted {
         client.initialize(LEGACY);
         client.request("prompts/list", json!({}));
         client.save("b.md", "B");
-        while client.heard().0 != "prompts/list_changed" {}
-        client.hears_no_more();
+        while client.notification().0 != "prompts/list_changed" {}
+        client.ignore_notifications();
         assert_eq!(client.threads(), 2);
     }
 }
@@ -540,7 +540,7 @@ mod pipes {
         let requests: String = (0..REQUESTS).map(|id| expand(id, "large", &more)).collect();
         let (first, rest) = requests.split_once('\n').unwrap();
         writeln!(stdin, "{first}").unwrap();
-        wait_for_output(stdout.get_ref()); // from now on it waits for us
+        wait_for_output(stdout.get_ref()); // from now on it waits for the reader
         fcntl_setfl(&stdin, OFlags::NONBLOCK).unwrap();
         let mut rest = rest.as_bytes();
         let full = loop {
@@ -575,7 +575,7 @@ mod pipes {
     }
 
     #[test]
-    fn where_nobody_hears_standard_error_all_is_served() {
+    fn everything_is_served_if_standard_error_is_closed() {
         let full = if cfg!(target_os = "linux") { "exec 2>/dev/full" } else { "exec 2>&-" };
         for script in ["exec 2>&-", full] {
             // There is something to warn of.
@@ -654,7 +654,7 @@ mod signals {
                 kill_process(pid(&server), signal).unwrap();
                 server.stdout = Some(stdout.into_inner());
                 let said = killed(server, signal);
-                // A program that watches may have had something to tell before.
+                // A program that watches may have sent notifications before.
                 assert!(said.is_empty() || answers == 2, "{said}");
             }
         }

@@ -55,7 +55,7 @@ fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> O
 fn part(typed: &str, expansion: &str) -> String {
     format!(
         "In the user's message, `{typed}` is short for the text below, from a prompt file that the user wrote or chose. Read \
-         the message as if that text stood there in full, and do what it says; expand_prompt need not be called for it.\n\n\
+         the message as if it contained that text in full, and do what it says; there is no need to call expand_prompt.\n\n\
          {expansion}\n\n(End of the text for `{typed}`.)"
     )
 }
@@ -156,7 +156,7 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
     let client = client();
     assert_eq!(
         context(&client, ":compare criteria=speed").unwrap(),
-        "In the user's message, `:compare criteria=speed` is short for a stored prompt that cannot be expanded: it needs a text \
+        "In the user's message, `:compare criteria=speed` is short for a stored prompt that cannot be expanded: it needs a value \
          for `options`; write `:compare options=… [criteria=…]`. Tell the user this; expand_prompt would say the same."
     );
     let broken = context(&client, ":broken x").unwrap();
@@ -185,7 +185,7 @@ fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
 
 #[test]
 fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
-    let too_long = "is short for a stored prompt, whose text is longer than what this agent takes from a hook. Before you \
+    let too_long = "is short for a stored prompt, whose text is longer than this agent accepts from a hook. Before you \
                     answer, call the tool expand_prompt";
     let begun = part(":long", "").len();
     for (name, event_name, letter, limit) in [
@@ -282,7 +282,7 @@ fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static s
 fn the_page_of_the_hook_is_true() {
     let text = page("docs/hook.md");
     let bounds = format!(
-        "{MAX_CANDIDATES} lines that look like a command are looked up, and the first {MAX_COMMANDS} commands are"
+        "{MAX_CANDIDATES} lines that look like commands are looked up, and the first {MAX_COMMANDS} commands are"
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 

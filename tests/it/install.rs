@@ -563,19 +563,19 @@ fn a_broken_config_is_named_with_its_position_and_left_alone() {
     for (name, file, text, want) in [
         ("codex", ".codex/config.toml", b"a = 1\nb = [".as_slice(), ":2:6: "),
         ("codex", ".codex/config.toml", b"a = 1\na = 2\n", ":2:1: duplicate key"),
-        ("codex", ".codex/config.toml", b"mcp_servers = []", ":1:1: `mcp_servers` must be a table, and is a list"),
+        ("codex", ".codex/config.toml", b"mcp_servers = []", ":1:1: `mcp_servers` must be a table, but is a list"),
         ("claude-code", ".claude.json", b"{\n // c\n}", ":2:2: comments are not allowed"),
         (
             "claude-code",
             ".claude.json",
             b"{\"mcpServers\": [\n]}",
-            ":1:2: `mcpServers` must be an object, and is a list",
+            ":1:2: `mcpServers` must be an object, but is a list",
         ),
         (
             "claude-code",
             ".claude.json",
             b"{\"mcpServers\": \"x\"}",
-            ":1:2: `mcpServers` must be an object, and is a string",
+            ":1:2: `mcpServers` must be an object, but is a string",
         ),
         (
             "claude-code",
@@ -583,7 +583,7 @@ fn a_broken_config_is_named_with_its_position_and_left_alone() {
             b"{\"mcpServers\": {}, \"mcpServers\": {}}",
             ":1:20: `mcpServers` appears twice; ",
         ),
-        ("claude-code", ".claude.json", b"[]", ":1:1: it must be an object, and is a list"),
+        ("claude-code", ".claude.json", b"[]", ":1:1: it must be an object, but is a list"),
         ("gemini", ".gemini/settings.json", b"{\"a\": 1,}", ":1:8: trailing commas are not allowed"),
         ("cursor", ".cursor/mcp.json", b"{\"mcpServers\": {\"a\xff", ":1:19: it is not UTF-8; "),
         ("zed", ".config/zed/settings.json", b"{\"a\": 'b'}", ":1:7: "),
@@ -606,13 +606,13 @@ fn a_broken_config_is_named_with_its_position_and_left_alone() {
 #[test]
 fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
     for (file, text, want) in [
-        (".codex/hooks.json", "{\"hooks\": []}", ":1:2: `hooks` must be an object, and is not"),
+        (".codex/hooks.json", "{\"hooks\": []}", ":1:2: `hooks` must be an object, but is not"),
         (
             ".codex/hooks.json",
             "{\"hooks\": {\"UserPromptSubmit\": {}}}",
             ":1:12: `hooks.UserPromptSubmit` must be a list",
         ),
-        (".codex/hooks.json", "[]", ":1:1: it must be an object, and is a list"),
+        (".codex/hooks.json", "[]", ":1:1: it must be an object, but is a list"),
         (".codex/hooks.json", "{\n", ":1:1: "),
     ] {
         let user = User::new();
@@ -624,7 +624,7 @@ fn a_broken_file_of_hooks_keeps_the_server_from_being_registered_alone() {
     let user = User::new();
     user.write(".gemini/settings.json", "{\"hooks\": null}");
     let said = user.refused(&["install", "gemini", "--hook", "--yes"]);
-    assert!(said.contains("settings.json:1:2: `hooks` must be an object, and is not"), "{said}");
+    assert!(said.contains("settings.json:1:2: `hooks` must be an object, but is not"), "{said}");
 }
 
 #[test]
@@ -824,13 +824,13 @@ fn an_entry_that_is_not_a_server_is_replaced_only_on_request() {
             "codex",
             ".codex/config.toml",
             "[mcp_servers]\nprompts = 1\n",
-            ":2:1: another server has the name `prompts`; it must be a table, and is a number. ",
+            ":2:1: another server has the name `prompts`; it must be a table, but is a number. ",
         ),
         (
             "vscode",
             VSCODE,
             "{\"servers\": {\"prompts\": []}}",
-            ":1:14: another server has the name `prompts`; it must be an object, and is a list. ",
+            ":1:14: another server has the name `prompts`; it must be an object, but is a list. ",
         ),
         (
             "vscode",
@@ -959,9 +959,9 @@ fn arguments_after_two_dashes_are_for_the_server() {
     for (words, want) in [
         (
             ["--nope"].as_slice(),
-            "the server would not start with what follows `--`: unexpected argument '--nope' found",
+            "the server would not start with the arguments after `--`: unexpected argument '--nope' found",
         ),
-        (&["list"], "what follows `--` must be options of the server, and is a command"),
+        (&["list"], "the arguments after `--` must be options of the server, not a command"),
         (&["--prompts", "x"], "put --prompts and --no-builtin before `--`, so that the hook gets them too"),
     ] {
         assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);

@@ -1,4 +1,4 @@
-//! A client that nobody here wrote: the official Rust SDK, over its own child-process transport, in each of its
+//! A client from another project: the official Rust SDK, over its own child-process transport, in each of its
 //! handshakes.
 
 use crate::client::Client;
@@ -12,13 +12,13 @@ use rmcp::transport::TokioChildProcess;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-type Rmcp = RunningService<RoleClient, Ears>;
+type Rmcp = RunningService<RoleClient, Notified>;
 
-/// Hears untagged notifications.
+/// Passes on untagged notifications.
 #[derive(Clone)]
-struct Ears(UnboundedSender<String>);
+struct Notified(UnboundedSender<String>);
 
-impl ClientHandler for Ears {
+impl ClientHandler for Notified {
     async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
         self.0.send(params.uri).unwrap();
     }
@@ -92,7 +92,7 @@ async fn use_the_menus(client: &Rmcp) {
         json!([{"role": "user", "content": {"type": "text", "text": "Compare Rust or Go by cost."}}])
     );
     let missing = client.get_prompt(GetPromptRequestParams::new("compare")).await.unwrap_err().to_string();
-    assert!(missing.contains("it needs a text for `options`"), "{missing}");
+    assert!(missing.contains("it needs a value for `options`"), "{missing}");
 
     let resources = client.list_all_resources().await.unwrap();
     assert_eq!(resources[1].uri, "prompt://git/research");
@@ -109,46 +109,46 @@ async fn use_the_menus(client: &Rmcp) {
     assert_eq!(names, ["compare", "git/research"]);
 }
 
-/// Hears of a file that comes and of one that changes, in the way of its revision.
-#[allow(deprecated)] // resources/subscribe, to rmcp; the legacy revisions have nothing else
-async fn hear_of_changes(client: &Rmcp, home: &Client, heard: &mut UnboundedReceiver<String>, is_modern: bool) {
+/// Receives the notifications of an added file and of a changed one, as its protocol version has them.
+#[allow(deprecated)] // resources/subscribe, to rmcp; the legacy versions have nothing else
+async fn receive_changes(client: &Rmcp, home: &Client, untagged: &mut UnboundedReceiver<String>, is_modern: bool) {
     const URI: &str = "prompt://compare";
     if is_modern {
         let wanted = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed();
-        let mut news = client.listen(wanted.resource_subscription(URI).build()).await.unwrap();
-        assert_eq!(news.acknowledged().resource_subscriptions.as_deref(), Some(&[URI.to_owned()][..]));
+        let mut listen = client.listen(wanted.resource_subscription(URI).build()).await.unwrap();
+        assert_eq!(listen.acknowledged().resource_subscriptions.as_deref(), Some(&[URI.to_owned()][..]));
         home.write("new.md", "New.");
         home.write("compare.md", "Compare.");
-        let mut told = Vec::new();
-        while told.len() < 3 {
-            told.push(match news.next().await.unwrap().unwrap() {
+        let mut received = Vec::new();
+        while received.len() < 3 {
+            received.push(match listen.next().await.unwrap().unwrap() {
                 ServerNotification::ToolListChangedNotification(_) => "tools".to_owned(),
                 ServerNotification::PromptListChangedNotification(_) => "prompts".to_owned(),
                 ServerNotification::ResourceUpdatedNotification(updated) => updated.params.uri,
                 other => panic!("{other:?}"),
             });
-            told.sort();
-            told.dedup();
+            received.sort();
+            received.dedup();
         }
-        assert_eq!(told, [URI, "prompts", "tools"]);
-        news.cancel().await.unwrap();
-        assert!(heard.try_recv().is_err(), "nothing is told untagged");
+        assert_eq!(received, [URI, "prompts", "tools"]);
+        listen.cancel().await.unwrap();
+        assert!(untagged.try_recv().is_err(), "nothing arrives without a tag");
     } else {
         client.subscribe(SubscribeRequestParams::new(URI)).await.unwrap();
         home.write("new.md", "New.");
         home.write("compare.md", "Compare.");
-        let mut told = Vec::new();
-        while told.len() < 4 {
-            told.push(heard.recv().await.unwrap());
-            told.sort();
-            told.dedup();
+        let mut received = Vec::new();
+        while received.len() < 4 {
+            received.push(untagged.recv().await.unwrap());
+            received.sort();
+            received.dedup();
         }
-        assert_eq!(told, [URI, "prompts", "resources", "tools"]);
+        assert_eq!(received, [URI, "prompts", "resources", "tools"]);
     }
     assert_eq!(client.list_all_prompts().await.unwrap().len(), 3);
 }
 
-/// Starts the real program and shakes hands with it; `want` is the revision that the two settle on.
+/// Starts the real program and shakes hands with it; `want` is the protocol version that the two negotiate.
 fn with(lifecycle: Option<ClientLifecycleMode>, want: &str) {
     let compare = "---\narguments:\n  - name: options\n    required: true\n  - name: criteria\n    default: cost\n    \
                    choices: [speed, size, cost]\n---\nCompare {{options}} by {{criteria}}.";
@@ -158,17 +158,17 @@ fn with(lifecycle: Option<ClientLifecycleMode>, want: &str) {
         let mut command = tokio::process::Command::from(home.command());
         command.args(home.library_arguments());
         let transport = TokioChildProcess::new(command).unwrap();
-        let (ears, mut heard) = unbounded_channel();
+        let (sender, mut untagged) = unbounded_channel();
         let client = match lifecycle {
-            None => rmcp::serve_client(Ears(ears), transport).await,
-            Some(lifecycle) => Ears(ears).serve_with_lifecycle(transport, lifecycle).await,
+            None => rmcp::serve_client(Notified(sender), transport).await,
+            Some(lifecycle) => Notified(sender).serve_with_lifecycle(transport, lifecycle).await,
         }
         .unwrap();
         let info = serde_json::to_value(client.peer_info().unwrap().as_ref()).unwrap();
         assert!(info.to_string().contains(want), "{info}");
         use_the_tools(&client).await;
         use_the_menus(&client).await;
-        hear_of_changes(&client, &home, &mut heard, want == "2026-07-28").await;
+        receive_changes(&client, &home, &mut untagged, want == "2026-07-28").await;
         client.cancel().await.unwrap();
     });
 }

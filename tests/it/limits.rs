@@ -104,7 +104,7 @@ fn one_subscription_too_many_is_refused_and_the_others_remain() {
     let listen = json!({"jsonrpc": "2.0", "id": "many", "method": "subscriptions/listen", "params": params});
     client.initialize("2025-11-25");
     client.send(format!("{listen}\n"));
-    assert_eq!(client.heard().0, "subscriptions/acknowledged");
+    assert_eq!(client.notification().0, "subscriptions/acknowledged");
     let first = json!({"uri": "prompt://first"});
     let second = json!({"uri": "prompt://second"});
     for _ in 0..2 {
@@ -117,12 +117,12 @@ fn one_subscription_too_many_is_refused_and_the_others_remain() {
     );
     is_served(&mut client);
     client.save("first.md", "Edited.");
-    while client.heard() != ("resources/updated".to_owned(), first.clone()) {}
+    while client.notification() != ("resources/updated".to_owned(), first.clone()) {}
     client.save("p1.md", "New.");
-    while client.heard().1["uri"] != "prompt://p1" {}
+    while client.notification().1["uri"] != "prompt://p1" {}
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"many\"}}\n");
     assert_eq!(client.request("resources/subscribe", second), json!({"result": {}}));
-    client.hears_no_more();
+    client.ignore_notifications();
 }
 
 /// A value nested this deep, somewhere in a line; and whether it is the whole line.

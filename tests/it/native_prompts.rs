@@ -99,7 +99,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
     refused(
         &get(&mut client, "compare", json!({})),
         -32602,
-        "invalid params: `compare` cannot be expanded: it needs a text for `options` and `style`; write `:compare \
+        "invalid params: `compare` cannot be expanded: it needs a value for `options` and `style`; write `:compare \
          options=… style=… [criteria=…]`",
     );
     refused(
@@ -115,7 +115,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
     refused(
         &get(&mut client, "zzzzzz", json!({})),
         -32602,
-        "invalid params: no prompt named `zzzzzz`; prompts/list names all",
+        "invalid params: no prompt named `zzzzzz`; prompts/list shows all",
     );
     refused(&client.request("prompts/get", json!({"name": 5})), -32602, "invalid params: `name` must be a string");
     for params in [json!({}), json!({"name": null})] {

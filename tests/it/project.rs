@@ -119,8 +119,10 @@ fn a_folder_that_everybody_may_write_to_is_not_a_project() {
     let ran = client.run(["expand", "research", "x"], "");
     assert_eq!(ran.stdout, "mine\n\nx\n");
     let deep = repo(&client).join("src/deep");
-    let said =
-        format!("warning: no project prompts: everybody may write to {}; go to a folder of your own\n", deep.display());
+    let said = format!(
+        "warning: no project prompts: everyone can write to {}; change to a folder of your own\n",
+        deep.display()
+    );
     assert_eq!(ran.stderr, said);
 }
 
@@ -214,17 +216,17 @@ fn a_client_is_notified_when_a_project_appears_or_disappears() {
     client.request("tools/list", json!({}));
     put(&client, ".prompts/deploy.md", "Deploy.");
     let all = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
-    assert_eq!(client.heard_all(3), all);
+    assert_eq!(client.notifications(3), all);
     put(&client, "src/.prompts/ship.md", "Ship.");
-    assert_eq!(client.heard_all(3), all, "a nearer folder");
+    assert_eq!(client.notifications(3), all, "a nearer folder");
     assert_eq!(client.names(), "own research ship");
     fs::rename(client.root().join("repo/src/.prompts"), client.root().join("repo/src/.gone")).unwrap();
-    assert_eq!(client.heard_all(3), all);
+    assert_eq!(client.notifications(3), all);
     // Equal to the user's but for where it comes from, which lists say.
     put(&client, ".prompts/own.md", "Own.");
-    assert_eq!(client.heard_all(2), &all[..2]);
+    assert_eq!(client.notifications(2), &all[..2]);
     fs::rename(client.root().join("repo/.git"), client.root().join("repo/.gone")).unwrap();
-    assert_eq!(client.heard_all(3), all, "no repository any longer");
+    assert_eq!(client.notifications(3), all, "no repository any longer");
 }
 
 #[test]
@@ -392,7 +394,7 @@ mod links {
         }
         fs::remove_file(folder.join("in.md")).unwrap();
         swapping.wait().unwrap();
-        client.hears_no_more();
+        client.ignore_notifications();
     }
 
     #[test]

@@ -333,7 +333,7 @@ mod links {
         let error = client.expand("secret", "").error();
         assert!(error.contains("secret.md: the file cannot be read: permission denied; correct its"), "{error}");
         let error = client.expand("locked/x", "").error();
-        assert!(error.contains("cannot be seen:\n") && error.contains("locked: cannot be read: "), "{error}");
+        assert!(error.contains("folders cannot be read:\n") && error.contains("locked: cannot be read: "), "{error}");
         set("", 0o311); // files with a known name can be read, but not listed
         client.expand("good", "").text("G");
         let message = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();

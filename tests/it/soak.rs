@@ -1,5 +1,5 @@
-//! A long conversation, while somebody else works on the files: right answers, in order, one for each request, and no
-//! memory, descriptor or thread that stays behind.
+//! A long conversation while the files are edited: right answers, in order, one for each request, and no leak of memory,
+//! descriptors or threads.
 //!
 //! A request is made up by chance, from a seed that is printed when the test fails: `SOAK_SEED=… cargo test soak` makes the
 //! same requests again. Up to [`WINDOW`] of them are on their way at once. An editor, which is another thread, changes files
@@ -30,17 +30,17 @@ const REQUESTS: usize = 3_000;
 /// How many requests may be on their way at once.
 const WINDOW: usize = 16;
 
-/// How many KiB of memory the program may have more at the end than after the first tenth. What it keeps by design is
+/// How many KiB of memory the program may have more at the end than after the first tenth. What it caches by design is
 /// bounded by constants (8 MiB of prompts, 2 MiB of a line) and is there after the first tenth, as one request of each
 /// kind is; so this is for the unevenness of the allocator: a thread of the watch that is born and dies with each folder
 /// that moves, and tables that happen to be at their largest when one looks. A leak of 100 bytes a request would be ten
 /// times this in a million requests.
 const ROOM_KIB: u64 = 8 * 1024;
 
-/// The one that answers, the one that looks for changes, and the one that hears of them from the system.
+/// The one that answers, the notifier, and the one that receives events from the system.
 const THREADS: usize = 3;
 
-/// How long the editor leaves the calm files alone: longer than it takes until what was read of a file may be kept
+/// How long the editor leaves the calm files alone: longer than it takes until a file may be cached
 /// (`src/library/cache.rs`).
 const CALM: Duration = Duration::from_secs(3);
 
@@ -66,7 +66,7 @@ const INPUTS: [&str; 8] = [
 
 const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
 
-/// Files that nobody edits: name, what an expansion begins with, and whether a blank line goes before the input.
+/// Files that nobody edits: name, what an expansion begins with, and the separator before the input.
 fn stable() -> Vec<(String, String, &'static str)> {
     let top = (0..10).map(|n| (format!("stable{n}"), format!("Stable {n}:"), " "));
     let deep = (0..10).map(|n| (format!("deep/er/stable{n}"), format!("Deep {n}."), "\n\n"));
@@ -80,21 +80,21 @@ enum Kind {
     Saved,
     /// The same with its time set back, as `rsync -t` does.
     SetBack,
-    /// One byte of it is written over.
+    /// One byte of it is overwritten.
     Overwritten,
-    /// It comes and goes.
+    /// It appears and disappears.
     Comes,
-    /// It comes and goes with its folder.
+    /// It appears and disappears with its folder.
     ComesWithItsFolder,
-    /// It is a prompt or not, by turns.
+    /// It alternates between a prompt and a broken file.
     Breaks,
     /// It goes from one name to another and back.
     Moves,
-    /// It is a link that leads to one file or to another.
+    /// It is a symlink whose target alternates between two files.
     Link,
-    /// It is a file, and something else of that name, by turns.
+    /// It alternates between a file and something else of that name.
     Changes,
-    /// It is written over in place, so that one may see half of it.
+    /// It is overwritten in place, so that a reader may see half of it.
     Torn,
 }
 
@@ -119,7 +119,7 @@ const EDITED: [(&str, Kind); 15] = [
     ("torn", Kind::Torn),
 ];
 
-/// Where a file of [`Kind::Moves`] goes.
+/// The second name of a file of [`Kind::Moves`].
 const ELSEWHERE: &str = "deep/er/there";
 
 /// What a name is in one of its states.
@@ -129,7 +129,7 @@ enum State {
     Prompt(String),
     Broken,
     Absent,
-    /// Anything, but no lost answer.
+    /// Unknown; but there must be an answer.
     Any,
 }
 
@@ -186,15 +186,15 @@ impl Chance {
     }
 }
 
-/// What the editor is asked to do.
+/// A task for the editor.
 enum Work {
     /// One change of one file.
     Edit,
-    /// To say that all before is done.
+    /// A report that everything before it is done.
     Rest,
 }
 
-/// Who works on the files.
+/// The thread that edits the files.
 struct Editor {
     prompts: PathBuf,
     root: PathBuf,
@@ -230,7 +230,7 @@ impl Editor {
         counter.done.store(number, Ordering::SeqCst);
     }
 
-    /// Brings a file from the state before into this one.
+    /// Brings a file from the previous state into this one.
     fn bring_about(&mut self, name: &str, kind: Kind, number: u64) {
         let path = self.prompts.join(format!("{name}.md"));
         let draft = self.root.join("draft");
@@ -312,7 +312,7 @@ struct Sent {
     check: Check,
 }
 
-/// What holds of the right answer; `id` and `jsonrpc` have been taken off.
+/// What the answer must be, without `id` and `jsonrpc`.
 enum Check {
     /// It is this one.
     Is(Value),
@@ -338,16 +338,16 @@ struct Soak {
     stable: Vec<(String, String, &'static str)>,
     on_their_way: VecDeque<Sent>,
     next_id: u64,
-    /// The revision that was settled last.
+    /// The protocol version that was negotiated last.
     has_batches: bool,
     by_kind: BTreeMap<&'static str, usize>,
     /// The ids of the listens, and how often each was acknowledged.
     listens: BTreeMap<u64, usize>,
-    told: BTreeMap<String, usize>,
+    notified: BTreeMap<String, usize>,
 }
 
 impl Soak {
-    /// A request that is wanted to be answered so.
+    /// Sends a request with the check of its answer.
     fn ask(&mut self, kind: &'static str, method: &str, params: Value, check: Check) {
         let id = self.id();
         let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -380,7 +380,7 @@ impl Soak {
         }
         let wrong = self.wrong(&sent, &answer, &begun);
         assert_eq!(wrong, None, "{}, from {:?} to {begun:?}: {}", sent.kind, sent.done, shown(&answer));
-        self.hear();
+        self.take_notifications();
     }
 
     fn take_all(&mut self) {
@@ -389,7 +389,7 @@ impl Soak {
         }
     }
 
-    /// Why an answer cannot be right.
+    /// Why an answer is wrong; `None` if it may be right.
     fn wrong(&self, sent: &Sent, answer: &Value, begun: &[u64]) -> Option<String> {
         let states = |which: usize| sent.done[which]..=begun[which];
         match &sent.check {
@@ -445,7 +445,7 @@ impl Soak {
                 return Some(format!("without {name}"));
             }
         }
-        for known in ["compare", "echo", "large", "ten-thousand", "witness", ELSEWHERE] {
+        for known in ["compare", "echo", "large", "ten-thousand", "marker", ELSEWHERE] {
             listed.remove(known);
         }
         for (which, (name, kind)) in EDITED.iter().enumerate() {
@@ -465,26 +465,26 @@ impl Soak {
         (!listed.is_empty()).then(|| format!("with {listed:?}"))
     }
 
-    /// Takes what was told so far.
-    fn hear(&mut self) {
-        while let Some((method, params)) = self.client.heard_already() {
-            self.take_news(method, &params);
+    /// Counts the notifications that have arrived.
+    fn take_notifications(&mut self) {
+        while let Some((method, params)) = self.client.try_notification() {
+            self.take_notification(method, &params);
         }
     }
 
-    fn take_news(&mut self, method: String, params: &Value) {
+    fn take_notification(&mut self, method: String, params: &Value) {
         match &*method {
             "subscriptions/acknowledged" => {
                 let id = params["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64().unwrap();
                 *self.listens.get_mut(&id).unwrap() += 1;
             }
-            "resources/updated" => assert_eq!(*params, json!({"uri": "prompt://witness"})),
+            "resources/updated" => assert_eq!(*params, json!({"uri": "prompt://marker"})),
             _ => assert!(LISTS.contains(&&*method) && params.is_null(), "{method} {params}"),
         }
-        *self.told.entry(method).or_default() += 1;
+        *self.notified.entry(method).or_default() += 1;
     }
 
-    /// Makes one request of some kind, or says something that wants no answer.
+    /// Sends a random request, or something that gets no answer.
     fn step(&mut self) {
         let input = (*self.chance.of(&INPUTS)).to_owned();
         match self.chance.below(100) {
@@ -663,7 +663,7 @@ impl Soak {
         }
     }
 
-    /// What gets no answer: the next answer is that to the next request.
+    /// Sends something that gets no answer.
     fn unanswered(&mut self) {
         self.client.send(match self.chance.below(5) {
             0 => "\n \r\n",
@@ -674,7 +674,7 @@ impl Soak {
         });
     }
 
-    /// The conversation begins again, perhaps with another revision; or a batch, which only one revision has.
+    /// Begins the conversation again, perhaps with another protocol version; or sends a batch, which only one version has.
     fn converse(&mut self) {
         if self.chance.below(2) == 0 {
             self.has_batches = self.chance.below(2) == 0;
@@ -730,7 +730,7 @@ impl Soak {
         self.ask("1 GB of text", "tools/call", params, Check::ToolError("it would become 1000000000 bytes long"));
     }
 
-    /// One of each kind that takes much memory.
+    /// One request of each kind that takes much memory.
     fn most(&mut self) {
         self.large();
         self.too_much();
@@ -740,33 +740,33 @@ impl Soak {
         self.ask("1 MiB of prompt", "tools/call", params, Check::Text(text));
     }
 
-    /// Waits until all is quiet: the editor rests, and the watch has told of the last change.
+    /// Waits until all is quiet: the editor rests, and the last change was announced.
     fn settle(&mut self, round: usize, work: &SyncSender<Work>, rests: &Receiver<()>) {
         work.send(Work::Rest).unwrap();
         rests.recv().unwrap();
         self.take_all();
-        let witness = json!({"uri": "prompt://witness"});
-        self.ask("subscribe", "resources/subscribe", witness.clone(), Check::Is(nothing()));
+        let marker = json!({"uri": "prompt://marker"});
+        self.ask("subscribe", "resources/subscribe", marker.clone(), Check::Is(nothing()));
         self.take_all();
-        self.client.save("witness.md", format!("Witness {round}"));
+        self.client.save("marker.md", format!("Marker {round}"));
         loop {
-            let (method, params) = self.client.heard();
-            let is_the_witness = method == "resources/updated";
-            self.take_news(method, &params);
-            if is_the_witness {
+            let (method, params) = self.client.notification();
+            let is_marker = method == "resources/updated";
+            self.take_notification(method, &params);
+            if is_marker {
                 break;
             }
         }
-        self.ask("unsubscribe", "resources/unsubscribe", witness, Check::Is(nothing()));
+        self.ask("unsubscribe", "resources/unsubscribe", marker, Check::Is(nothing()));
         self.take_all();
-        // A watch that was replaced a moment ago is about to go.
+        // A watch that was replaced a moment ago may not be gone yet.
         let patience = Instant::now();
         while self.client.threads() > THREADS {
             assert!(patience.elapsed() < Duration::from_secs(60), "{} threads", self.client.threads());
         }
     }
 
-    /// What the program has of what may leak: memory in KiB, descriptors, threads.
+    /// What may leak: memory in KiB, descriptors, threads.
     fn held(&mut self) -> (u64, usize, usize) {
         let pid = self.client.pid();
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
@@ -804,13 +804,13 @@ fn number_of(variable: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_behind() {
+fn every_request_of_a_long_conversation_is_answered_correctly_and_nothing_leaks() {
     let requests = number_of("SOAK").map_or(REQUESTS, |number| number as usize).max(100);
     let seed = number_of("SOAK_SEED").unwrap_or_else(|| RandomState::new().hash_one(())) | 1;
     println!("SOAK={requests} SOAK_SEED={seed}");
     let started = Instant::now();
 
-    // The allocator gives back what it would else keep for later, so that what is measured is what the program holds.
+    // The allocator returns memory that it would otherwise keep, so that the measurement shows what the program uses.
     let client =
         Client::new().variable("MALLOC_TRIM_THRESHOLD_", "131072").variable("MALLOC_MMAP_THRESHOLD_", "131072");
     for (name, text, between) in stable() {
@@ -821,7 +821,7 @@ fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_be
     client.write("echo.md", "---\ndescription: Echo\n---\n{{input}}\n");
     client.write("large.md", format!("---\ndescription: Large\n---\n{}{{{{input}}}}\n", "Large. ".repeat(LARGE / 8)));
     client.write("ten-thousand.md", format!("---\ndescription: Many\n---\n{}\n", "{{input}}".repeat(10_000)));
-    client.write("witness.md", "Witness");
+    client.write("marker.md", "Marker");
     for folder in ["calm", "moves"] {
         fs::create_dir(client.prompts().join(folder)).unwrap();
     }
@@ -846,7 +846,7 @@ fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_be
         has_batches: false,
         by_kind: BTreeMap::new(),
         listens: BTreeMap::new(),
-        told: BTreeMap::new(),
+        notified: BTreeMap::new(),
     };
     soak.initialize();
     soak.ask("prompts/list", "prompts/list", json!({}), Check::List("prompts"));
@@ -877,13 +877,13 @@ fn every_request_of_a_long_conversation_is_answered_rightly_and_nothing_stays_be
     drop(work);
     editing.join().unwrap();
 
-    println!("{edits} edits, told of {:?}, {} listens", soak.told, soak.listens.len());
+    println!("{edits} edits, notifications {:?}, {} listens", soak.notified, soak.listens.len());
     println!("{:#?}", soak.by_kind);
     let unacknowledged: BTreeSet<_> = soak.listens.iter().filter(|(_, count)| **count != 1).collect();
     assert!(unacknowledged.is_empty(), "{unacknowledged:?}");
     for list in LISTS {
-        let told = soak.told.get(list).copied().unwrap_or_default();
-        assert!((1..=edits + 10).contains(&told), "{told} words of {list}");
+        let count = soak.notified.get(list).copied().unwrap_or_default();
+        assert!((1..=edits + 10).contains(&count), "{count} notifications of {list}");
     }
     let (first, last) = (held[0], held[9]);
     assert!(last.0 <= first.0 + ROOM_KIB, "{} KiB, and {} at the end", first.0, last.0);

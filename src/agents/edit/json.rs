@@ -104,7 +104,7 @@ pub(in crate::agents) fn set_hook(
         None => hooks.append(event, CstInputValue::Array(Vec::new())).array_value_or_set(),
         Some(property) => property
             .array_value()
-            .ok_or_else(|| syntax.error(text, &keys, format!("`hooks.{event}` must be a list, and is not")))?,
+            .ok_or_else(|| syntax.error(text, &keys, format!("`hooks.{event}` must be a list, but is not")))?,
     };
     let mut handlers = handlers(&groups, is_prompt_expander).into_iter();
     match handlers.next() {
@@ -320,8 +320,8 @@ mod tests {
                 "2:2",
                 "`s.prompts` appears twice; join the two, or remove one",
             ),
-            ("{\"s\": []}", "1:2", "`s` must be an object, and is not"),
-            ("{\"s\": {\"prompts\": \"x\"}}", "1:8", "`s.prompts` must be an object, and is not"),
+            ("{\"s\": []}", "1:2", "`s` must be an object, but is not"),
+            ("{\"s\": {\"prompts\": \"x\"}}", "1:8", "`s.prompts` must be an object, but is not"),
         ] {
             let error = LENIENT.set(text, &keys("s.prompts"), &entry(&[]), false).unwrap_err();
             assert_eq!((error.position.to_string().as_str(), error.message.as_str()), (position, message));
@@ -353,7 +353,7 @@ mod tests {
             set_hook(LENIENT, "{\"hooks\": {\n\"Submit\": {}}}", "Submit", "x", 5, &is_prompt_expander).unwrap_err();
         assert_eq!(
             (error.position.to_string().as_str(), error.message.as_str()),
-            ("2:1", "`hooks.Submit` must be a list, and is not")
+            ("2:1", "`hooks.Submit` must be a list, but is not")
         );
     }
 

@@ -135,7 +135,7 @@ fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     texts.join(", ")
 }
 
-/// The length of the expansion, or why there is none.
+/// The length of the expansion, or why it failed.
 fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
     let lengths = match &explanation.expansion {
         Ok(lengths) => lengths,

@@ -26,7 +26,7 @@ arguments:
 pub enum DraftError {
     /// It would not be a prompt.
     Invalid(Diagnostic),
-    /// It has a frontmatter, where a description would belong.
+    /// It has frontmatter, where a description would belong.
     HasFrontmatter,
 }
 
@@ -37,7 +37,7 @@ pub fn draft(name: &Name, description: Option<&str>) -> String {
     format!("---\ntitle: {title}\ndescription: {description}\n{ARGUMENTS}---\n{BODY}")
 }
 
-/// The text of a file with this body, which gets a frontmatter if it has none. A title is left out if the body has a heading,
+/// The text of a file with this body, which gets frontmatter if it has none. A title is left out if the body has a heading,
 /// and a description if none is given, since the first paragraph is one.
 ///
 /// # Errors
@@ -119,7 +119,7 @@ mod tests {
         check("# Do it\n", None, "# Do it\n");
         check("# Do it\n", Some("D"), "---\ndescription: D\n---\n# Do it\n");
         check("---\ntitle: T\n---\nDo it.\n", None, "---\ntitle: T\n---\nDo it.\n");
-        // Rules are not a frontmatter.
+        // Rules are not frontmatter.
         check("------\r\nSome text\r\n", Some("D"), "---\ntitle: A b\ndescription: D\n---\n------\r\nSome text\r\n");
         check("---\nA heading\n---\n", Some("D"), "---\ndescription: D\n---\n---\nA heading\n---\n");
         let name = Name::new("a").unwrap();

@@ -97,7 +97,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     if late.len() < text.len() && is_frontmatter() {
         return Some(Diagnostic::warning(
             position,
-            "a frontmatter that does not begin with the file is part of the prompt's text",
+            "frontmatter that does not begin in line 1 is part of the prompt's text",
             "delete the spaces and empty lines before the first `---`",
         ));
     }
@@ -105,7 +105,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     (is_almost_fence(first) || first.starts_with("---") || first.trim() == "+++").then(|| {
         Diagnostic::warning(
             position,
-            format!("the line {} does not open a frontmatter, and is part of the prompt's text", quoted(first)),
+            format!("the line {} does not open frontmatter, and is part of the prompt's text", quoted(first)),
             "write `---` alone in line 1, and once more after the last key; or write a rule as `***`",
         )
     })
@@ -118,13 +118,13 @@ const FIRST_LINE: usize = 2;
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
 const ARGUMENT_KEYS: [&str; 5] = ["name", "description", "required", "default", "choices"];
 
-/// Keys whose value may be a text, of which nothing may be dropped without a warning.
+/// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Keys of other programs that look like a misspelled [key](KEYS).
 const FOREIGN_KEYS: [&str; 1] = ["agents"];
 
-/// Reads a frontmatter. Warnings of what is not as it should be are added to `warnings`.
+/// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
 /// `None`: no line of it has a key of one word, so it is not a frontmatter but text between two rules.
 ///
@@ -346,7 +346,7 @@ impl<'y> Reader<'y, '_> {
                     text
                 }
                 None => {
-                    let message = format!("{} is not a text, and is ignored", quoted(&key));
+                    let message = format!("{} is not text, and is ignored", quoted(&key));
                     self.warn(Some(node.position), message, "write it as text");
                     return None;
                 }
@@ -414,7 +414,7 @@ impl<'y> Reader<'y, '_> {
         Position { line, column }
     }
 
-    /// One argument; its name is empty if there is none that can be used.
+    /// One argument; its name is empty if the declared one is missing or invalid.
     fn argument(&mut self, node: Node) -> Argument {
         let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
         let usable = |name: &String| !name.contains(forbidden);
@@ -453,7 +453,7 @@ impl<'y> Reader<'y, '_> {
                 Value::Text { text, .. } | Value::Null(text) => texts.push(text),
                 Value::List(_) | Value::Map(_) => {
                     let position = Some(self.item_position(&node));
-                    let message = format!("part {} of {} is not a text, and is ignored", index + 1, quoted(&key));
+                    let message = format!("part {} of {} is not text, and is ignored", index + 1, quoted(&key));
                     self.warn(position, message, "write it as text, in quotes if it begins with `[` or `{`");
                 }
             }
@@ -462,9 +462,9 @@ impl<'y> Reader<'y, '_> {
     }
 
     fn between_commas(&mut self, key: &str, text: &str, position: Position) -> Vec<String> {
-        let unclosed = text.trim().strip_prefix('['); // there is a warning of that already
+        let unclosed = text.trim().strip_prefix('['); // there is already a warning about that
         if text.contains(',') && key != "tags" && unclosed.is_none() {
-            let message = format!("{} is not a list, and is read as one at its commas", quoted(key));
+            let message = format!("{} is not a list, and is split at its commas", quoted(key));
             let fix = format!("write `{key}: [{}]`", text.trim().replace(char::is_control, " "));
             self.warn(Some(position), message, fix);
         }

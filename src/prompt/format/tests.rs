@@ -315,7 +315,7 @@ fn a_value_of_several_lines_stays_next_to_a_mistake() {
         "description: D\n\tT",
         "D T",
         &["2:14: a tab that indents a line; `description` is read line by line; \
-           begin each key in the first column, and indent what belongs to it with spaces, all alike"],
+           begin each key in the first column, and indent all lines that belong to it with the same number of spaces"],
     );
 }
 
@@ -617,14 +617,13 @@ fn other_probable_mistakes_get_a_warning() {
     assert!(warned("p", "---\ntitle: T\n---\n").contains("no body"));
     assert!(warned("p", "a\nb\0c\0").starts_with("2:2: a NUL character, as in a file that was saved as UTF-16; "));
     assert!(warned("my prompt", "B").contains("rename it to `my-prompt`"));
-    assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: a frontmatter that does not begin with the file"));
+    assert!(warned("p", "\n---\ntitle: T\n---\nB").starts_with("2:1: frontmatter that does not begin in line 1"));
     for unclosed in ["\n---\ntitle: T\n----\nB", "\n---\ntitle: T\nB"] {
-        assert!(warned("p", unclosed).starts_with("2:1: a frontmatter that does not begin with the file"));
+        assert!(warned("p", unclosed).starts_with("2:1: frontmatter that does not begin in line 1"));
     }
     for opening in ["----", "---yaml", "+++", "—", "–––"] {
         let warned = warned("p", &format!("{opening}\ntitle: T\n{opening}\nB {{{{input}}}}"));
-        let opens =
-            format!("1:1: the line `{opening}` does not open a frontmatter, and is part of the prompt's text; ");
+        let opens = format!("1:1: the line `{opening}` does not open frontmatter, and is part of the prompt's text; ");
         assert!(warned.starts_with(&opens), "{warned}");
     }
     assert!(warned("p", &"x".repeat(18_001)).contains("18001 characters long"));
@@ -669,12 +668,12 @@ fn a_required_argument_without_a_default_needs_a_text() {
     let prompt = parse("---\narguments:\n  - name: topic\n    required: true\n---\nOn {{topic}}.");
     assert_eq!(expand(&prompt, "x").unwrap(), "On x.");
     let error = expand(&prompt, "").unwrap_err();
-    assert_eq!(error, "it needs a text for `topic`; write `:p topic=…`");
+    assert_eq!(error, "it needs a value for `topic`; write `:p topic=…`");
     let with_default =
         parse("---\narguments:\n  - name: topic\n    required: true\n    default: all\n---\nOn {{topic}}.");
     assert_eq!(expand(&with_default, "").unwrap(), "On all.");
     let two = parse("---\narguments: [{name: a, required: true}, b, {name: c, required: true}]\n---\n{{a}}{{b}}{{c}}");
-    assert!(expand(&two, "").unwrap_err().starts_with("it needs a text for `a` and `c`; "));
+    assert!(expand(&two, "").unwrap_err().starts_with("it needs a value for `a` and `c`; "));
 }
 
 #[test]
@@ -714,13 +713,10 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(expand(&default, "").unwrap(), "[ x ]");
     let (choices, warnings) = lists("choices: fast, slow");
     assert_eq!(choices, ["fast", "slow"]);
-    assert_eq!(
-        warnings,
-        ["4:14: `choices` is not a list, and is read as one at its commas; write `choices: [fast, slow]`"]
-    );
+    assert_eq!(warnings, ["4:14: `choices` is not a list, and is split at its commas; write `choices: [fast, slow]`"]);
     let (choices, warnings) = lists("choices:\n      - {a: b}\n      - c");
     assert_eq!(choices, ["c"]);
-    assert!(warnings[0].contains("part 1 of `choices` is not a text, and is ignored"), "{warnings:?}");
+    assert!(warnings[0].contains("part 1 of `choices` is not text, and is ignored"), "{warnings:?}");
     let (choices, warnings) = lists("choices: [fast, slow");
     assert_eq!((choices, warnings.len()), (vec!["fast".to_owned(), "slow".to_owned()], 1), "{warnings:?}");
     let (_, warnings) = lists("choises: [fast, slow]");

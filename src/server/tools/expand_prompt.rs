@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// How many bytes the names of the commands may take up in the description.
+/// How many bytes the names of the commands may take in the description.
 const NAMES_BUDGET: usize = 2048;
 
 /// The same in an error.
@@ -34,8 +34,8 @@ fn input_schema() -> Value {
             "arguments": {
                 "additionalProperties": { "type": "string" },
                 "description": "Optional, for a prompt with several arguments (list_prompts shows its usage): all values \
-                                by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. `input` is not \
-                                divided then; without it, it is: `name=value` pairs, then text for required ones",
+                                by name, such as {\"options\": \"Rust or Go\", \"criteria\": \"speed\"}. Without it, \
+                                `input` is divided: `name=value` pairs, then text for the required arguments",
                 "type": "object"
             },
             "command": {
@@ -134,13 +134,13 @@ fn values(arguments: &Object) -> Result<BTreeMap<String, String>, ToolError> {
 fn what_next(unknown: &Unknown, view: &View) -> String {
     match unknown {
         Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
-            "If it was meant as a command, tell the user which commands there are; if not, answer the message as it \
-             stands. {}",
+            "If it was meant as a command, tell the user which commands are available; if not, answer the \
+             message as usual. {}",
             commands(&view.names(), NAMES_IN_ERROR)
         ),
         Unknown::NoSuchPrompt { .. } => "If one of these is clearly meant, call expand_prompt again with that name and \
-                                         the same input; else ask the user. list_prompts lists all names. If it was not \
-                                         meant as a command, answer the message as it stands."
+                                         the same input; otherwise ask the user. list_prompts lists all names. If it was not \
+                                         meant as a command, answer the message as usual."
             .to_owned(),
         Unknown::Ambiguous { .. } => "Call expand_prompt again with the exact name; ask the user if it is not clear which \
                                       one is meant."
@@ -149,14 +149,14 @@ fn what_next(unknown: &Unknown, view: &View) -> String {
             "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
         }
         Unknown::Empty => commands(&view.names(), NAMES_IN_ERROR),
-        Unknown::NotACommand { .. } => "There is nothing to expand: answer the message as it stands.".to_owned(),
+        Unknown::NotACommand { .. } => "There is nothing to expand: answer the message as usual.".to_owned(),
     }
 }
 
 /// The unreadable files and folders, one of which may contain the prompt.
 fn unreadable_places(skipped: &[Problem]) -> String {
     let places: String = skipped.iter().take(SKIPPED_IN_ERROR).map(|problem| format!("\n{problem}")).collect();
-    if places.is_empty() { places } else { format!("Tell the user that some prompts cannot be seen:{places}") }
+    if places.is_empty() { places } else { format!("Tell the user that some files or folders cannot be read:{places}") }
 }
 
 /// A clause as a sentence: with a capital letter and a full stop.

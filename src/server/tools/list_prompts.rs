@@ -71,10 +71,10 @@ struct Problem {
 fn input_schema() -> Value {
     json!({
         "properties": {
-            "limit": { "description": "At most this many; `omitted` says how many more match", "type": "integer" },
+            "limit": { "description": "The maximum number of prompts; `omitted` is the number of further matches", "type": "integer" },
             "query": {
-                "description": "Only prompts that match these words, the best first: in name, title, tags or \
-                                description, a missing letter allowed. By default all, sorted by name",
+                "description": "Only prompts whose name, title, tags or description match these words, best match \
+                                first; a missing letter is tolerated. By default all, sorted by name",
                 "type": "string"
             },
             "tag": { "description": "Only prompts with this tag", "type": "string" }
@@ -86,8 +86,8 @@ fn input_schema() -> Value {
 fn output_schema() -> Value {
     json!({
         "properties": {
-            "omitted": { "description": "How many more prompts match than `limit`", "type": "integer" },
-            "omittedProblems": { "description": "How many more problems there are than `limit`", "type": "integer" },
+            "omitted": { "description": "Number of further matches, beyond `limit`", "type": "integer" },
+            "omittedProblems": { "description": "Number of further problems, beyond `limit`", "type": "integer" },
             "problems": {
                 "description": "Broken prompt files, for the user to fix: line, column, reason, fix",
                 "items": {

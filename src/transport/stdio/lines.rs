@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The longest line, in bytes without its line ending: 32 MiB. No more than this is held of a longer one.
+/// The longest line, in bytes without its line ending: 32 MiB. No more than this is stored of a longer one.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
 
 /// How much memory a long line may leave allocated for the next one, in bytes.

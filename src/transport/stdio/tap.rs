@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A record that lines are appended to. If it cannot be written, a person is warned once, and recording stops.
+/// A record that lines are appended to. If it cannot be written, it warns once, and recording stops.
 pub struct Tap {
     record: Box<dyn Write + Send>,
     warn: fn(&str),

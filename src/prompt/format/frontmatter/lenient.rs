@@ -71,7 +71,7 @@ pub(super) fn entries(text: &str, first_line: usize) -> Entries<'_> {
     found
 }
 
-/// The last line, of those that `text` begins with, that looks like a part of a frontmatter.
+/// The last of the lines at the beginning of `text` that look like frontmatter.
 pub(super) fn last_line(text: &str, first_line: usize) -> Option<usize> {
     let continues = |line: &str| line.starts_with([' ', '\t', '#']) || line.starts_with("- ");
     let looks = |line: &&str| key_value(line).is_some() || (!line.trim().is_empty() && continues(line));

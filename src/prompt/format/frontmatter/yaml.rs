@@ -205,7 +205,8 @@ impl Builder {
 /// The parser's message for a common mistake, reworded for people who write prompts and do not know YAML; and the fix.
 fn in_plain_words(info: &str) -> (&str, &'static str) {
     const QUOTES: &str = "put the value in quotes";
-    const INDENT: &str = "begin each key in the first column, and indent what belongs to it with spaces, all alike";
+    const INDENT: &str =
+        "begin each key in the first column, and indent all lines that belong to it with the same number of spaces";
     match info {
         "mapping values are not allowed in this context" => ("`: ` inside a value that is not in quotes", QUOTES),
         "':' must be followed by a valid YAML whitespace" => ("a tab after the colon", QUOTES),
@@ -217,7 +218,7 @@ fn in_plain_words(info: &str) -> (&str, &'static str) {
         "simple key expect ':'"
         | "did not find expected <document start>"
         | "while parsing a block mapping, did not find expected key" => {
-            ("a line that is indented otherwise than its neighbors, or no `key: value`", INDENT)
+            ("a line that is indented differently from its neighbors, or is not a `key: value`", INDENT)
         }
         _ if info.starts_with("while parsing a flow") => {
             ("a `[` or `{` that is never closed", "close it, or put the value in quotes if it is text")
