@@ -27,10 +27,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A burst of events is over after this long without one,
+/// A burst of events is over after this long without one.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// or when it has lasted this long.
+/// A burst is over after this long even if events keep coming.
 const LONGEST_BURST: Duration = Duration::from_millis(600);
 
 /// A conversation that is notified of changes: a pipe.
