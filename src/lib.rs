@@ -42,7 +42,7 @@
 //! # The path of a change
 //!
 //! [`library::Watch`] advances a generation, [`library::Changes`], when files may have changed. That wakes the notifier
-//! (`server/notifier.rs`), which compares two [`library::Snapshot`]s and passes a [`server::Change`] to each
+//! (`server/notifier.rs`), which takes a [`library::Snapshot`] and passes a [`server::Change`] to each
 //! [`server::Listener`]. The conversation's [`server::Session`] selects the notifications.
 //!
 //! # What holds everywhere
@@ -58,7 +58,7 @@
 //! - Each answer shows what is on disk, whether the watch has noticed a change or not. A parsed file is cached with a stamp,
 //!   which is compared at each request (`library/cache.rs`).
 //! - A [`server::Server`] is shared by all conversations. A [`server::Session`] is one of them: its protocol version, its
-//!   subscriptions, and which descriptions of the tools it has seen.
+//!   subscriptions, and a hash of each list that its client was shown.
 //! - The whole of a message is handled with one [`library::View`].
 //! - Requests are answered one after the other, in the order of their arrival. The notifier has a thread of its own, which starts
 //!   when a client first needs notifications; before that, nothing is watched.
