@@ -24,13 +24,13 @@
 //! | view the library | [`library::Library::view`] |
 //! | select the tool | `tools::call`, `expand_prompt::call` |
 //! | find the prompt | [`library::View::find`], [`library::View::get`] |
-//! | find its file | `Folder::resolve` |
-//! | read the file, unless it is cached | `Cache::prompt`, `read::read` |
+//! | find its file | `Folder::prompt_named` |
+//! | read the file, unless it is cached | `FolderCache::get`, `read::read` |
 //! | parse the file | [`prompt::Format::parse`] |
 //! | divide the input among arguments | [`prompt::Prompt::bind`] |
 //! | fill in the placeholders | [`prompt::Prompt::expand`] |
 //! | make the response | `Era::response` |
-//! | write it | [`jsonrpc::Response::write`], `Output::flush` |
+//! | write it | [`jsonrpc::Response::write`], `Conversation::send` |
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
