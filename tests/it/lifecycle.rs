@@ -246,3 +246,23 @@ fn for_fresh_and_initialized(check: impl Fn(&mut Client)) {
     client.initialize(LEGACY);
     check(&mut client);
 }
+
+#[test]
+fn client_info_is_data_whatever_its_keys() {
+    let mut client = Client::new();
+    let client_info =
+        json!({"name": "x", "$serde_json::private::RawValue": "[1]", "$serde_json::private::Number": "{]"});
+    let params = json!({"protocolVersion": "2025-06-18", "clientInfo": client_info});
+    assert_eq!(client.request("initialize", params)["result"]["clientInfo"], client_info);
+}
+
+#[test]
+fn an_unsupported_version_is_reported_before_a_wrong_log_level() {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2099-01-01",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/logLevel": 5
+    });
+    let error = Client::new().request("tools/list", json!({"_meta": meta}))["error"].clone();
+    assert_eq!((&error["code"], &error["data"]["supported"]), (&json!(-32022), &json!(["2026-07-28"])));
+}
