@@ -14,6 +14,7 @@ mod expand;
 mod explain;
 mod hook;
 mod install;
+mod interrupts;
 mod list;
 mod man;
 mod new;
@@ -22,15 +23,19 @@ mod record;
 mod serve;
 mod source;
 mod stdin;
+mod version;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serve::Serve;
-use source::{Folders, PromptSource};
-use std::ffi::OsString;
+use source::{Common, Folders, Hidden};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+
+/// What a command begins with in a chat: a colon, or the full-width colon of a Japanese or Chinese keyboard.
+const COLONS: [char; 2] = [':', '：'];
 
 const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
                      from a Markdown file";
@@ -52,13 +57,13 @@ Your prompts:
   Your prompts override built-in prompts of the same name.";
 
 #[derive(Debug, Parser)]
-#[command(name = "prompt-expander", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "prompt-expander", version = version::VERSION, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command, it serves MCP on standard input and output: this is how an \
                                agent starts it."))]
 struct Cli {
-    #[command(flatten)]
-    source: PromptSource,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Options for all commands that read prompts")]
+    common: Common,
+    #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
     serve: Serve,
     #[command(subcommand)]
     command: Option<Command>,
@@ -66,22 +71,27 @@ struct Cli {
 
 // Not doc comments: clap would take them for the help of each command.
 
-// A command with the options that select prompts, which may also be given before its name.
+// A command with the options for all commands, which may be given before or after its name. Its help leaves them out.
 #[derive(Debug, Args)]
-struct WithSource<C: Args> {
+struct WithCommon<C: Args> {
     #[command(flatten)]
     command: C,
     #[command(flatten)]
-    source: PromptSource,
+    common: Hidden<Common>,
 }
 
-// The same without `--project`, which `install` has with another meaning.
+// The same with the options that `install` registers. Its `--project` has another meaning.
 #[derive(Debug, Args)]
 struct WithFolders<C: Args> {
     #[command(flatten)]
     command: C,
     #[command(flatten)]
     folders: Folders,
+}
+
+/// The end of the help of a command that has the options for all commands.
+fn with_common(examples: &str) -> String {
+    format!("{examples}\n\n`prompt-expander --help` has the options for all commands, such as --prompts and --project.")
 }
 
 #[derive(Debug, Subcommand)]
@@ -102,51 +112,51 @@ enum Command {
     /// On a terminal, prints a table, and below it the files that should be prompts but cannot be read. Otherwise, prints one
     /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage, and
     /// reports such files on standard error.
-    #[command(after_help = list::EXAMPLES)]
-    List(WithSource<list::List>),
+    #[command(after_help = with_common(list::EXAMPLES))]
+    List(WithCommon<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
-    #[command(after_help = expand::EXAMPLES)]
-    Expand(WithSource<expand::Expand>),
+    #[command(after_help = with_common(expand::EXAMPLES))]
+    Expand(WithCommon<expand::Expand>),
     /// Explain an expansion: its file, the value of each argument, and which agents show all of it
     ///
     /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments, their values and where those
     /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion,
     /// compared with the limits of the agents.
-    #[command(after_help = explain::EXAMPLES)]
-    Explain(WithSource<explain::Explain>),
+    #[command(after_help = with_common(explain::EXAMPLES))]
+    Explain(WithCommon<explain::Explain>),
     /// Create a prompt file
     ///
     /// Prints the path of the new file. Text from a pipe becomes the prompt. An existing file is never changed, and a name that
     /// cannot be typed in a chat is refused.
-    #[command(after_help = new::EXAMPLES)]
-    New(WithSource<new::New>),
+    #[command(after_help = with_common(new::EXAMPLES))]
+    New(WithCommon<new::New>),
     /// Open a prompt in your editor, and check it afterwards
     ///
     /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
     /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
     /// into your own folder; the copy is deleted unless you change it.
-    #[command(after_help = edit::EXAMPLES)]
-    Edit(WithSource<edit::Edit>),
+    #[command(after_help = with_common(edit::EXAMPLES))]
+    Edit(WithCommon<edit::Edit>),
     /// Check prompt files: where each problem is, and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
     /// The exit status is 1 if there are errors.
-    #[command(after_help = check::EXAMPLES)]
-    Check(WithSource<check::Check>),
+    #[command(after_help = with_common(check::EXAMPLES))]
+    Check(WithCommon<check::Check>),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
     /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
     /// else. Changes nothing. Prints one line for each finding, with what to do. The exit status is 1 if something is broken.
-    #[command(after_help = doctor::EXAMPLES)]
-    Doctor(WithSource<doctor::Doctor>),
+    #[command(after_help = with_common(doctor::EXAMPLES))]
+    Doctor(WithCommon<doctor::Doctor>),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
     ///
     /// Reads the event from standard input. If what the user typed begins with the `:command` of a prompt, or has one on a line
     /// of its own, the expansion is added as context; otherwise, nothing is printed. The exit status is always 0, so that
     /// nothing the user types is blocked.
-    #[command(after_help = hook::EXAMPLES)]
-    Hook(WithSource<hook::Hook>),
+    #[command(after_help = with_common(hook::EXAMPLES))]
+    Hook(WithCommon<hook::Hook>),
     /// Print a script that lets your shell complete commands, options and prompt names
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
@@ -169,46 +179,97 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
+    let is_json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    if is_json && version::is_asked_for(&arguments[1..]) {
+        return finish(version::print_json());
+    }
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
         Err(error) if error.exit_code() != 0 && !io::stdin().is_terminal() && is_hook(&arguments) => {
             return ExitCode::SUCCESS; // any other status may make the agent reject what the user typed
+        }
+        Err(error) if error.exit_code() != 0 && is_json => {
+            output::collect_messages();
+            output::error(&without_usage(&error));
+            output::print_messages();
+            return ExitCode::from(error.exit_code() as u8);
         }
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let before = cli.source;
-    let result = match cli.command {
-        None => cli.serve.run(before.library()),
-        Some(Command::Install(install)) => install.command.run(&before.folders.and(install.folders)),
-        Some(Command::Uninstall(uninstall)) => uninstall.run(),
-        Some(Command::List(list)) => list.command.run(&before.and(list.source).library_with_warnings()),
-        Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.source).library_with_warnings()),
-        Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.source).library_with_warnings()),
-        Some(Command::New(new)) => new.command.run(before.and(new.source).library()),
-        Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.source).library()),
-        Some(Command::Check(check)) => check.command.run(&before.and(check.source).library_with_warnings()),
-        Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.source)),
-        Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.source)),
-        Some(Command::Completions(completions)) => completions.run(&arguments[0]),
-        Some(Command::Man(man)) => man.run(),
-    };
-    finish(result)
+    if is_json {
+        output::collect_messages();
+    }
+    if cli.common.no_pager {
+        output::turn_pager_off();
+    }
+    finish(cli.run(&arguments[0]))
+}
+
+impl Cli {
+    /// `program` is the first word of the command line.
+    fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
+        let before = self.common;
+        match self.command {
+            None => self.serve.run(before.source.library()),
+            Some(Command::Install(install)) => install.command.run(&before.source.folders.and(install.folders)),
+            Some(Command::Uninstall(uninstall)) => uninstall.run(),
+            Some(Command::List(list)) => list.command.run(&before.and(list.common).library_with_warnings()),
+            Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.common).library_with_warnings()),
+            Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common).library_with_warnings()),
+            Some(Command::New(new)) => new.command.run(before.and(new.common).library()),
+            Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common).library()),
+            Some(Command::Check(check)) => check.command.run(&before.and(check.common).library_with_warnings()),
+            Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
+            Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
+            Some(Command::Completions(completions)) => completions.run(program),
+            Some(Command::Man(man)) => man.run(),
+        }
+    }
+}
+
+/// An error in the arguments in one line.
+fn without_usage(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let parts = text.trim_start_matches("error: ").split("\n\n");
+    let said = parts.take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more information"));
+    output::one_line(&said.collect::<Vec<_>>().join("; "))
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let mut program = command();
-    let matches = program.try_get_matches_from_mut(arguments)?;
+    let matches = match program.try_get_matches_from_mut(arguments) {
+        Err(error) => match with_expand(arguments, &error) {
+            Some(arguments) => program.try_get_matches_from_mut(arguments)?,
+            None => return Err(error),
+        },
+        matches => matches?,
+    };
     refuse_misplaced_option(&mut program, &matches)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// The arguments of `prompt-expander :research …` as those of `expand`; `None` if the error is another one.
+fn with_expand(arguments: &[OsString], error: &clap::Error) -> Option<Vec<OsString>> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if !unknown.starts_with(COLONS) {
+        return None;
+    }
+    let at = arguments.iter().position(|word| word.to_str() == Some(unknown))?;
+    let mut arguments = arguments.to_vec();
+    arguments.insert(at, "expand".into());
+    Some(arguments)
 }
 
 /// Refuses an option before a command that does not have it: without this check, clap would accept it, and it would have no effect.
 fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
-    let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let is_given = |option: &&Arg| {
+        option.get_id() != "no_pager"
+            && matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
     // `install` has a --project that means something else: they differ in their help.
     let is_own = |option: &Arg| {
         command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))
@@ -243,8 +304,8 @@ fn is_hook(arguments: &[OsString]) -> bool {
 
 /// The exit status; an error is printed.
 fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
-    match result {
-        Ok(code) => code,
+    let status = match result {
+        Ok(status) => status,
         // The reader has closed the pipe, as `head` does.
         Err(error)
             if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
@@ -255,5 +316,7 @@ fn finish(result: anyhow::Result<ExitCode>) -> ExitCode {
             output::error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
-    }
+    };
+    output::print_messages();
+    status
 }

@@ -1,5 +1,6 @@
 //! Starts the user's editor and waits until it is closed.
 
+use super::interrupts::ignored_during;
 use super::output;
 use crate::wording::{named, quoted};
 use anyhow::{anyhow, bail};
@@ -97,25 +98,16 @@ fn default(file: &Path) -> anyhow::Result<Ended> {
 
 /// Runs an editor until it ends.
 fn run(words: &[OsString], file: &Path) -> io::Result<ExitStatus> {
-    // Ctrl-C in a terminal reaches all its processes; only the editor should react to it.
-    #[cfg(unix)]
-    let interrupts = {
-        use signal_hook::consts::{SIGINT, SIGQUIT};
-        let received = std::sync::Arc::default();
-        [SIGINT, SIGQUIT].map(|signal| signal_hook::flag::register(signal, std::sync::Arc::clone(&received)))
-    };
     let mut status = Err(ErrorKind::NotFound.into());
     for ending in ENDINGS {
         let mut program = words[0].clone();
         program.push(ending);
-        status = Command::new(program).args(&words[1..]).arg(file).stdin(terminal()).status();
+        let mut command = Command::new(program);
+        command.args(&words[1..]).arg(file).stdin(terminal());
+        status = ignored_during(|| command.status());
         if !status.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             break;
         }
-    }
-    #[cfg(unix)]
-    for interrupt in interrupts.into_iter().flatten() {
-        signal_hook::low_level::unregister(interrupt);
     }
     status
 }

@@ -281,7 +281,7 @@ fn check_server(words: &[String]) -> anyhow::Result<()> {
     if cli.command.is_some() {
         bail!("the arguments after `--` must be options of the server, not a command");
     }
-    if cli.source.folders.is_given() {
+    if cli.common.source.folders.is_given() {
         bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");
     }
     Ok(())

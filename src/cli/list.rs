@@ -2,9 +2,10 @@
 
 use super::completions;
 use super::output::{self, FAINT, NAME};
-use crate::library::{Entry, Library, Problem, Selection, View};
+use crate::library::{Entry, Layer, Library, Problem, Selection, View};
 use crate::prompt::{Argument, Summary};
 use crate::wording::{all_of, quoted};
+use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde::Serialize;
@@ -15,18 +16,27 @@ use std::process::ExitCode;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander list reserch         prompts that match, best match first
+  prompt-expander list :re             prompts whose names begin with `re`
   prompt-expander list --tag work      prompts with this tag
+  prompt-expander list --mine --long   your own prompts, with their files
   prompt-expander list | cut -f 1      only the names";
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// List only prompts whose name, title, tags or description match these words, best match first; a missing letter is
-    /// tolerated. Without a query, all prompts are listed, sorted by name
+    /// List only prompts whose name, title, tags or description have these words, best match first; a spelling mistake is
+    /// tolerated. A word that begins with a colon selects by the beginning of the name. Without a query, all prompts are
+    /// listed, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// List only prompts with this tag
     #[arg(long, add = ArgValueCompleter::new(completions::tags))]
     tag: Option<String>,
+    /// Leave out the built-in prompts that you have not overridden
+    #[arg(long)]
+    mine: bool,
+    /// Also show the file of each prompt
+    #[arg(long, short)]
+    long: bool,
     /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,
     /// usage and arguments, and `problems` if there are any
     #[arg(long)]
@@ -77,10 +87,13 @@ struct JsonArgument {
 /// A prompt, each field in one line.
 struct Row {
     name: String,
-    layer: &'static str,
+    layer: Layer,
+    title: String,
     description: String,
     tags: Vec<String>,
     usage: String,
+    /// Its path, or `built-in`; only with --long.
+    source: Option<String>,
 }
 
 impl List {
@@ -88,14 +101,17 @@ impl List {
         let query = self.query.join(" ");
         let query = Some(query.as_str()).filter(|query| !query.trim().is_empty());
         let view = library.view();
-        let Selection { found, problems } = view.select(query, self.tag.as_deref());
+        let Selection { mut found, problems } = view.select(query, self.tag.as_deref());
+        if self.mine {
+            found.retain(|(entry, _)| entry.layer() != Layer::Builtin);
+        }
         if self.json {
             let prompts = found.iter().map(|(entry, summary)| JsonPrompt::of(entry, summary)).collect();
             let problems = problems.into_iter().map(Into::into).collect();
             output::print_json(&Json { prompts, problems })?;
             return Ok(ExitCode::SUCCESS);
         }
-        let rows: Vec<Row> = found.iter().map(|(entry, summary)| Row::of(entry, summary)).collect();
+        let rows: Vec<Row> = found.iter().map(|(entry, summary)| Row::of(entry, summary, self.long)).collect();
         match output::terminal_width() {
             None => {
                 output::print(&lines(&rows)?)?;
@@ -103,80 +119,66 @@ impl List {
                     output::warning(&problem.to_string());
                 }
             }
-            Some(columns) => output::print(&table(&rows, &problems, columns)?)?,
+            Some(columns) => output::print_paged(&page(&rows, &problems, columns)?)?,
         }
         if rows.is_empty() && problems.is_empty() {
-            output::warning(&nothing(&view, query, self.tag.as_deref()));
+            output::warning(&self.nothing(&view, query));
         }
         Ok(ExitCode::SUCCESS)
     }
-}
 
-/// Why the list is empty.
-fn nothing(view: &View, query: Option<&str>, tag: Option<&str>) -> String {
-    let all = view.select(None, None).found;
-    let tags: BTreeSet<&str> = all.iter().flat_map(|(_, summary)| &summary.tags).map(String::as_str).collect();
-    let tags: Vec<&str> = tags.into_iter().collect();
-    match (query, tag) {
-        (None, None) => "there are no prompts; `prompt-expander --help` says where to put them".to_owned(),
-        (Some(query), None) => {
-            format!("no prompt matches {}; `prompt-expander list` shows all", quoted(query))
-        }
-        (None, Some(tag)) if tags.is_empty() => {
-            format!("no prompt has the tag {}; no prompt has any tags", quoted(tag))
-        }
-        (None, Some(tag)) => format!("no prompt has the tag {}; the tags are {}", quoted(tag), all_of(&tags)),
-        (Some(query), Some(tag)) => {
-            format!("no prompt with the tag {} matches {}", quoted(tag), quoted(query))
+    /// Why the list is empty.
+    fn nothing(&self, view: &View, query: Option<&str>) -> String {
+        let all = view.select(None, None).found;
+        let tags: BTreeSet<&str> = all.iter().flat_map(|(_, summary)| &summary.tags).map(String::as_str).collect();
+        let tags: Vec<&str> = tags.into_iter().collect();
+        let whose = if self.mine { " of your own" } else { "" };
+        match (query, self.tag.as_deref()) {
+            (None, None) => {
+                format!(
+                    "there are no prompts{whose}; `prompt-expander new NAME --edit` makes one in `prompt-expander path`"
+                )
+            }
+            (Some(query), None) => {
+                format!("no prompt{whose} matches {}; `prompt-expander list` shows all", quoted(query))
+            }
+            (None, Some(tag)) if tags.is_empty() => {
+                format!("no prompt{whose} has the tag {}; no prompt has any tags", quoted(tag))
+            }
+            (None, Some(tag)) => {
+                format!("no prompt{whose} has the tag {}; the tags are {}", quoted(tag), all_of(&tags))
+            }
+            (Some(query), Some(tag)) => {
+                format!("no prompt{whose} with the tag {} matches {}", quoted(tag), quoted(query))
+            }
         }
     }
 }
 
-/// For scripts: one line for each prompt, with tabs between name, description, layer, tags and usage.
+/// For scripts: one line for each prompt, with tabs between name, description, layer, tags, usage and, with --long, the file.
 fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for Row { name, layer, description, tags, usage } in rows {
-        writeln!(text, "{name}\t{description}\t{layer}\t{}\t{usage}", tags.join(","))?;
+    for Row { name, layer, description, tags, usage, source, .. } in rows {
+        let source = source.as_ref().map(|source| format!("\t{source}")).unwrap_or_default();
+        let (layer, tags) = (output::layer(*layer), tags.join(","));
+        writeln!(text, "{name}\t{description}\t{layer}\t{tags}\t{usage}{source}")?;
     }
     Ok(text)
 }
 
-/// For people: name, layer and description in columns; usage and tags below the description. Nothing is cut off.
-fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
-    // A name that would take a third of the width gets a line of its own.
-    let names = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
-    let names = names.max().unwrap_or(0);
-    let layers = rows.iter().map(|row| row.layer.len()).max().unwrap_or(0);
-    let indent = names + GAP + layers + GAP;
-    let is_narrow = columns < indent + LEAST_TEXT;
-    let indent = if is_narrow { GAP } else { indent };
+/// For people: the prompts of each layer, the user's own first, and below them the problems. Nothing is cut off.
+fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for row in rows {
-        let name_width = 1 + output::width(&row.name);
-        let mut description = output::in_lines(&row.description, columns.saturating_sub(indent)).into_iter();
-        let name = output::in_lines(&format!(":{}", row.name), columns);
-        let [name, last] = [&name[..name.len() - 1], &name[name.len() - 1..]].map(|lines| lines.join("\n"));
-        if !name.is_empty() {
-            writeln!(text, "{NAME}{name}{NAME:#}")?; // longer than a line
-        }
-        if is_narrow {
-            writeln!(text, "{NAME}{last}{NAME:#}")?;
-        } else {
-            let gap =
-                if name_width > names { format!("\n{}", " ".repeat(names)) } else { " ".repeat(names - name_width) };
-            let (layer, first) = (row.layer, description.next().unwrap_or_default());
-            let line = format!("{NAME}{last}{NAME:#}{gap}  {FAINT}{layer:layers$}{FAINT:#}  {first}");
-            writeln!(text, "{}", line.trim_end())?;
-        }
-        for line in description.filter(|line| !line.is_empty()) {
-            writeln!(text, "{:indent$}{line}", "")?;
-        }
-        let layer = if is_narrow { row.layer } else { "" };
-        let tags = row.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
-        for detail in [layer, &row.usage, &tags].into_iter().filter(|detail| !detail.is_empty()) {
-            for line in output::in_lines(detail, columns.saturating_sub(indent)) {
-                writeln!(text, "{:indent$}{FAINT}{line}{FAINT:#}", "")?;
-            }
+    for (layer, heading) in [
+        (Layer::Project, "Prompts of the project"),
+        (Layer::User, "Your prompts"),
+        (Layer::Builtin, "Built-in prompts"),
+    ] {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.layer == layer).collect();
+        if !rows.is_empty() {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            writeln!(text, "{gap}{heading}")?;
+            write_table(&mut text, &rows, columns)?;
         }
     }
     if !rows.is_empty() && !problems.is_empty() {
@@ -188,16 +190,62 @@ fn table(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<V
     Ok(text)
 }
 
+/// Names in one column; title, description, usage, tags and file in another.
+fn write_table(text: &mut Vec<u8>, rows: &[&Row], columns: usize) -> anyhow::Result<()> {
+    // A name that would take a third of the width gets a line of its own.
+    let names = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
+    let names = names.max().unwrap_or(0);
+    let is_narrow = columns < GAP + names + GAP + LEAST_TEXT;
+    let indent = if is_narrow { 2 * GAP } else { GAP + names + GAP };
+    for row in rows {
+        let details = row.details(columns.saturating_sub(indent));
+        let mut details = details.iter();
+        write!(text, "{:GAP$}{NAME}:{}{NAME:#}", "", row.name)?;
+        let width = 1 + output::width(&row.name);
+        if !is_narrow
+            && width <= names
+            && let Some((style, line)) = details.next()
+        {
+            write!(text, "{:gap$}{style}{line}{style:#}", "", gap = names - width + GAP)?;
+        }
+        writeln!(text)?;
+        for (style, line) in details {
+            writeln!(text, "{:indent$}{style}{line}{style:#}", "")?;
+        }
+    }
+    Ok(())
+}
+
 impl Row {
-    fn of(entry: &Entry<'_>, prompt: &Summary) -> Row {
+    fn of(entry: &Entry<'_>, prompt: &Summary, is_long: bool) -> Row {
         let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
         Row {
             name: entry.name().to_string(),
-            layer: output::layer(entry.layer()),
+            layer: entry.layer(),
+            title: one_line(&prompt.title),
             description: one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
             usage: one_line(&prompt.usage),
+            source: is_long.then(|| entry.location().map(output::shown_source).unwrap_or_default()),
         }
+    }
+
+    /// All but the name, in lines of this many columns.
+    fn details(&self, columns: usize) -> Vec<(Style, String)> {
+        let tags: Vec<String> = self.tags.iter().map(|tag| format!("#{tag}")).collect();
+        let texts = [&self.title, &self.description].map(String::as_str);
+        let about: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        let details = [
+            (Style::new(), about.join(" — ")),
+            (FAINT, self.usage.clone()),
+            (FAINT, tags.join(" ")),
+            (FAINT, self.source.clone().unwrap_or_default()),
+        ];
+        let in_lines = |(style, text): (Style, String)| {
+            let lines = output::in_lines(&text, columns).into_iter().filter(|line| !line.is_empty());
+            lines.map(move |line| (style, line)).collect::<Vec<_>>()
+        };
+        details.into_iter().flat_map(in_lines).collect()
     }
 }
 

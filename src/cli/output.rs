@@ -2,15 +2,24 @@
 //!
 //! Apart from help, which clap prints, only this module and the transport write to standard output.
 
+mod messages;
+mod pager;
+mod paths;
+
 use crate::library::{Layer, Location, Problem};
 use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
+pub(super) use messages::{collect_messages, error, note, print_messages, report, warning};
+pub(super) use pager::{print_paged, turn_pager_off};
+pub(super) use paths::abbreviated;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use textwrap::core::Word;
+use textwrap::{WordSeparator, WordSplitter};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -84,6 +93,14 @@ pub(super) fn source(source: Location) -> String {
     }
 }
 
+/// The same for people.
+pub(super) fn shown_source(source: Location) -> String {
+    match source {
+        Location::File(path) => shown(&path),
+        Location::Builtin => layer(Layer::Builtin).to_owned(),
+    }
+}
+
 /// A problem as `check` prints it, with the fix on a line of its own.
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
@@ -95,7 +112,7 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
 /// link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
     let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
-    let text = format!("{severity}: {}: {message}; {fix}", problem.location());
+    let text = abbreviated(&format!("{severity}: {}: {message}; {fix}", problem.location()));
     let style = style_of(*severity);
     let severity = format!("{severity}:");
     textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
@@ -108,34 +125,15 @@ fn style_of(severity: Severity) -> Style {
     }
 }
 
-/// Prints problems to standard error as `check` prints them.
-pub(super) fn report(problems: &[Problem]) {
-    let text: String = problems.iter().map(problem_in_two_lines).collect();
-    let _ = anstream::stderr().write_all(text.as_bytes());
-}
-
-/// A path with control characters escaped.
+/// A path for standard output: abbreviated on a terminal, with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
+    abbreviated(&printable(&path.display().to_string()))
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.
 pub(super) fn terminal_width() -> Option<usize> {
     let is_terminal = std::io::stdout().is_terminal();
     is_terminal.then(|| terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
-}
-
-pub(super) fn error(message: &str) {
-    let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {message}");
-}
-
-pub(super) fn warning(message: &str) {
-    let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
-}
-
-/// Prints to standard error what was done, or what to do next.
-pub(super) fn note(message: &str) {
-    let _ = writeln!(anstream::stderr(), "{FAINT}note:{FAINT:#} {message}");
 }
 
 /// A text in one line: each run of whitespace and control characters becomes one space.
@@ -149,14 +147,36 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text in lines of at most this many columns. A word is broken only if it is longer than a line.
+/// A text in lines of at most this many columns. A longer word stays whole, so that it can be copied.
 pub(super) fn in_lines(text: &str, columns: usize) -> Vec<String> {
     textwrap::wrap(text, options(columns)).into_iter().map(Cow::into_owned).collect()
 }
 
 fn options<'i>(columns: usize) -> textwrap::Options<'i> {
-    // A hyphen is part of a name here.
-    textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
+    textwrap::Options::new(columns.max(1))
+        .word_separator(WordSeparator::Custom(words))
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(false)
+}
+
+/// Words end at spaces. Unicode also has a line end after a hyphen or a slash, where names and paths must stay whole; of its
+/// rules only those for scripts without spaces are used, whose characters are wide.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut end = 0;
+    for part in WordSeparator::UnicodeBreakProperties.find_words(line) {
+        let is_wide = |character: Option<char>| character.and_then(char::width) == Some(2);
+        let before = line[..end].chars().next_back();
+        if before == Some(' ') || is_wide(before) || is_wide(part.word.chars().next()) {
+            words.push(Word::from(&line[start..end]));
+            start = end;
+        }
+        end += part.word.len() + part.whitespace.len();
+    }
+    words.push(Word::from(&line[start..end]));
+    words.retain(|word| !word.is_empty() || !word.whitespace.is_empty());
+    Box::new(words.into_iter())
 }
 
 /// A text in lines of at most this many columns. The first begins after `indent` columns, the others are indented by four.
@@ -167,7 +187,7 @@ pub(super) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
 }
 
 fn paragraph(columns: usize, indent: &str) -> textwrap::Options<'_> {
-    options(columns).subsequent_indent(indent).break_words(false)
+    options(columns).subsequent_indent(indent)
 }
 
 /// A line cut to this many columns; it ends in `…` if it was cut.
@@ -218,10 +238,12 @@ mod tests {
             ("short", 5, &["short"][..]),
             ("longer line", 7, &["longer", "line"]),
             ("a longer line", 8, &["a longer", "line"]),
-            ("a git-commit", 8, &["a", "git-comm", "it"]),
-            ("unbreakable", 4, &["unbr", "eaka", "ble"]),
+            ("a git-commit", 8, &["a", "git-commit"]),
+            ("unbreakable", 4, &["unbreakable"]),
             ("要約する", 8, &["要約する"]),
             ("要約する", 7, &["要約す", "る"]),
+            ("a要約。b", 5, &["a要", "約。b"]),
+            ("a/path,list", 3, &["a/path,list"]),
             ("x", 0, &["x"]),
             ("", 9, &[""]),
         ] {

@@ -1,14 +1,28 @@
-//! The options and environment variables that select prompts, and the library that they select.
+//! The options for all commands, the environment variables that select prompts, and the library that they select.
 
 use super::output;
 use crate::library::Library;
-use clap::Args;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::path::{Path, PathBuf};
 
 /// A list of folders, separated as in `PATH`; `--prompts` overrides it.
 pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 pub(super) const PROJECT: &str = "--project";
+
+// The options for all commands.
+#[derive(Debug, Default, Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    pub(super) source: PromptSource,
+    /// Do not show long output in a pager (`less`, or the command in the environment variable PAGER)
+    #[arg(long, overrides_with = "no_pager")]
+    pub(super) no_pager: bool,
+}
+
+/// Options that the help of a command leaves out.
+#[derive(Debug, Default)]
+pub(super) struct Hidden<A>(pub(super) A);
 
 // All options that select prompts. (Not a doc comment: clap would print it.)
 #[derive(Debug, Default, Args)]
@@ -36,6 +50,37 @@ pub(super) struct Folders {
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
+}
+
+impl<A: Args> Args for Hidden<A> {
+    fn augment_args(command: Command) -> Command {
+        let options = A::augment_args(Command::new(""));
+        command.args(options.get_arguments().map(|option| Arg::hide(option.clone(), true)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<A: FromArgMatches> FromArgMatches for Hidden<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        A::from_arg_matches(matches).map(Hidden)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Common {
+    /// Combines the options before a command with those after it, and returns those that select prompts.
+    pub(super) fn and(self, after: Hidden<Common>) -> PromptSource {
+        if after.0.no_pager {
+            output::turn_pager_off();
+        }
+        self.source.and(after.0.source)
+    }
 }
 
 impl PromptSource {

@@ -90,7 +90,65 @@ fn list_selects_by_query_and_tag_best_match_first() {
     client.run(["list", "--tag", "y", "--json"], "").printed("{\"prompts\":[]}\n");
     Client::new()
         .run(["list"], "")
-        .said("warning: there are no prompts; `prompt-expander --help` says where to put them\n");
+        .said("warning: there are no prompts; `prompt-expander new NAME --edit` makes one in `prompt-expander path`\n");
+}
+
+#[test]
+fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
+    let client = Client::new().arguments(["--prompts", "prompts"]).prompt("a.md", "A").prompt("plan.md", "My plan");
+    let path = |name: &str| std::path::absolute(client.prompts().join(name)).unwrap().display().to_string();
+    let (a, plan) = (path("a.md"), path("plan.md"));
+    client
+        .run(["list", "--mine", "--long"], "")
+        .printed(&format!("a\tA\tuser\t\t\t{a}\nplan\tMy plan\tuser\t\t\t{plan}\n"));
+    let long = client.run(["list", "commit", "-l"], "").stdout;
+    assert!(long.starts_with("commit\tWrite a commit message") && long.trim_end().ends_with("\tbuilt-in"), "{long}");
+    let warning = "warning: no prompt of your own matches `commit`; `prompt-expander list` shows all\n";
+    client.run(["list", "commit", "--mine"], "").said(warning);
+}
+
+#[test]
+fn a_command_that_begins_with_a_colon_is_expanded() {
+    let client = Client::new().prompt("git/p.md", "[{{input}}]");
+    client.run([":git/p", "a", "b"], "").printed("[a b]\n");
+    client.run(["--no-pager", ":git:p", "a"], "").printed("[a]\n");
+    let unknown = client.run([":git/q"], "");
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
+    assert_eq!(client.run(["git/p"], "").status.code(), Some(2), "without a colon it is an unknown command");
+}
+
+#[test]
+fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
+    let client = Client::new().prompt("a.md", "A");
+    let said = |arguments: &[&str], status: i32| -> Value {
+        let ran = client.run(arguments.iter().copied(), "");
+        assert_eq!((ran.status.code(), ran.stderr.lines().count()), (Some(status), 1), "{arguments:?}: {}", ran.stderr);
+        serde_json::from_str(&ran.stderr).unwrap()
+    };
+    let unknown = said(&["explain", "b", "--json"], 1);
+    assert!(unknown["error"].as_str().unwrap().starts_with("no prompt named `b`"), "{unknown}");
+    let warned = said(&["list", "--json", "--project"], 0);
+    let warning = warned["warnings"][0].as_str().unwrap();
+    assert!(warned.get("error").is_none() && warning.starts_with("no project prompts"), "{warned}");
+    for invalid in [["list", "--json", "--lenght"], ["lst", "--json", "x"], ["expand", "--json", "--arg"]] {
+        let error = said(&invalid, 2)["error"].as_str().unwrap().to_owned();
+        assert!(!error.contains("Usage") && !error.starts_with("error") && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn the_version_has_the_commit_and_its_date() {
+    let client = Client::new().arguments([]);
+    let line = client.run(["--version"], "").stdout;
+    let json: Value = serde_json::from_str(&client.run(["--version", "--json"], "").stdout).unwrap();
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    let want = match (json["commit"].as_str(), json["date"].as_str()) {
+        (Some(commit), Some(date)) => format!("prompt-expander {} ({commit} {date})\n", env!("CARGO_PKG_VERSION")),
+        _ => format!("prompt-expander {}\n", env!("CARGO_PKG_VERSION")), // built outside a checkout
+    };
+    assert_eq!(line, want);
+    assert_eq!(client.run(["--json", "-V"], "").stdout, client.run(["-V", "--json"], "").stdout);
 }
 
 #[test]
@@ -275,7 +333,6 @@ fn help_is_written_for_a_newcomer() {
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
         golden(&format!("help/{file}.txt"), &ran.stdout);
     }
-    client.run(["--version"], "").printed(concat!("prompt-expander ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[cfg(target_os = "linux")]
@@ -289,7 +346,8 @@ fn an_error_in_writing_the_output_is_reported() {
         let output = command.stdin(Stdio::null()).stdout(full).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        assert!(stderr.starts_with("error: standard output cannot be written: No space left"), "{stderr}");
+        let want = if arguments.contains(&"--json") { "{\"error\":\"" } else { "error: " };
+        assert!(stderr.starts_with(&format!("{want}standard output cannot be written: No space left")), "{stderr}");
     }
 }
 
@@ -321,48 +379,76 @@ mod at_a_terminal {
             .prompt("a.md", "Short.")
             .prompt("c.md", "")
             .prompt("broken.md", "---\n");
-        let place = client.prompts().join("broken.md").display().to_string();
         let on_terminal = |columns, variables: &[(&str, &str)]| ran(&client, columns, "list", variables, "");
-        let wide = ":a            user  Short.\n\
-                    :c            user\n\
-                    :git/compare  user  Compare options for a decision, which is\n                    \
-                                        a good deal longer than a line.\n                    \
-                                        :git/compare options=… [criteria=…]\n                    \
-                                        #decision #work\n\n\
+        let wide = "Your prompts\n  \
+                      :a            Short.\n  \
+                      :c\n  \
+                      :git/compare  Compare options for a decision, which is a\n                \
+                                    good deal longer than a line.\n                \
+                                    :git/compare options=… [criteria=…]\n                \
+                                    #decision #work\n\n\
                     error: ";
         let Some(colored) = on_terminal(60, &[]) else { return };
         assert!(colored.contains("\u{1b}["), "{colored:?}");
         let plain = anstream::adapter::strip_str(&colored).to_string();
         assert!(plain.starts_with(wide), "{plain}");
         assert_eq!(on_terminal(60, &[("NO_COLOR", "1")]).unwrap(), plain);
-        let narrow = ":a\n  Short.\n  user\n\
-                      :c\n  user\n\
-                      :git/compare\n  Compare options\n  for a decision,\n  which is a good\n  deal longer than a\n  line.\n  \
-                      user\n  :git/compare\n  options=…\n  [criteria=…]\n  #decision #work\n\nerror:\n  ";
+        let narrow = "Your prompts\n  :a\n    Short.\n  :c\n  :git/compare\n    Compare options\n    for a decision,\n    \
+                      which is a good\n    deal longer than\n    a line.\n    :git/compare\n    options=…\n    [criteria=…]\n    \
+                      #decision #work\n\nerror:\n  ";
         let shown = on_terminal(20, &[("NO_COLOR", "1")]).unwrap();
         assert!(shown.starts_with(narrow), "{shown}");
         for columns in [1, 20, 33, 60, 200] {
             let shown = on_terminal(columns, &[("NO_COLOR", "1")]).unwrap();
-            let is_whole = |text: &str| {
-                let bare = |text: &str| text.split_whitespace().collect::<String>();
-                bare(&shown).contains(&bare(text))
-            };
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+            let is_whole = |text: &str| words(&shown).contains(&words(text));
             assert!(is_whole("#decision #work") && is_whole("which is a good deal longer than a line."), "{shown}");
-            assert!(shown.contains(&format!("{place}:1:1:")), "the path is not broken, in {columns} columns: {shown}");
+            assert!(is_whole("~/prompts/broken.md:1:1:"), "the path is not broken, in {columns} columns: {shown}");
             let (table, _) = shown.split_once("\n\n").unwrap();
-            // A line has at least one letter and its indentation.
-            let too_long = |line: &&str| line.chars().count() > columns.max(3);
-            assert_eq!(table.lines().find(too_long), None, "{columns} columns");
+            let too_long = |line: &&str| line.chars().count() > columns && line.split_whitespace().count() > 1;
+            assert_eq!(table.lines().skip(1).find(too_long), None, "{columns} columns");
         }
     }
 
     #[test]
-    fn a_very_long_name_does_not_widen_the_column_of_names() {
+    fn list_on_a_terminal_is_grouped_by_layer_with_the_users_own_first() {
+        let client = Client::new().arguments(["--project", "--prompts", "~/prompts"]).working_in("work");
+        let client = client.prompt("own.md", "# Title\n\nOwn.").prompt("../work/.prompts/of-project.md", "Of the project.");
+        let shown = |arguments: &str| ran(&client, 100, arguments, &[("NO_COLOR", "1"), ("PAGER", "")], "");
+        let Some(all) = shown("list") else { return };
+        let at = |text: &str| all.find(text).unwrap_or_else(|| panic!("{text} in {all}"));
+        let order =
+            ["Prompts of the project\n", ":of-project", "\nYour prompts\n", ":own", "\nBuilt-in prompts\n", ":commit"];
+        assert!(order.is_sorted_by_key(|text| at(text)), "{all}");
+        let mine = shown("list --mine --long").unwrap();
+        let want = "Prompts of the project\n  :of-project  Of the project.\n               .prompts/of-project.md\n\n\
+                    Your prompts\n  :own  Title — Own.\n        ~/prompts/own.md\n";
+        assert_eq!(mine, want);
+    }
+
+    #[test]
+    fn a_very_long_name_does_not_widen_the_column_of_names_and_stays_whole() {
         let long = format!("{}/x", "long".repeat(20));
         let client = Client::new().prompt("a.md", "Short.").prompt(&format!("{long}.md"), "Long.");
         let Some(listed) = ran(&client, 60, "list", &[("NO_COLOR", "1")], "") else { return };
-        let (first, second) = (format!(":{}", &long[..59]), &long[59..]);
-        assert_eq!(listed, format!(":a  user  Short.\n{first}\n{second}\n    user  Long.\n"));
+        assert_eq!(listed, format!("Your prompts\n  :a  Short.\n  :{long}\n      Long.\n"));
+    }
+
+    #[test]
+    fn long_output_goes_through_the_pager_unless_that_is_turned_off() {
+        let client = (0..60).fold(Client::new(), |client, at| client.prompt(&format!("p{at}.md"), "Text."));
+        let paged =
+            |arguments: &str, pager: &str| ran(&client, 60, arguments, &[("PAGER", pager), ("NO_COLOR", "1")], "");
+        let Some(shown) = paged("list", "sed 's/^/> /'") else { return };
+        assert!(shown.starts_with("> Your prompts\n>   :p0 ") && shown.lines().count() == 61, "{shown}");
+        for (arguments, pager) in
+            [("--no-pager list", "false"), ("list --no-pager", "false"), ("list", ""), ("list p7 ", "false")]
+        {
+            let shown = paged(arguments, pager).unwrap();
+            assert!(shown.starts_with("Your prompts\n  :p"), "{arguments} with `{pager}`: {shown}");
+        }
+        let shown = paged("list", "no-such-pager").unwrap();
+        assert!(shown.contains("the pager `no-such-pager` cannot be started") && shown.contains(":p59"), "{shown}");
     }
 
     #[test]

@@ -1,0 +1,33 @@
+//! Passes the commit of the checkout and its date to `src/cli/version.rs`. Outside a checkout, as in a published package, there
+//! is only the version.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let commit = is_checkout().then(|| git(&["log", "-1", "--format=%h %cs", "--abbrev=8"])).flatten();
+    match commit.as_deref().and_then(|commit| commit.split_once(' ')) {
+        Some((commit, date)) => {
+            println!("cargo::rustc-env=PROMPT_EXPANDER_VERSION={version} ({commit} {date})");
+            println!("cargo::rustc-env=PROMPT_EXPANDER_COMMIT={commit}");
+            println!("cargo::rustc-env=PROMPT_EXPANDER_DATE={date}");
+        }
+        None => println!("cargo::rustc-env=PROMPT_EXPANDER_VERSION={version}"),
+    }
+    // It changes with each commit and each checkout.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={log}");
+    }
+}
+
+/// Whether the checkout is of this program, and not of another one that has vendored it.
+fn is_checkout() -> bool {
+    git(&["rev-parse", "--show-prefix"]).is_some_and(|prefix| prefix.is_empty())
+}
+
+/// What git prints; `None` if it fails or is not installed.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim_end().to_owned())
+}
