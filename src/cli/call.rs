@@ -23,7 +23,8 @@ pub(super) struct Call {
     input: Vec<String>,
     /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set
     /// arguments by name, and the remaining text fills the required arguments in order
-    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value,
+          add = ArgValueCompleter::new(completions::values))]
     arguments: Vec<(String, String)>,
 }
 

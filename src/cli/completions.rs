@@ -6,8 +6,9 @@
 use super::source::PromptSource;
 use super::{Cli, output, parse_leniently};
 use crate::agents::Agent;
-use crate::library::Library;
-use clap::{Args, CommandFactory, FromArgMatches};
+use crate::library::{Library, Lookup};
+use crate::prompt::Argument;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
@@ -89,6 +90,25 @@ pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     candidates
 }
 
+/// What may follow `--arg`: the arguments of the prompt in the line, and after `NAME=` the choices of that argument.
+pub(super) fn values(written: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(written) = written.to_str() else { return Vec::new() };
+    let line = matches_of_line(std::env::args_os().skip(2));
+    let name = line.subcommand().and_then(|(_, matches)| matches.try_get_one::<String>("name").ok().flatten());
+    let library = library_of(&line);
+    let Some(Lookup::Found(prompt)) = name.map(|name| library.view().find(name)) else { return Vec::new() };
+    let mut candidates = Vec::new();
+    for Argument { name, description, choices, .. } in &prompt.arguments {
+        if written.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')) {
+            candidates.extend(choices.iter().map(|choice| (format!("{name}={choice}"), None)));
+        } else {
+            candidates.push((format!("{name}="), description.as_deref().map(|text| output::one_line(text).into())));
+        }
+    }
+    candidates.retain(|(text, _)| text.starts_with(written) && is_plain(&text.replacen('=', "", 1)));
+    candidates.into_iter().map(|(text, description)| CompletionCandidate::new(text).help(description)).collect()
+}
+
 /// The tags that begin with this text.
 pub(super) fn tags(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
@@ -113,15 +133,23 @@ fn is_plain(text: &str) -> bool {
 
 /// The library that the options of an incomplete line select. The first word is the name of the program.
 fn library_of_line(words: impl Iterator<Item = OsString>) -> Library {
+    library_of(&matches_of_line(words))
+}
+
+fn library_of(line: &ArgMatches) -> Library {
+    let before = PromptSource::from_arg_matches(line).unwrap_or_default();
+    let after = line.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
+    before.and(after.unwrap_or_default()).library()
+}
+
+/// What can be understood of an incomplete line.
+fn matches_of_line(words: impl Iterator<Item = OsString>) -> ArgMatches {
     // Most shells pass words as they were typed, including quotes.
     let unquoted = words.map(|word| match word.to_str().and_then(shlex::split).as_deref() {
         Some([word]) => word.into(),
         _ => word,
     });
-    let matches = parse_leniently(unquoted);
-    let before = PromptSource::from_arg_matches(&matches).unwrap_or_default();
-    let after = matches.subcommand().and_then(|(_, matches)| PromptSource::from_arg_matches(matches).ok());
-    before.and(after.unwrap_or_default()).library()
+    parse_leniently(unquoted)
 }
 
 /// bash, which splits words at `:` and `=`: `git:com` arrives as three words.
@@ -155,7 +183,7 @@ const BASH: &str = r#"_prompt_expander() {
         COMPREPLY+=("$word")
     done < <(_CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) VAR=bash \
         command COMPLETER -- "${words[@]}" 2>/dev/null && echo)
-    if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} == */ ]]; then
+    if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} == *[/=] ]]; then
         compopt -o nospace 2>/dev/null
     fi
 }

@@ -13,6 +13,10 @@ fn library() -> Client {
     let client = client
         .prompt("it $(touch evil).md", "Evil.")
         .prompt("it`touch evil`.md", "Evil.")
+        .prompt(
+            "level.md",
+            "---\narguments: [{name: text}, {name: level, choices: [low, high, very high]}]\n---\n{{level}}",
+        )
         .prompt("zebra.md", "---\ntags: [work, wo rk]\n---\nZ.");
     std::fs::rename(client.prompts(), client.root().join("my prompts")).unwrap();
     client
@@ -23,7 +27,7 @@ fn is_installed(shell: &str) -> bool {
 }
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
-const LINES: [(&str, &[&str]); 10] = [
+const LINES: [(&str, &[&str]); 12] = [
     ("prompt-expander comp", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
@@ -35,6 +39,14 @@ const LINES: [(&str, &[&str]); 10] = [
     (
         "prompt-expander --no-builtin --prompts=my\\ prompts edit z",
         &["--no-builtin", "--prompts=my prompts", "edit", "zebra"],
+    ),
+    (
+        "prompt-expander --prompts 'my prompts' expand level --arg le",
+        &["--prompts", "my prompts", "expand", "level", "--arg", "level=+"],
+    ),
+    (
+        "prompt-expander --prompts 'my prompts' expand level --arg level=h",
+        &["--prompts", "my prompts", "expand", "level", "--arg", "level=high"],
     ),
     // Names that the shell would run as a command are not offered.
     (
