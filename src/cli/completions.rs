@@ -24,7 +24,7 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 /// Characters that a shell interprets. A name that contains one is not offered, because unquoted it would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
-const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &PlainPowershell, &Zsh]);
+const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &PlainPowershell, &ArgumentZsh]);
 
 pub(super) const EXAMPLES: &str = "\
 Add the line for your shell to its startup file:
@@ -220,6 +220,47 @@ impl EnvCompleter for ColonBash {
         answer: &mut dyn Write,
     ) -> io::Result<()> {
         Bash.write_complete(command, words, folder, answer)
+    }
+}
+
+/// zsh, with no space after `NAME=`, where the value follows.
+struct ArgumentZsh;
+
+/// The line of clap's script that offers all but folders.
+const ZSH_OTHERS: &str = "[[ -n $other ]] && _describe -V 'values' other\n";
+
+impl EnvCompleter for ArgumentZsh {
+    fn name(&self) -> &'static str {
+        Zsh.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Zsh.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        script: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut text = Vec::new();
+        Zsh.write_registration(variable, name, program, completer, &mut text)?;
+        let others = "local -a suffix=()\n        [[ \"${other[1]%%:*}\" == *= ]] && suffix=(-S '')\n        \
+                      [[ -n $other ]] && _describe -V 'values' other \"${suffix[@]}\"\n";
+        script.write_all(String::from_utf8_lossy(&text).replace(ZSH_OTHERS, others).as_bytes())
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        answer: &mut dyn Write,
+    ) -> io::Result<()> {
+        Zsh.write_complete(command, words, folder, answer)
     }
 }
 
