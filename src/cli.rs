@@ -25,6 +25,7 @@ mod source;
 mod stdin;
 mod version;
 
+use crate::prompt::Name;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -243,7 +244,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = match program.try_get_matches_from_mut(arguments) {
         Err(error) => match with_expand(arguments, &error) {
             Some(arguments) => program.try_get_matches_from_mut(arguments)?,
-            None => return Err(error),
+            None => return Err(with_tip(error)),
         },
         matches => matches?,
     };
@@ -261,6 +262,19 @@ fn with_expand(arguments: &[OsString], error: &clap::Error) -> Option<Vec<OsStri
     let mut arguments = arguments.to_vec();
     arguments.insert(at, "expand".into());
     Some(arguments)
+}
+
+/// Says of an unknown command how to expand a prompt of this name.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let unknown = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(unknown)) => Name::new(unknown).ok(),
+        _ => None,
+    };
+    if let Some(name) = unknown.filter(|_| error.get(ContextKind::SuggestedSubcommand).is_none()) {
+        let tip = format!("to expand the prompt `{name}`, write `:{name}`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Refuses an option before a command that does not have it: without this check, clap would accept it, and it would have no effect.

@@ -115,7 +115,10 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     let unknown = client.run([":git/q"], "");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
-    assert_eq!(client.run(["git/p"], "").status.code(), Some(2), "without a colon it is an unknown command");
+    let without_colon = client.run(["git/p", "a"], "");
+    assert_eq!(without_colon.status.code(), Some(2));
+    let tip = "tip: to expand the prompt `git/p`, write `:git/p`";
+    assert!(without_colon.stderr.contains(tip), "{}", without_colon.stderr);
 }
 
 #[test]
