@@ -25,6 +25,11 @@ pub(super) fn print(text: &[u8]) -> anyhow::Result<()> {
     write(anstream::stdout(), text)
 }
 
+/// Writes a long text for people.
+pub(super) fn print_paged(text: &[u8]) -> anyhow::Result<()> {
+    print(text)
+}
+
 /// Writes one line of JSON for scripts.
 pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let line = printable_json(&serde_json::to_string(value)?);
@@ -117,6 +122,11 @@ pub(super) fn report(problems: &[Problem]) {
 /// A path with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
     printable(&path.display().to_string())
+}
+
+/// A text for standard output, in which paths are abbreviated if it is a terminal.
+pub(super) fn abbreviated(text: &str) -> String {
+    text.to_owned()
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.

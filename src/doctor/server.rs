@@ -61,7 +61,7 @@ impl Examination {
     }
 
     /// Whether a server is this program, by its name or its file.
-    fn is_prompt_expander(&self, agent: &Agent, server: &Registration) -> bool {
+    pub(super) fn is_prompt_expander(&self, agent: &Agent, server: &Registration) -> bool {
         let Some(command) = &server.command else { return false };
         let environment = (agent.launch.environment)(&self.system, server);
         let is_this = |program: PathBuf| is_same_file(&program, &self.program);
@@ -314,7 +314,7 @@ impl ServerCheck<'_> {
         conversation::talk_to(start).map_err(|failure| {
             let message = format!("{} ({}) {failure}", self.name(), shown(start));
             let fix = if is_same_file(&start.program, &self.examination.program) {
-                format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
+                "correct its arguments in this file".to_owned()
             } else {
                 format!("run {}, which replaces it with this program", self.reinstall())
             };
