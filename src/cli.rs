@@ -138,8 +138,8 @@ enum Command {
     ///
     /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
     /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
-    /// else. Changes nothing. Prints one line for each agent that is found on this machine or has this program registered, with
-    /// what to do. The exit status is 1 if something is broken.
+    /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
+    /// machine or has this program registered, with what to do. The exit status is 1 if something is broken.
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(WithSource<doctor::Doctor>),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
