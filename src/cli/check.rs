@@ -115,30 +115,33 @@ impl Check {
             let problems = problems.into_iter().map(Into::into).collect();
             output::print_json(&Json { files, problems, unread: unread.into_iter().map(Into::into).collect() })?;
         } else {
-            let is_own = self.paths.is_empty() && source.folders.prompts.is_empty();
-            output::print_paged(text(&checked, is_own).as_bytes())?;
+            let option_of_new = match checked.folders.first() {
+                Some(first) if !(self.paths.is_empty() && source.folders.prompts.is_empty()) => {
+                    format!(" --dir {}", quoted(first))
+                }
+                _ if source.project => " --project".to_owned(),
+                _ => String::new(),
+            };
+            output::print_paged(text(&checked, &option_of_new).as_bytes())?;
         }
         let has_failed = errors > 0 || (self.strict && warnings > 0);
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
-/// What is printed. `is_own`: the folders are those that `new` writes to without options.
-fn text(checked: &Checked, is_own: bool) -> String {
+/// What is printed. With `option_of_new`, `new` writes to the first folder that was checked.
+fn text(checked: &Checked, option_of_new: &str) -> String {
     let Checked { report: Report { files, problems }, unread, folders } = checked;
     let mut text: String = problems.iter().map(output::problem_in_two_lines).collect();
     let mut note = |message: &str| text += &format!("{FAINT}note:{FAINT:#} {message}\n");
     unread.iter().for_each(|unread| note(&unread.message));
     let mut place = String::new();
-    match folders.first() {
-        _ if *files > 0 => {}
-        None => note("there is no folder of prompts without a home directory; name one with `--prompts`"),
-        Some(first) => {
-            let option = if is_own { String::new() } else { format!(" --dir {}", quoted(first)) };
-            note(&format!("to create a prompt file, run `prompt-expander new NAME{option}`"));
-            let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-            place = format!(" in {}", all_of(&folders));
-        }
+    if *files == 0 && folders.is_empty() {
+        note("there is no folder of prompts without a home directory; name one with `--prompts`");
+    } else if *files == 0 {
+        note(&format!("to create a prompt file, run `prompt-expander new NAME{option_of_new}`"));
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        place = format!(" in {}", all_of(&folders));
     }
     let counts = [(checked.count(Severity::Error), "error"), (checked.count(Severity::Warning), "warning")];
     let counts = counts.map(|(number, what)| count(number, what)).join(", ");
@@ -148,7 +151,7 @@ fn text(checked: &Checked, is_own: bool) -> String {
 
 /// A path as an argument of a command.
 fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
+    let path = printable(&path.display().to_string());
     shlex::try_quote(&path).map_or_else(|_| path.clone(), Into::into)
 }
 

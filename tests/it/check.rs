@@ -152,6 +152,11 @@ fn without_files_check_names_the_folders_that_it_looked_in_and_how_to_create_a_f
     named.printed(&want);
     let quoted = client.run(["check", "it's other"], "").stdout;
     assert!(quoted.contains(&format!("new NAME --dir \"{other}\"`\n0 files checked in `{other}`: ")), "{quoted}");
+    std::fs::create_dir(client.root().join(".prompts")).unwrap();
+    let of_project = client.run(["check", "--project"], "").stdout;
+    assert!(
+        of_project.starts_with("note: to create a prompt file, run `prompt-expander new NAME --project`\n0 files ")
+    );
     if let Some(client) = Client::new().arguments([]).without_home() {
         client.run(["check"], "").printed(
             "note: there is no folder of prompts without a home directory; name one with `--prompts`\n\
@@ -352,6 +357,20 @@ fn no_symlink_to_a_hidden_folder_is_followed() {
     symlink("../../../elsewhere/commands", client.prompts().join(".cursor/commands/more")).unwrap();
     symlink(".", client.prompts().join(".cursor/commands/again")).unwrap();
     assert_eq!(kinds(&unread(&client, &[])), [".cursor/commands 1 prompts/.cursor/commands"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_lines_are_broken_at_spaces() {
+    let client =
+        Client::new().prompt("a.md", "A {{inputs}}").prompt("a.toml", "x").prompt(".claude/commands/a.md", "x");
+    let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else { return };
+    let lines: Vec<&str> = seen.lines().collect();
+    assert!(lines.iter().all(|line| line.len() <= 40 || !line.trim().contains(' ')), "{seen}");
+    assert!(seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"), "{seen}");
+    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("because hidden folders are skipped; to use one, name its folder with"), "{seen}");
+    assert!(words.ends_with("1 file checked: 0 errors, 1 warning"), "{seen}");
 }
 
 #[test]

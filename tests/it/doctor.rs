@@ -677,6 +677,30 @@ fn a_server_is_started_and_ended_as_its_agent_does() {
     assert_eq!(seen("cursor"), "MY_TOKEN\nXDG_DATA_HOME\nend\n");
 }
 
+/// `install` keeps the options of the server `prompts`, so a fix need not repeat them; it repeats those of another one.
+#[test]
+fn no_fix_loses_an_option() {
+    let client = home();
+    let args = r#"args = ["--prompts", "my prompts", "--tap=t"]"#;
+    codex(&client, "/nowhere/prompt-expander", args);
+    let stale = found(&client, &["codex"], "broken", "does not exist");
+    assert!(stale["remedy"].as_str().unwrap().starts_with("run `prompt-expander install codex`, which "), "{stale}");
+    let other = format!("[mcp_servers.mine]\ncommand = {}\n{args}\n", json!(PROGRAM));
+    write(&client, ".codex/config.toml", other);
+    let other = found(&client, &["codex"], "warning", "this program is registered as `mine`");
+    let anew =
+        "run `prompt-expander install codex --prompts 'my prompts' -- '--tap=t'`, then remove `mine` from the file";
+    assert_eq!(other["remedy"], anew);
+    let local = json!({"command": "/nowhere/prompt-expander", "args": ["--no-builtin"]});
+    let project = client.root().canonicalize().unwrap();
+    let text = json!({"projects": {project.to_str().unwrap(): {"mcpServers": {"prompts": local}}}});
+    write(&client, ".claude.json", text.to_string());
+    let local = found(&client, &["claude-code"], "broken", "does not exist");
+    let anew =
+        "run `claude mcp remove --scope local prompts`, then `prompt-expander install claude-code --no-builtin`, ";
+    assert!(local["remedy"].as_str().unwrap().starts_with(anew), "{local}");
+}
+
 #[cfg(unix)]
 #[test]
 fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
@@ -900,9 +924,7 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     codex(&client, "/nowhere/prompt-expander", stale);
     let stale =
         found(&client, &["codex"], "broken", "the command of `prompts`, `/nowhere/prompt-expander`, does not exist");
-    let anew =
-        "run `prompt-expander install codex --prompts 'my prompts' -- '--page-size=7'`, which writes the absolute path";
-    assert!(stale["remedy"].as_str().unwrap().starts_with(anew), "{stale}");
+    assert_eq!(stale["remedy"], "run `prompt-expander install codex`, which writes the absolute path of this program");
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
     let stale =
         found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");
