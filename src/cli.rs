@@ -141,14 +141,16 @@ enum Command {
     /// Check prompt files: where each problem is, and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
-    /// The exit status is 1 if there are errors.
+    /// The exit status is 1 if there are errors or, with --strict, warnings. Notes say which files may be prompts and are not read:
+    /// those with other suffixes, and those in hidden folders such as `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(WithCommon<check::Check>),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
     /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
-    /// else. Changes nothing. Prints one line for each finding, with what to do. The exit status is 1 if something is broken.
+    /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
+    /// machine or has this program registered, with what to do. The exit status is 1 if something is broken.
     #[command(after_help = with_common(doctor::EXAMPLES))]
     Doctor(WithCommon<doctor::Doctor>),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
@@ -222,7 +224,7 @@ impl Cli {
             Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common).library_with_warnings()),
             Some(Command::New(new)) => new.command.run(before.and(new.common).library()),
             Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common).library()),
-            Some(Command::Check(check)) => check.command.run(&before.and(check.common).library_with_warnings()),
+            Some(Command::Check(check)) => check.command.run(&before.and(check.common)),
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
             Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
             Some(Command::Completions(completions)) => completions.run(program),

@@ -1,7 +1,7 @@
 //! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
 //! asks it for its prompts, and ends it.
 //!
-//! Nothing is written. What a project registers may be untrusted, so it is started only if it is this program with
+//! Nothing is written, not even by the server that is started ([`EXAMINED_VARIABLE`]). What a project registers may be untrusted, so it is started only if it is this program with
 //! options that name prompts; the same goes for what a relative path finds in the working directory. Of the hooks, only a
 //! command that `install` could have written is run, and without a shell.
 
@@ -20,6 +20,10 @@ use server::install_command;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// A variable that is set for the servers that are started here: with it, this program opens the files of `--tap` and
+/// `--log-file` as always, so that one that cannot be written is reported, and appends nothing to them.
+pub const EXAMINED_VARIABLE: &str = "PROMPT_EXPANDER_EXAMINED";
+
 /// What is examined.
 #[derive(Debug)]
 pub struct Examination {
@@ -32,14 +36,14 @@ pub struct Examination {
 }
 
 impl Examination {
-    /// The findings about this agent, or about all that are on the machine; then about the library.
+    /// The findings about this agent, or about all that are on the machine or have this program registered; then about the
+    /// library. Those about an agent are sorted by severity.
     pub fn findings(&self, only: Option<&'static Agent>, library: &Library) -> Vec<Finding> {
-        let is_found = |agent: &&Agent| agent.is_found(&self.system);
-        let agents: Vec<&Agent> = match only {
-            Some(agent) => vec![agent],
-            None => AGENTS.into_iter().filter(is_found).collect(),
-        };
-        let files: Vec<AgentFiles> = agents.iter().map(|agent| agent.read_files(&self.system)).collect();
+        let agents = AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent));
+        let mut files: Vec<AgentFiles> = agents.map(|agent| agent.read_files(&self.system)).collect();
+        if only.is_none() {
+            files.retain(|files| files.agent.is_found(&self.system) || self.is_registered(files));
+        }
         let servers: Vec<_> = files.iter().map(|files| (files, self.servers(files))).collect();
         // An agent that is not used needs no registration, but one agent should have one.
         let severity = match servers.iter().any(|(_, (_, registered))| !registered.is_empty()) {
@@ -59,15 +63,22 @@ impl Examination {
             found.sort_by_key(|finding| finding.severity);
             findings.extend(found);
         }
-        if agents.is_empty() {
+        if files.is_empty() {
             let names = AGENTS.map(|agent| agent.name);
             let message = format!("no agent was found on this machine; looked for {}", alternatives(&names));
-            let fix =
-                "install one of them, or register the command `prompt-expander` as a stdio server with another agent";
+            let fix = "install one of them, and run `prompt-expander install`; or register the command `prompt-expander` \
+                       as a stdio server with another agent";
             findings.push(Finding::new(None, Severity::Broken, message).fix(fix));
         }
         findings.extend(self.library(library));
         findings
+    }
+
+    /// Whether this program is registered with an agent, as a server or as a hook.
+    fn is_registered(&self, files: &AgentFiles) -> bool {
+        let (servers, _) = files.registrations([Scope::Local, Scope::Project, Scope::User]);
+        servers.iter().any(|server| self.is_prompt_expander(files.agent, server))
+            || files.settings().flatten().any(|file| !files.hooks_in(file).is_empty())
     }
 
     fn not_registered(&self, agent: &'static Agent, severity: Severity) -> Finding {

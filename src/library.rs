@@ -13,6 +13,7 @@ mod project;
 mod query;
 mod read;
 mod snapshot;
+mod unread;
 mod walk;
 mod watch;
 mod watch_paths;
@@ -22,6 +23,7 @@ pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub use snapshot::Snapshot;
+pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
 pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};
@@ -96,6 +98,21 @@ trait SourceView: fmt::Debug + Send + Sync {
     /// Reads every file, and reports everything that is, or looks, wrong.
     fn check(&self) -> Report {
         Report { files: 0, problems: self.missing().into_iter().collect() }
+    }
+
+    /// The errors and warnings of the file at this absolute path; `None` if it is not in its folder.
+    fn check_file(&self, _: &Path) -> Option<Vec<Problem>> {
+        None
+    }
+
+    /// The folder that it reads, which may be missing.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    /// This folder and those below it that are read.
+    fn scanned_folders(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Whether a file at this path would be one of its prompts.
@@ -333,6 +350,28 @@ impl View {
             report.problems.extend(problems);
         }
         report
+    }
+
+    /// Reads one file, in one of the folders or not, and reports everything that is, or looks, wrong. `path` is absolute.
+    pub fn check_file(&self, path: &Path) -> Vec<Problem> {
+        let problems = self.sources().find_map(|source| source.check_file(path));
+        problems.unwrap_or_else(|| {
+            let folder = path.parent().unwrap_or(path).to_owned();
+            Folder::new(folder, true, &Arc::default()).check_file(path)
+        })
+    }
+
+    /// The folders of prompt files, some of which may be missing.
+    pub fn folders(&self) -> Vec<&Path> {
+        self.sources().filter_map(|source| source.folder()).collect()
+    }
+
+    /// What is not read although it may be prompts: in the folders, and in the one that has the project's folder.
+    pub fn unread(&self) -> Vec<Unread> {
+        let folders = self.sources().flat_map(|source| source.scanned_folders()).collect();
+        let of_project = self.sources().filter(|source| source.layer() == Layer::Project);
+        let projects = of_project.filter_map(|source| source.folder()?.parent().map(Path::to_owned)).collect();
+        unread::search(&folders, &projects, &self.folders())
     }
 
     /// Whether a file at this path would be one of the prompts.

@@ -1,22 +1,31 @@
-//! `prompt-expander check`: all errors and warnings in prompt files.
+//! `prompt-expander check`: all errors and warnings in prompt files, and which files are not read.
 
-use super::output;
-use crate::library::Library;
-use crate::prompt::Severity;
-use crate::wording::count;
+use super::output::{self, FAINT};
+use super::source::{PromptSource, absolute};
+use crate::library::{Library, Location, Report, Unread, View};
+use crate::prompt::{Name, Severity};
+use crate::wording::{all_of, count, named, printable};
 use clap::Args;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander check                            check your own files
-  prompt-expander --prompts . --no-builtin check   check this folder, as in CI";
+  prompt-expander check draft.md                   check this file
+  prompt-expander check --strict prompts           check this folder, as in CI";
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Print one JSON object: `files`, the number of files checked, and `problems` with severity, file, line, column, message
-    /// and repair
+    /// Check these files and folders, wherever they are, instead of your own files
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
+    /// Fail if there are warnings
+    #[arg(long)]
+    strict: bool,
+    /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file, line, column, message and
+    /// repair; and `unread`, files that are not read, with kind, count, first (file or folder) and message
     #[arg(long)]
     json: bool,
 }
@@ -25,22 +34,133 @@ pub(super) struct Check {
 struct Json {
     files: usize,
     problems: Vec<output::JsonProblem>,
+    unread: Vec<JsonUnread>,
+}
+
+#[derive(Serialize)]
+struct JsonUnread {
+    kind: String,
+    count: usize,
+    first: String,
+    message: String,
+}
+
+impl From<Unread> for JsonUnread {
+    fn from(Unread { kind, count, first, message }: Unread) -> Self {
+        JsonUnread { kind, count, first: first.display().to_string(), message }
+    }
+}
+
+/// All that is checked.
+#[derive(Default)]
+struct Checked {
+    report: Report,
+    unread: Vec<Unread>,
+    /// The folders that were looked in.
+    folders: Vec<PathBuf>,
+}
+
+impl Checked {
+    fn add_folders(&mut self, view: &View) {
+        let Report { files, problems } = view.check();
+        self.report.files += files;
+        self.report.problems.extend(problems);
+        self.unread.extend(view.unread());
+        self.folders.extend(view.folders().into_iter().map(Path::to_owned));
+    }
+
+    fn add_file(&mut self, view: &View, written: &Path) {
+        let path = absolute(written);
+        let mut problems = view.check_file(&path);
+        if let (Some(problem), false) = (problems.first_mut(), path.is_file())
+            && let Some((name, file)) = prompt_named(view, written)
+        {
+            problem.diagnostic.fix = format!("to check the prompt {}, name its file, {file}", named(&name));
+        }
+        self.report.files += 1;
+        self.report.problems.extend(problems);
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.report.problems.iter().filter(|problem| problem.diagnostic.severity == severity).count()
+    }
+}
+
+/// The prompt that was named instead of a file, and its file.
+fn prompt_named(view: &View, written: &Path) -> Option<(Name, String)> {
+    let name = Name::new(written.to_str()?).ok()?;
+    match view.locate(&name)? {
+        (_, Location::File(file)) => Some((name, printable(&file.display().to_string()))),
+        _ => None,
+    }
 }
 
 impl Check {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let report = library.view().check();
-        let errors = report.problems.iter().filter(|problem| problem.diagnostic.severity == Severity::Error).count();
-        let warnings = report.problems.len() - errors;
-        if self.json {
-            let problems = report.problems.into_iter().map(Into::into).collect();
-            output::print_json(&Json { files: report.files, problems })?;
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let mut checked = Checked::default();
+        if self.paths.is_empty() {
+            checked.add_folders(&source.library_with_warnings().view());
         } else {
-            let problems: String = report.problems.iter().map(output::problem_in_two_lines).collect();
-            let files = count(report.files, "file");
-            let counts = format!("{files} checked: {}, {}\n", count(errors, "error"), count(warnings, "warning"));
-            output::print((problems + &counts).as_bytes())?;
+            let view = source.library().view();
+            for path in &self.paths {
+                match absolute(path) {
+                    folder if folder.is_dir() => checked.add_folders(&Library::named([folder]).view()),
+                    _ => checked.add_file(&view, path),
+                }
+            }
         }
-        Ok(if errors > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        let (errors, warnings) = (checked.count(Severity::Error), checked.count(Severity::Warning));
+        if self.json {
+            let Checked { report: Report { files, problems }, unread, .. } = checked;
+            let problems = problems.into_iter().map(Into::into).collect();
+            output::print_json(&Json { files, problems, unread: unread.into_iter().map(Into::into).collect() })?;
+        } else {
+            let option_of_new = match checked.folders.first() {
+                Some(first) if !(self.paths.is_empty() && source.folders.prompts.is_empty()) => {
+                    format!(" --dir {}", quoted(first))
+                }
+                _ if source.project => " --project".to_owned(),
+                _ => String::new(),
+            };
+            output::print_paged(text(&checked, &option_of_new).as_bytes())?;
+        }
+        let has_failed = errors > 0 || (self.strict && warnings > 0);
+        Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
+}
+
+/// What is printed. With `option_of_new`, `new` writes to the first folder that was checked.
+fn text(checked: &Checked, option_of_new: &str) -> String {
+    let Checked { report: Report { files, problems }, unread, folders } = checked;
+    let mut text: String = problems.iter().map(output::problem_in_two_lines).collect();
+    let mut note = |message: &str| text += &format!("{FAINT}note:{FAINT:#} {message}\n");
+    unread.iter().for_each(|unread| note(&unread.message));
+    let mut place = String::new();
+    if *files == 0 && folders.is_empty() {
+        note("there is no folder of prompts without a home directory; name one with `--prompts`");
+    } else if *files == 0 {
+        note(&format!("to create a prompt file, run `prompt-expander new NAME{option_of_new}`"));
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        place = format!(" in {}", all_of(&folders));
+    }
+    let counts = [(checked.count(Severity::Error), "error"), (checked.count(Severity::Warning), "warning")];
+    let counts = counts.map(|(number, what)| count(number, what)).join(", ");
+    text += &format!("{} checked{place}: {counts}\n", count(*files, "file"));
+    wrapped(&output::abbreviated(&text))
+}
+
+/// A path as an argument of a command.
+fn quoted(path: &Path) -> String {
+    let path = printable(&path.display().to_string());
+    shlex::try_quote(&path).map_or_else(|_| path.clone(), Into::into)
+}
+
+/// The same text with its lines broken at spaces, if it is for a terminal.
+fn wrapped(text: &str) -> String {
+    let Some(columns) = output::terminal_width() else { return text.to_owned() };
+    let lines = text.lines().map(|line| {
+        let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
+        format!("{indent}{}\n", output::wrapped(rest, indent.len(), columns))
+    });
+    lines.collect()
 }

@@ -5,7 +5,7 @@ use super::output::{self, ERROR, NAME, WARNING};
 use super::source::PromptSource;
 use crate::agents::Agent;
 use crate::doctor::{Examination, Finding, Severity};
-use crate::wording::printable;
+use crate::wording::{count, printable};
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander doctor          check every agent that is on this machine
-  prompt-expander doctor codex    check only Codex";
+  prompt-expander doctor            check every agent that is on this machine
+  prompt-expander doctor codex -v   check only Codex, and print all findings";
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
@@ -26,7 +26,10 @@ pub(super) struct Doctor {
     /// How long a server or a hook may take to answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// Print one JSON object: `findings` with severity, message and, where they apply, client, remedy, file, line and column
+    /// Print all findings, not only the worst of each agent
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print one JSON object: all `findings` with severity, message and, where they apply, client, remedy, file, line and column
     #[arg(long)]
     json: bool,
 }
@@ -84,36 +87,75 @@ impl Doctor {
             output::print_json(&Json { findings: findings.into_iter().map(Into::into).collect() })?;
         } else {
             let columns = output::terminal_width();
+            let lines = if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
             let mut text = Vec::new();
-            for finding in &findings {
-                let (label, message) = line(finding);
-                let width = output::width(&format!("{label}{}: ", finding.severity));
-                let style = match finding.severity {
+            for Line { label, severity, level, message } in lines {
+                let message = output::abbreviated(&message);
+                let width = output::width(&format!("{label}{level}: "));
+                let message = columns.map_or(message.clone(), |columns| output::wrapped(&message, width, columns));
+                let style = match severity {
                     Severity::Broken => ERROR,
                     Severity::Warning => WARNING,
                     Severity::Fine => NAME,
                 };
-                write!(text, "{label}{style}{}:{style:#} ", finding.severity)?;
-                writeln!(
-                    text,
-                    "{}",
-                    columns.map_or(message.clone(), |columns| output::wrapped(&message, width, columns))
-                )?;
+                writeln!(text, "{label}{style}{level}:{style:#} {message}")?;
             }
-            output::print(&text)?;
+            output::print_paged(&text)?;
         }
         Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
-/// What is printed before the severity, and after it.
-fn line(finding: &Finding) -> (String, String) {
-    let label = finding.agent.map(|agent| format!("{}: ", agent.name)).unwrap_or_default();
-    let place = match (&finding.file, finding.position) {
-        (None, _) => String::new(),
-        (Some(file), None) => format!("{}: ", file.display()),
-        (Some(file), Some(position)) => format!("{}:{position}: ", file.display()),
+/// A line that is printed: `codex: broken: …`.
+struct Line {
+    /// The agent, with a colon, if it is about one.
+    label: String,
+    severity: Severity,
+    /// How the severity is shown: `2 warnings`.
+    level: String,
+    message: String,
+}
+
+impl Line {
+    fn of(finding: &Finding) -> Line {
+        let label = finding.agent.map(|agent| format!("{}: ", agent.name)).unwrap_or_default();
+        let place = match (&finding.file, finding.position) {
+            (None, _) => String::new(),
+            (Some(file), None) => format!("{}: ", file.display()),
+            (Some(file), Some(position)) => format!("{}:{position}: ", file.display()),
+        };
+        let fix = finding.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
+        let (severity, message) = (finding.severity, printable(&format!("{place}{}{fix}", finding.message)));
+        Line { label, severity, level: severity.to_string(), message }
+    }
+
+    /// One line for all findings about an agent, sorted by severity: if all is fine, all of them; otherwise the worst, and how
+    /// many more there are.
+    fn of_agent(agent: &Agent, first: &Finding, findings: &[Finding]) -> Line {
+        let number = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let (broken, warnings) = (number(Severity::Broken), number(Severity::Warning));
+        let mut line = Line::of(first);
+        match broken + warnings {
+            0 => line.message = findings.iter().map(|finding| Line::of(finding).message).collect::<Vec<_>>().join("; "),
+            1 => {}
+            all => {
+                let more = format!("; `prompt-expander doctor {} -v` shows {} more", agent.name, all - 1);
+                line.message += &more;
+            }
+        }
+        if line.severity == Severity::Warning {
+            line.level = count(warnings, "warning");
+        }
+        line
+    }
+}
+
+/// One line for each agent, and one for each finding that is about none.
+fn summary(findings: &[Finding]) -> Vec<Line> {
+    let groups = findings.chunk_by(|a, b| a.agent.is_some() && a.agent == b.agent);
+    let line = |group: &[Finding]| {
+        let first = group.first()?;
+        Some(first.agent.map_or_else(|| Line::of(first), |agent| Line::of_agent(agent, first, group)))
     };
-    let fix = finding.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
-    (label, printable(&format!("{place}{}{fix}", finding.message)))
+    groups.filter_map(line).collect()
 }

@@ -4,6 +4,7 @@
 //! exit. So each answer may take [`Start::timeout`] at most, and the conversation [`MAX_TIMEOUTS`] times that; then the
 //! program is killed, with all that it started.
 
+use super::EXAMINED_VARIABLE;
 use super::process::{self, Output, how};
 use crate::agents::{Environment, Launch, Opening};
 use crate::wording::{printable, quoted};
@@ -162,6 +163,7 @@ impl Conversation {
         let began = Instant::now();
         let mut command = Command::new(&start.program);
         command.args(&start.arguments).current_dir(&start.folder).env_clear().envs(start.environment.iter());
+        command.env(EXAMINED_VARIABLE, "1");
         let mut child = process::spawn(&mut command)?;
         let (sender, lines) = sync_channel(1);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), Output::read(child.stderr.take()));

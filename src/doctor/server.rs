@@ -61,7 +61,7 @@ impl Examination {
     }
 
     /// Whether a server is this program, by its name or its file.
-    fn is_prompt_expander(&self, agent: &Agent, server: &Registration) -> bool {
+    pub(super) fn is_prompt_expander(&self, agent: &Agent, server: &Registration) -> bool {
         let Some(command) = &server.command else { return false };
         let environment = (agent.launch.environment)(&self.system, server);
         let is_this = |program: PathBuf| is_same_file(&program, &self.program);
@@ -88,8 +88,8 @@ impl ServerCheck<'_> {
         let install_with_hook = reinstall_command(self.agent, self.server, " --hook");
         let mut prompts = RegisteredPrompts { folders: Vec::new(), prompt: None, install_with_hook };
         if !self.server.errors.is_empty() {
-            let fix = format!("correct it, or run {}", self.reinstall());
-            let finding = |error| self.broken(format!("{}: {error}", self.name())).fix(&*fix);
+            // `install` refuses it too, because it cannot keep what it does not understand.
+            let finding = |error| self.broken(format!("{}: {error}", self.name())).fix("correct it in this file");
             findings.extend(self.server.errors.iter().map(finding));
             return Some(prompts);
         }
@@ -314,7 +314,7 @@ impl ServerCheck<'_> {
         conversation::talk_to(start).map_err(|failure| {
             let message = format!("{} ({}) {failure}", self.name(), shown(start));
             let fix = if is_same_file(&start.program, &self.examination.program) {
-                format!("correct its arguments, or run {}", install_command(self.agent, self.server.scope))
+                "correct its arguments in this file".to_owned()
             } else {
                 format!("run {}, which replaces it with this program", self.reinstall())
             };
@@ -413,7 +413,7 @@ impl ServerCheck<'_> {
         format!("run {}, which writes the absolute path of this program", self.reinstall())
     }
 
-    /// The command that replaces the server with this program, in backticks; it keeps the options that name prompts.
+    /// The command that replaces the server with this program, in backticks. No option of prompt-expander is lost.
     fn reinstall(&self) -> String {
         let (agent, server) = (self.agent, self.server);
         match (server.scope, server.name == SERVER) {
@@ -447,10 +447,12 @@ fn uninstall_command(agent: &Agent, server: &Registration) -> String {
     }
 }
 
-/// The command that registers a server again, with `more` options and, if it is prompt-expander, its present arguments.
+/// The command that registers a server again with `more` options. `install` keeps the arguments of the server that it changes;
+/// those of prompt-expander in another place are repeated.
 fn reinstall_command(agent: &Agent, server: &Registration, more: &str) -> String {
     let mut command = format!("prompt-expander install {}{}{more}", agent.name, project_option(server.scope));
-    if server.is_prompt_expander() {
+    let is_kept = server.name == SERVER && server.scope != Scope::Local;
+    if server.is_prompt_expander() && !is_kept {
         let Arguments { of_library, others, .. } = Arguments::of(&server.args);
         let separator = if others.is_empty() { None } else { Some("--") };
         let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into);

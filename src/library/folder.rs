@@ -5,6 +5,7 @@
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
 use super::read::{self, Content};
+use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
 use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
@@ -107,17 +108,21 @@ impl SourceView for FolderView {
     fn check(&self) -> Report {
         let scan = self.scan();
         let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
-        for file in &scan.files {
-            match self.folder.parse(file) {
-                Ok(prompt) => {
-                    let warnings = prompt.warnings().into_iter();
-                    problems.extend(warnings.map(|diagnostic| self.folder.problem(&file.path, diagnostic)));
-                }
-                Err(problem) => problems.push(problem),
-            }
-        }
+        problems.extend(scan.files.iter().flat_map(|file| self.folder.check(file)));
         problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
         Report { files: scan.files.len(), problems }
+    }
+
+    fn check_file(&self, path: &Path) -> Option<Vec<Problem>> {
+        path.starts_with(&self.folder.path).then(|| self.folder.check_file(path))
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder.path)
+    }
+
+    fn scanned_folders(&self) -> Vec<PathBuf> {
+        self.scan().folders.iter().map(|(folder, _)| folder.clone()).collect()
     }
 
     fn is_prompt_path(&self, path: &Path) -> bool {
@@ -345,6 +350,28 @@ impl Folder {
         self.parsed(file, &content)
     }
 
+    /// What is wrong, or looks wrong, in a file. It is read without the cache.
+    fn check(&self, file: &PromptFile) -> Vec<Problem> {
+        match self.parse(file) {
+            Ok(prompt) => {
+                let warnings = prompt.warnings().into_iter();
+                warnings.map(|diagnostic| self.problem(&file.path, diagnostic)).collect()
+            }
+            Err(problem) => vec![problem],
+        }
+    }
+
+    /// The same for any path in it, even one that would not be found, such as that of a hidden file.
+    pub(super) fn check_file(&self, path: &Path) -> Vec<Problem> {
+        let file = format_of(path).and_then(|format| {
+            Ok(PromptFile { name: self.name_of(path)?, format, path: path.into(), is_symlinked: true })
+        });
+        match file {
+            Ok(file) => self.check(&file),
+            Err(diagnostic) => vec![self.problem(path, diagnostic)],
+        }
+    }
+
     fn parsed(&self, file: &PromptFile, content: &Content) -> Result<Prompt, Problem> {
         let prompt = file.format.parse(file.name.clone(), &content.bytes);
         prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))
@@ -372,6 +399,17 @@ impl Folder {
         };
         Problem { file, path: path.to_owned(), diagnostic }
     }
+}
+
+/// The format of a file that was named.
+fn format_of(path: &Path) -> Result<Format, Diagnostic> {
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Err(Diagnostic::error(None, "there is no such file", "correct the path"));
+    }
+    Format::detect(path).ok_or_else(|| {
+        let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
+        Diagnostic::error(None, "only files that end in `.md` are read as prompts", fix)
+    })
 }
 
 pub(super) fn is_hidden(path: &Path) -> bool {

@@ -286,7 +286,7 @@ impl Folder {
     ///
     /// # Errors
     /// It could not be typed as a command.
-    fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
+    pub(super) fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
         let below = path.strip_prefix(&self.path).unwrap_or(path);
         let segments: Option<Vec<&str>> = below.iter().map(|segment| segment.to_str()).collect();
         let file = segments.map(|segments| segments.join("/")).unwrap_or_default();

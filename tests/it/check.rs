@@ -1,7 +1,7 @@
-//! `check`: one file of every kind of damage, as a golden file; the exit status; JSON.
+//! `check`: one file of every kind of damage, as a golden file; the exit status; JSON; files that are named; what is not read.
 
 use crate::client::{Client, golden};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A directory with every kind of damage that can be written on any system.
 fn damaged() -> Client {
@@ -133,8 +133,244 @@ fn the_shipped_prompts_are_without_a_finding() {
 }
 
 #[test]
-fn check_is_about_the_user_s_files_only() {
-    Client::new().arguments([]).run(["check"], "").printed("0 files checked: 0 errors, 0 warnings\n");
+fn without_files_check_names_the_folders_that_it_looked_in_and_how_to_create_a_file() {
+    // The built-in prompts are not checked.
+    let client = Client::new().arguments([]).variable("XDG_CONFIG_HOME", "/nowhere");
+    #[cfg(target_os = "linux")]
+    client.run(["check"], "").printed(
+        "note: to create a prompt file, run `prompt-expander new NAME`\n\
+         0 files checked in `/nowhere/prompt-expander/prompts`: 0 errors, 0 warnings\n",
+    );
+    let (prompts, other) = (client.prompts(), client.root().join("it's other"));
+    std::fs::create_dir(&other).unwrap();
+    let (shown, other) = (prompts.display(), other.display());
+    let named = client.run(["check", "--prompts", "prompts", "--prompts", "it's other"], "");
+    let want = format!(
+        "note: to create a prompt file, run `prompt-expander new NAME --dir {shown}`\n\
+         0 files checked in `{shown}` and `{other}`: 0 errors, 0 warnings\n"
+    );
+    named.printed(&want);
+    let quoted = client.run(["check", "it's other"], "").stdout;
+    assert!(quoted.contains(&format!("new NAME --dir \"{other}\"`\n0 files checked in `{other}`: ")), "{quoted}");
+    std::fs::create_dir(client.root().join(".prompts")).unwrap();
+    let of_project = client.run(["check", "--project"], "").stdout;
+    assert!(
+        of_project.starts_with("note: to create a prompt file, run `prompt-expander new NAME --project`\n0 files ")
+    );
+    if let Some(client) = Client::new().arguments([]).without_home() {
+        client.run(["check"], "").printed(
+            "note: there is no folder of prompts without a home directory; name one with `--prompts`\n\
+             0 files checked: 0 errors, 0 warnings\n",
+        );
+    }
+}
+
+#[test]
+fn with_strict_a_warning_is_a_failure() {
+    let client = Client::new().prompt("a.md", "A {{input}}").prompt("notes.txt", "N");
+    assert_eq!(client.run(["check", "--strict"], "").status.code(), Some(0), "what is not read is no warning");
+    client.write("b.md", "B {{inputs}}");
+    assert_eq!(client.run(["check", "--strict"], "").status.code(), Some(1));
+    assert_eq!(client.run(["check", "--strict", "--json"], "").status.code(), Some(1));
+    assert_eq!(client.run(["check", "--strict", "prompts/a.md"], "").status.code(), Some(0));
+}
+
+#[test]
+fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
+    let client = Client::new().prompt("a.md", "A {{inputs}}").prompt("git/b.md", "B {{inputs}}");
+    client.write("../elsewhere/.hidden/c.md", "C {{inputs}}");
+    client.write("../elsewhere/d.md", "---\n");
+    let check = |arguments: &[&str]| {
+        let ran = client.run([&["check", "--json"], arguments].concat(), "");
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let problems = report["problems"].as_array().unwrap().iter().map(|problem| {
+            let file = problem["file"].as_str().unwrap().strip_prefix(client.root().to_str().unwrap()).unwrap();
+            format!("{} {}", file, problem["severity"].as_str().unwrap())
+        });
+        (ran.status.code().unwrap(), report["files"].as_u64().unwrap(), problems.collect::<Vec<_>>())
+    };
+    assert_eq!(check(&["prompts/a.md"]), (0, 1, vec!["/prompts/a.md warning".to_owned()]));
+    assert_eq!(check(&["~/prompts/git"]), (0, 1, vec!["/prompts/git/b.md warning".to_owned()]));
+    assert_eq!(check(&["elsewhere/.hidden/c.md"]), (0, 1, vec!["/elsewhere/.hidden/c.md warning".to_owned()]));
+    let both = vec!["/elsewhere/d.md error".to_owned(), "/prompts/git/b.md warning".to_owned()];
+    assert_eq!(check(&["elsewhere", "prompts/git/b.md"]), (1, 2, both));
+}
+
+#[test]
+fn a_named_file_that_cannot_be_checked_says_why() {
+    let client = Client::new().prompt("a.md", "A {{input}}").prompt("a.toml", "prompt = 'A'").prompt("notes.txt", "N");
+    for (written, path, message, fix) in [
+        ("nope.md", "nope.md", "there is no such file", "correct the path".to_owned()),
+        ("a", "a", "there is no such file", {
+            format!("to check the prompt `a`, name its file, {}", client.prompts().join("a.md").display())
+        }),
+        (
+            "prompts/a.toml",
+            "prompts/a.toml",
+            "only files that end in `.md` are read as prompts",
+            "copy its prompt into a `.md` file".to_owned(),
+        ),
+        (
+            "prompts/notes.txt",
+            "prompts/notes.txt",
+            "only files that end in `.md` are read as prompts",
+            "rename it so that it ends in `.md`".to_owned(),
+        ),
+    ] {
+        let ran = client.run(["check", written, "prompts/a.md"], "");
+        let path = client.root().join(path);
+        let want =
+            format!("{}: error: {message}\n    fix: {fix}\n2 files checked: 1 error, 0 warnings\n", path.display());
+        assert_eq!((ran.status.code(), ran.stdout), (Some(1), want));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_named_file_of_a_project_may_not_be_a_symlink_that_points_outside() {
+    let client = Client::new().arguments(["--project"]);
+    client.write("../.prompts/a.md", "A {{input}}");
+    std::os::unix::fs::symlink(client.prompts().join("secret"), client.root().join(".prompts/b.md")).unwrap();
+    client.write("secret", "S");
+    let ran = client.run(["check", ".prompts/b.md"], "");
+    assert!(ran.stdout.contains("b.md: error: the symlink points outside the project's prompts"), "{}", ran.stdout);
+}
+
+/// The value of `unread`, paths without the client's folder.
+fn unread(client: &Client, arguments: &[&str]) -> Value {
+    let ran = client.run([&["check", "--json"], arguments].concat(), "");
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
+    let root = format!("{}/", client.root().display());
+    let report: Value = serde_json::from_str(&ran.stdout.replace(&root, "")).unwrap();
+    report["unread"].clone()
+}
+
+/// The kinds in it, each with its number and the first.
+fn kinds(unread: &Value) -> Vec<String> {
+    let kind = |unread: &Value| {
+        let text = |key| unread[key].as_str().unwrap();
+        format!("{} {} {}", text("kind"), unread["count"], text("first"))
+    };
+    unread.as_array().unwrap().iter().map(kind).collect()
+}
+
+#[test]
+fn files_with_other_suffixes_are_counted_and_said_to_be_unread() {
+    let client = Client::new().prompt("a.md", "A {{input}}");
+    assert_eq!(unread(&client, &[]), json!([]));
+    for file in ["b.toml", "git/a.TOML", "a.txt", "a.markdown", "a.prompt", "a.mdc", "a.yaml", "a.yml", "a.mdx"] {
+        client.write(file, "x");
+    }
+    // These are about the folder, hidden, or of no format of prompts.
+    for file in ["LICENSE", "LICENSE.txt", "README.txt", "readme.markdown", ".hidden.yaml", "a.png", "a.sh", "noise"] {
+        client.write(file, "x");
+    }
+    std::fs::create_dir(client.prompts().join("folder.txt")).unwrap();
+    let found = unread(&client, &[]);
+    let want = [
+        ".markdown 1 prompts/a.markdown",
+        ".mdc 1 prompts/a.mdc",
+        ".mdx 1 prompts/a.mdx",
+        ".prompt 1 prompts/a.prompt",
+        ".toml 2 prompts/b.toml",
+        ".txt 1 prompts/a.txt",
+        ".yaml 1 prompts/a.yaml",
+        ".yml 1 prompts/a.yml",
+    ];
+    assert_eq!(kinds(&found), want);
+    let toml = "2 `.toml` files are not read, such as prompts/b.toml; to use one, copy its prompt into a `.md` file";
+    assert_eq!(found[4]["message"], toml);
+    let text = client.run(["check"], "").stdout.replace(&format!("{}/", client.root().display()), "");
+    assert!(text.contains(&format!("note: {toml}\n")), "{text}");
+    assert!(text.contains("note: 1 `.txt` file is not read: prompts/a.txt; to use one, rename it so that it ends in "));
+    assert!(text.ends_with("\n1 file checked: 0 errors, 0 warnings\n"), "{text}");
+}
+
+#[test]
+fn hidden_folders_with_the_prompts_of_other_programs_are_said_to_be_unread() {
+    let client = Client::new().prompt("a.md", "A {{input}}");
+    for file in [
+        ".claude/commands/git/a.md",
+        ".claude/commands/b.md",
+        "sub/.claude/commands/c.md",
+        ".claude/agents/no-command.md",
+        ".claude/skills/pdf/SKILL.md",
+        ".claude/skills/pdf/reference.md",
+        ".gemini/commands/a.toml",
+        ".github/prompts/a.prompt.md",
+        ".github/workflows/no-prompt.yml",
+        ".cursor/commands/image.png",
+        ".git/no-prompt.md",
+        ".prompts/a.md",
+    ] {
+        client.write(file, "x");
+    }
+    let found = unread(&client, &[]);
+    let want = [
+        ".claude/commands 3 prompts/.claude/commands",
+        ".claude/skills 1 prompts/.claude/skills",
+        ".gemini/commands 1 prompts/.gemini/commands",
+        ".github/prompts 1 prompts/.github/prompts",
+        ".prompts 1 prompts/.prompts",
+    ];
+    assert_eq!(kinds(&found), want);
+    assert_eq!(
+        found[0]["message"],
+        "3 files in prompts/.claude/commands and 1 more such folder are not read, because hidden folders are skipped; to \
+         use one, name its folder with `--prompts prompts/.claude/commands`, together with your other folders"
+    );
+    assert_eq!(
+        found[2]["message"],
+        "1 file in prompts/.gemini/commands is not read, because only `.md` files are; to use one, copy its prompt into \
+         a `.md` file"
+    );
+    // Those that are named are read.
+    let named = ["--prompts", "prompts/.claude/commands", "--prompts", "prompts/.claude/skills"];
+    let want = [
+        ".claude/commands 1 prompts/sub/.claude/commands",
+        ".gemini/commands 1 prompts/.gemini/commands",
+        ".github/prompts 1 prompts/.github/prompts",
+        ".prompts 1 prompts/.prompts",
+    ];
+    assert_eq!(kinds(&unread(&client, &named)), want);
+}
+
+#[test]
+fn hidden_folders_next_to_those_of_a_project_are_said_to_be_unread() {
+    let client = Client::new().arguments(["--no-builtin", "--project", "--prompts", "prompts"]);
+    for file in [".prompts/a.md", ".prompts/b.toml", ".claude/commands/a.md", "Cargo.toml"] {
+        client.write(&format!("../{file}"), "x");
+    }
+    assert_eq!(kinds(&unread(&client, &[])), [".claude/commands 1 .claude/commands", ".toml 1 .prompts/b.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_symlink_to_a_hidden_folder_is_followed() {
+    use std::os::unix::fs::symlink;
+    let client = Client::new().prompt("a.md", "A {{input}}");
+    client.write("../elsewhere/commands/a.md", "x");
+    client.write(".cursor/commands/a.md", "x");
+    symlink("../elsewhere", client.prompts().join(".claude")).unwrap();
+    std::fs::create_dir(client.prompts().join(".gemini")).unwrap();
+    symlink("../../elsewhere/commands", client.prompts().join(".gemini/commands")).unwrap();
+    symlink("../../../elsewhere/commands", client.prompts().join(".cursor/commands/more")).unwrap();
+    symlink(".", client.prompts().join(".cursor/commands/again")).unwrap();
+    assert_eq!(kinds(&unread(&client, &[])), [".cursor/commands 1 prompts/.cursor/commands"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_lines_are_broken_at_spaces() {
+    let client =
+        Client::new().prompt("a.md", "A {{inputs}}").prompt("a.toml", "x").prompt(".claude/commands/a.md", "x");
+    let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else { return };
+    let lines: Vec<&str> = seen.lines().collect();
+    assert!(lines.iter().all(|line| line.len() <= 40 || !line.trim().contains(' ')), "{seen}");
+    assert!(seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"), "{seen}");
+    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("because hidden folders are skipped; to use one, name its folder with"), "{seen}");
+    assert!(words.ends_with("1 file checked: 0 errors, 1 warning"), "{seen}");
 }
 
 #[test]

@@ -92,6 +92,8 @@ fn an_agent_without_a_registration_is_a_warning_if_another_has_one() {
     let none = doctor(&client, &[]);
     assert_eq!(none.status.code(), Some(1));
     assert!(none.stdout.starts_with("broken: no agent was found on this machine; looked for `codex`, "), "{none:?}");
+    assert!(none.stdout.contains("; install one of them, and run `prompt-expander install`; "), "{none:?}");
+    assert_eq!(none.stdout.lines().count(), 1, "{none:?}");
     fs::create_dir(client.root().join(".codex")).unwrap();
     fs::create_dir(client.root().join(".gemini")).unwrap();
     let unknown = "codex: broken: this program is not registered with Codex yet; run `prompt-expander install codex`\n\
@@ -103,6 +105,83 @@ fn an_agent_without_a_registration_is_a_warning_if_another_has_one() {
     assert_eq!(gemini["client"], "gemini");
     let zed = found(&client, &["zed"], "broken", "Zed is not found on this machine");
     assert_eq!(zed["remedy"], "run `prompt-expander install zed`");
+}
+
+#[test]
+fn each_agent_is_one_line_and_verbose_prints_all_findings() {
+    let client = home();
+    let file = codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"\ndisabled_tools = [\"list_prompts\"]");
+    gemini_hook(&client, json!({}), json!({}));
+    let ran = doctor(&client, &[]);
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let [warned, fine] = lines.as_slice() else { panic!("{lines:#?}") };
+    assert!(
+        warned.starts_with(&format!("codex: 2 warnings: {}:2:14: `disabled_tools` lists", file.display())),
+        "{warned}"
+    );
+    let end = "; remove it from that list; `prompt-expander doctor codex -v` shows 1 more";
+    assert!(warned.ends_with(end), "{warned}");
+    assert!(fine.starts_with("gemini: fine: `prompts` answers in "), "{fine}");
+    assert!(fine.contains(" prompts; the hook expands `:"), "{fine}");
+
+    let ran = doctor(&client, &["--verbose"]);
+    let starts = ran.stdout.lines().map(|line| line.splitn(3, ": ").take(2).collect::<Vec<_>>().join(" "));
+    let want = ["codex warning", "codex warning", "codex fine", "gemini fine", "gemini fine"];
+    assert_eq!(starts.collect::<Vec<_>>(), want, "{}", ran.stdout);
+    assert_eq!(findings(&client, &[]).len(), 5, "JSON has all of them");
+
+    codex(&client, "/nowhere", "default_tools_approval_mode = \"prompt\"");
+    let ran = doctor(&client, &["codex"]);
+    assert!(ran.stdout.starts_with("codex: broken: "), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("; `prompt-expander doctor codex -v` shows 1 more\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_agent_is_reported_if_it_is_found_or_this_program_is_registered_with_it() {
+    let client = home();
+    codex(&client, PROGRAM, "");
+    let reported = || {
+        let mut names: Vec<Value> = findings(&client, &[]).iter().map(|finding| finding["client"].clone()).collect();
+        names.dedup();
+        Value::from(names)
+    };
+    assert_eq!(reported(), json!(["codex"]));
+    // VS Code is not on this machine.
+    let server = |program: &str| json!({"servers": {"prompts": {"command": program}}}).to_string();
+    write(&client, ".vscode/mcp.json", server("another-program"));
+    assert_eq!(reported(), json!(["codex"]));
+    write(&client, ".vscode/mcp.json", server(PROGRAM));
+    assert_eq!(reported(), json!(["codex", "vscode"]));
+}
+
+#[test]
+fn nothing_is_written_to_the_files_that_a_server_records_to() {
+    let client = home();
+    let written = |file: &str| fs::read_to_string(client.root().join(file)).unwrap_or_default();
+    for arguments in
+        [r#"["--tap", "tap", "--log-file", "log"]"#, r#"["--tap=tap", "--log-file=log", "--log-level=trace"]"#]
+    {
+        codex(&client, PROGRAM, &format!("args = {arguments}"));
+        is_fine(&client, "codex");
+        assert_eq!((written("tap"), written("log")), (String::new(), String::new()));
+    }
+    // The same server writes to both when an agent starts it.
+    let agent = client
+        .command()
+        .args(["--tap", "tap", "--log-file", "log"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let mut agent = agent.unwrap();
+    std::io::Write::write_all(&mut agent.stdin.take().unwrap(), b"{}\n").unwrap();
+    assert!(agent.wait().unwrap().success());
+    assert!(written("tap").contains(" in  {}\n") && written("log").contains("serving"), "{}", written("tap"));
+    for option in ["--tap", "--log-file"] {
+        codex(&client, PROGRAM, &format!("args = [\"{option}\", \"/nowhere/record\"]"));
+        let message = "prints on standard error: warning: `/nowhere/record` cannot be written to: ";
+        found(&client, &["codex"], "warning", message);
+    }
 }
 
 #[test]
@@ -344,7 +423,7 @@ fn arguments_that_this_program_refuses_are_shown() {
     codex(&client, PROGRAM, "args = [\"--promts\", \"x\"]");
     let why = "ended with status 2 before it answered `initialize`; standard error: error: unexpected argument '--promts' found";
     let broken = found(&client, &["codex"], "broken", why);
-    assert_eq!(broken["remedy"], "correct its arguments, or run `prompt-expander install codex`");
+    assert_eq!(broken["remedy"], "correct its arguments in this file");
 }
 
 /// A registration with Gemini CLI, with these further keys; the rest of the file around it.
@@ -598,6 +677,30 @@ fn a_server_is_started_and_ended_as_its_agent_does() {
     assert_eq!(seen("cursor"), "MY_TOKEN\nXDG_DATA_HOME\nend\n");
 }
 
+/// `install` keeps the options of the server `prompts`, so a fix need not repeat them; it repeats those of another one.
+#[test]
+fn no_fix_loses_an_option() {
+    let client = home();
+    let args = r#"args = ["--prompts", "my prompts", "--tap=t"]"#;
+    codex(&client, "/nowhere/prompt-expander", args);
+    let stale = found(&client, &["codex"], "broken", "does not exist");
+    assert!(stale["remedy"].as_str().unwrap().starts_with("run `prompt-expander install codex`, which "), "{stale}");
+    let other = format!("[mcp_servers.mine]\ncommand = {}\n{args}\n", json!(PROGRAM));
+    write(&client, ".codex/config.toml", other);
+    let other = found(&client, &["codex"], "warning", "this program is registered as `mine`");
+    let anew =
+        "run `prompt-expander install codex --prompts 'my prompts' -- '--tap=t'`, then remove `mine` from the file";
+    assert_eq!(other["remedy"], anew);
+    let local = json!({"command": "/nowhere/prompt-expander", "args": ["--no-builtin"]});
+    let project = client.root().canonicalize().unwrap();
+    let text = json!({"projects": {project.to_str().unwrap(): {"mcpServers": {"prompts": local}}}});
+    write(&client, ".claude.json", text.to_string());
+    let local = found(&client, &["claude-code"], "broken", "does not exist");
+    let anew =
+        "run `claude mcp remove --scope local prompts`, then `prompt-expander install claude-code --no-builtin`, ";
+    assert!(local["remedy"].as_str().unwrap().starts_with(anew), "{local}");
+}
+
 #[cfg(unix)]
 #[test]
 fn what_comes_with_a_project_is_started_only_if_it_is_this_program() {
@@ -821,9 +924,7 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     codex(&client, "/nowhere/prompt-expander", stale);
     let stale =
         found(&client, &["codex"], "broken", "the command of `prompts`, `/nowhere/prompt-expander`, does not exist");
-    let anew =
-        "run `prompt-expander install codex --prompts 'my prompts' -- '--page-size=7'`, which writes the absolute path";
-    assert!(stale["remedy"].as_str().unwrap().starts_with(anew), "{stale}");
+    assert_eq!(stale["remedy"], "run `prompt-expander install codex`, which writes the absolute path of this program");
     codex_hook(&client, "/nowhere/prompt-expander hook codex", true);
     let stale =
         found(&client, &["codex"], "broken", "the program of the hook, `/nowhere/prompt-expander`, does not exist");

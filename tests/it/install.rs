@@ -375,7 +375,7 @@ fn a_hook_that_does_more_than_run_this_program_is_left_alone_and_gets_no_second(
         let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
         let client = list["clients"].as_array().unwrap().iter().find(|client| client["name"] == name).unwrap();
         assert_eq!(client["hooks"], json!([user.path(file)]));
-        let doctor = user.run(&["doctor", name]).stdout;
+        let doctor = user.run(&["doctor", name, "-v"]).stdout;
         assert!(doctor.contains("does more than run this program") && !doctor.contains("twice"), "{doctor}");
         let remedy = format!("or remove it from the file, then run `prompt-expander install {name} --hook`");
         assert!(doctor.contains(&remedy), "{doctor}");
