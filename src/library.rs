@@ -24,7 +24,7 @@ pub use query::Selection;
 pub use snapshot::Snapshot;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};
+pub(crate) use write::{FileState, OwnFile, WriteError, create, delete_if};
 
 use crate::prompt::{Diagnostic, Name, Position, Prompt, Summary};
 use crate::wording::printable;
@@ -58,8 +58,8 @@ trait Source: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The folder that new prompts are written to.
-    fn folder_for_new_prompts(&self) -> Option<&Path> {
+    /// The folder that new prompts are written to, which may be missing; `Err` with the reason if nothing can be written.
+    fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         None
     }
 
@@ -90,6 +90,11 @@ trait SourceView: fmt::Debug + Send + Sync {
 
     /// Why it cannot be read at all at this moment.
     fn missing(&self) -> Option<Problem> {
+        None
+    }
+
+    /// The folder in which its files are created, renamed and removed.
+    fn folder(&self) -> Option<&Folder> {
         None
     }
 
@@ -254,8 +259,10 @@ impl Library {
         self.sources.iter().find_map(|source| source.absence())
     }
 
-    /// The folder that new prompts are written to. `None` if there is no such folder, for example without a home directory.
-    pub(crate) fn folder_for_new_prompts(&self) -> Option<&Path> {
+    /// The folder that new prompts are written to: the project's if that was asked for, else the user's first. It may be
+    /// missing. `None` if there is no such folder, for example without a home directory; `Err` with the reason if it is one
+    /// that nothing is written to.
+    pub(crate) fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         self.sources.iter().find_map(|source| source.folder_for_new_prompts())
     }
 

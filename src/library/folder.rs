@@ -59,8 +59,8 @@ impl Source for Folder {
         Arc::new(FolderView { folder: self, scan: OnceLock::new() })
     }
 
-    fn folder_for_new_prompts(&self) -> Option<&Path> {
-        Some(&self.path)
+    fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
+        Some(Ok(self.path.clone()))
     }
 }
 
@@ -102,6 +102,10 @@ impl SourceView for FolderView {
 
     fn missing(&self) -> Option<Problem> {
         self.folder.missing()
+    }
+
+    fn folder(&self) -> Option<&Folder> {
+        Some(&self.folder)
     }
 
     fn check(&self) -> Report {
