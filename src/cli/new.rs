@@ -87,7 +87,11 @@ impl New {
         }
         let ended = self.edit.then(|| editor::open(&file)).transpose();
         // As `git commit` does with an empty message.
-        if is_template && self.edit && delete_if(&file, |now| is_unchanged(&name, now))? {
+        let is_removed = is_template
+            && self.edit
+            && delete_if(&file, |now| is_unchanged(&name, now))
+                .with_context(|| format!("the template {} was not changed, and cannot be removed", shown(&file)))?;
+        if is_removed {
             if let Err(why) =
                 ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))))
             {
@@ -127,18 +131,18 @@ impl New {
 /// The error for a file that already exists is left to [`create`].
 fn refuse_to_override(view: &View, name: &Name, directory: &Path, project: bool) -> anyhow::Result<()> {
     let locations = view.locations(name);
-    let is_there = |location: &Location| matches!(location, Location::File(file) if file.starts_with(directory));
+    let own = directory.join(name.as_str());
+    let is_there = |location: &Location| matches!(location, Location::File(file) if file.parent() == own.parent());
     let Some((_, first)) = locations.first() else { return Ok(()) };
     if locations.iter().any(|(_, location)| is_there(location)) {
         return Ok(());
     }
     let option = if project { " --project" } else { "" };
+    let opens = if project || *first == Location::Builtin { "opens a copy to change" } else { "opens it" };
     bail!(
-        "{} is already the name of {}; `prompt-expander edit {name}{option}` opens {}, and --empty creates an empty prompt \
-         nevertheless",
-        named(name),
+        "{} has the name {}; `prompt-expander edit {name}{option}` {opens}, and --empty creates a template all the same",
         what(first),
-        if project || *first == Location::Builtin { "a copy for you to change" } else { "that file" },
+        named(name),
     );
 }
 

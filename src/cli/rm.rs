@@ -95,7 +95,7 @@ pub(super) fn own_file<'v>(
             for problem in skipped {
                 output::warning(&problem.to_string());
             }
-            bail!("{why}; nothing is {what} (`prompt-expander list` shows all prompts)");
+            bail!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)");
         }
     };
     match view.locate(&similar) {
