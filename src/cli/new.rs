@@ -1,8 +1,9 @@
 //! `prompt-expander new`: creates a prompt file.
 
+use super::editor::{self, Ended};
 use super::output::shown;
 use super::source::{PromptSource, absolute};
-use super::{edit, editor, output, path, stdin};
+use super::{edit, output, path, stdin};
 use crate::library::{FileState, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, delete_if};
 use crate::prompt::{DraftError, Format, MAX_FILE, Name, draft, draft_around};
 use crate::wording::named;
@@ -66,6 +67,7 @@ impl New {
         if is_template && !self.empty {
             refuse_to_override(&library.view(), &name, &directory, source.project)?;
         }
+        let edit_command = edit_command(&name, source.project);
         let description = self.description.as_deref();
         let text = if is_template {
             draft(&name, description)
@@ -74,7 +76,7 @@ impl New {
         };
         let file = create(&directory, &name, &text).map_err(|error| match &error {
             WriteError::Exists(file) if is_used(&library, &name, file) => {
-                anyhow!("{error}; `prompt-expander edit {name}` opens it")
+                anyhow!("{error}; `{edit_command}` opens it")
             }
             _ => anyhow!(error),
         })?;
@@ -86,22 +88,8 @@ impl New {
             output::warning(&format!("{} has almost the same name; type each name exactly", named(&neighbor)));
         }
         let ended = self.edit.then(|| editor::open(&file)).transpose();
-        // As `git commit` does with an empty message.
-        let is_removed = is_template
-            && self.edit
-            && delete_if(&file, |now| is_unchanged(&name, now))
-                .with_context(|| format!("the template {} was not changed, and cannot be removed", shown(&file)))?;
-        if is_removed {
-            if let Err(why) =
-                ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))))
-            {
-                bail!("{why}; {} was not changed, and is removed", shown(&file));
-            }
-            if self.json {
-                output::print_json(&json!({ "removed": file.display().to_string() }))?;
-            }
-            output::note(&format!("the template was not changed, and {} is removed; {}", shown(&file), editor::WAIT));
-            return Ok(ExitCode::SUCCESS);
+        if self.edit && is_template && delete_if_template(&file, &name)? {
+            return self.finish_without_file(&file, ended);
         }
         if FileState::of(&file) == FileState::Exists {
             if self.json {
@@ -111,7 +99,8 @@ impl New {
             }
         }
         if is_template && !self.edit {
-            output::note(&format!("write the prompt with `prompt-expander edit {name}`; the file is a template"));
+            let how = if is_used(&library, &name, &file) { format!(" with `{edit_command}`") } else { String::new() };
+            output::note(&format!("write the prompt{how}; the file is a template"));
             return Ok(ExitCode::SUCCESS);
         }
         let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;
@@ -121,10 +110,31 @@ impl New {
             bail!("{why}; {} may have been changed by the editor", shown(&file));
         }
         if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
-            output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
+            output::note(&format!("type `:{name} …` in a chat; `{edit_command}` opens the file"));
         }
         Ok(checked)
     }
+
+    /// Says that the file was removed, after an editor that did not change it.
+    fn finish_without_file(&self, file: &Path, ended: anyhow::Result<Option<Ended>>) -> anyhow::Result<ExitCode> {
+        let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
+        if let Err(why) = ended {
+            bail!("{why}; {} was not changed, and is removed", shown(file));
+        }
+        if self.json {
+            output::print_json(&json!({ "removed": file.display().to_string() }))?;
+        }
+        output::note(&format!("the template was not changed, and {} is removed; {}", shown(file), editor::WAIT));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Deletes a file whose body is still that of a template, whatever its description, as `git commit` discards a message that
+/// was not written. Returns whether it did.
+fn delete_if_template(file: &Path, name: &Name) -> anyhow::Result<bool> {
+    let is_template = |text: &[u8]| Format::Markdown.parse(name.clone(), text).is_ok_and(|prompt| prompt.is_template());
+    delete_if(file, is_template)
+        .with_context(|| format!("the template {} was not changed, and cannot be removed", shown(file)))
 }
 
 /// Refuses a template that another prompt would override, or that would override it: what a person wants then is a copy.
@@ -137,18 +147,17 @@ fn refuse_to_override(view: &View, name: &Name, directory: &Path, project: bool)
     if locations.iter().any(|(_, location)| is_there(location)) {
         return Ok(());
     }
-    let option = if project { " --project" } else { "" };
     let opens = if project || *first == Location::Builtin { "opens a copy to change" } else { "opens it" };
     bail!(
-        "{} has the name {}; `prompt-expander edit {name}{option}` {opens}, and --empty creates a template all the same",
+        "{} has the name {}; `{}` {opens}, and --empty creates a template all the same",
         what(first),
         named(name),
+        edit_command(name, project),
     );
 }
 
-/// Whether a file is still the template that it was created as, whatever its description.
-fn is_unchanged(name: &Name, text: &[u8]) -> bool {
-    Format::Markdown.parse(name.clone(), text).is_ok_and(|prompt| prompt.is_template())
+fn edit_command(name: &Name, project: bool) -> String {
+    format!("prompt-expander edit {name}{}", if project { " --project" } else { "" })
 }
 
 /// Why the text from the pipe cannot become a prompt.

@@ -50,7 +50,8 @@ impl PathOf {
             print(&path)?;
         }
         if self.name.is_none() && !path.exists() {
-            output::note("the folder does not exist yet; `prompt-expander new` creates it");
+            let option = if source.project { " --project" } else { "" };
+            output::note(&format!("the folder does not exist yet; `prompt-expander new{option}` creates it"));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -118,7 +118,7 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     let name_shown = named(name);
     match library.view().locate(name) {
         Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
-        Some((_, Location::File(file))) => output::note(&format!("{name_shown} is {} now", shown(&file))),
+        Some((_, Location::File(file))) => output::note(&format!("{name_shown} is now the prompt in {}", shown(&file))),
         None => {}
     }
 }

@@ -2,12 +2,11 @@
 
 use super::path::{self, Found};
 use super::{completions, output};
-use crate::library::{Library, Location};
+use crate::library::{Library, Location, read_whole};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde::Serialize;
-use std::fs;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -54,7 +53,7 @@ impl Show {
         let bytes = match &location {
             // A file that cannot be a prompt is shown too.
             Location::File(file) if view.is_editable(file) => {
-                fs::read(file).with_context(|| format!("{} cannot be read", output::shown(file)))?
+                read_whole(file).with_context(|| format!("{} cannot be read", output::shown(file)))?
             }
             _ => text()?.into_bytes(),
         };

@@ -28,6 +28,8 @@ pub(crate) enum WriteError {
     Deleted(PathBuf),
     /// The file to be renamed is a symlink, and relative to the new folder its target would be another.
     RelativeLink(PathBuf, PathBuf),
+    /// The system refuses to rename the first path to the second.
+    Rename(PathBuf, PathBuf, io::Error),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
 }
@@ -60,6 +62,9 @@ impl fmt::Display for WriteError {
                     "{link} is a symlink to {target}, which would be broken in another folder; make a new symlink there, \
                      and remove this one"
                 )
+            }
+            WriteError::Rename(from, to, error) => {
+                write!(f, "{} cannot be renamed to {}: {error}", path(from), path(to))
             }
             WriteError::Io(path_of_error, error) => {
                 write!(f, "{} cannot be written: {error}; fix that, or choose another folder", path(path_of_error))
@@ -161,7 +166,7 @@ impl OwnFile<'_> {
             Ok(()) => Ok(path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(WriteError::Exists(path)),
             Err(_) if FileState::of(&self.path) == FileState::Deleted => Err(WriteError::Deleted(self.path.clone())),
-            Err(error) => Err(WriteError::Io(path, error)),
+            Err(error) => Err(WriteError::Rename(self.path.clone(), path, error)),
         }
     }
 

@@ -271,9 +271,9 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let unserved = format!("warning: {0} is not served; start the server with `--prompts {0}`\n", path("three"));
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
     let project = client.run(["new", "y", "--dir", ".prompts"], "");
-    says(&project, 0, &[".prompts is not served; start the server with `--project`\n"]);
+    says(&project, 0, &[".prompts is not served; start the server with `--project`\nnote: write the prompt; the file"]);
     let project = client.run(["new", "z", "--project"], "");
-    says(&project, 0, &["note: write the prompt with `prompt-expander edit z`"]);
+    says(&project, 0, &["note: write the prompt with `prompt-expander edit z --project`; the file is a template\n"]);
     let ran = client.run(["new", "z"], "Text.");
     assert_eq!((ran.status.code(), ran.stderr.contains("overrides")), (Some(0), false), "{ran:?}");
     if cfg!(target_os = "linux") {

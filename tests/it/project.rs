@@ -172,7 +172,8 @@ fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_reposit
     let client = project([]);
     let new = |name: &str| {
         let ran = client.run(["new", name], "Text.");
-        let note = format!("note: type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file\n");
+        let note =
+            format!("note: type `:{name} …` in a chat; `prompt-expander edit {name} --project` opens the file\n");
         assert_eq!((ran.status.code(), ran.stderr), (Some(0), note));
         ran.stdout
     };

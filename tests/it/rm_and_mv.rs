@@ -68,7 +68,7 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
     let other = client.root().join("other/research.md");
     printed(&client, &rm(&["git:a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
-    let now = format!("note: `research` is {} now\n", other.display());
+    let now = format!("note: `research` is now the prompt in {}\n", other.display());
     printed(&client, &rm(&["research"]), &["prompts/research.md"], &now);
     printed(&client, &rm(&["research"]), &["other/research.md"], "note: `research` is the built-in prompt again\n");
     refused(&client, &["rm", "research", "--yes"], &["error: the built-in prompt `research` cannot be removed; "]);
@@ -191,7 +191,7 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
     printed(&client, &client.run(["mv", "c", "git:c"], ""), &["repo/.prompts/git/c.md"], "");
     let ran = client.run(["rm", "--yes", "a"], "");
     assert_eq!(ran.stdout, format!("{}\n", fs::canonicalize(path("repo/.prompts")).unwrap().join("a.md").display()));
-    assert!(ran.stderr.starts_with("note: `a` is ") && ran.stderr.ends_with("a.md now\n"), "{ran:?}");
+    assert!(ran.stderr.starts_with("note: `a` is now the prompt in ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
     let client = client.arguments(["--prompts", "../prompts"]);
     refused(&client, &["rm", "--yes", "git/c"], &["no prompt named `git/c`"]);
     refused(&client, &["mv", "git/c", "c"], &["no prompt named `git/c`"]);
@@ -226,7 +226,7 @@ mod similar_names {
     fn of_two_suffixes_the_prompt_is_removed_or_renamed_and_the_other_file_stays() {
         let client = two_folders().prompt("a.md", "lower").prompt("a.MD", "upper");
         let prompts = client.prompts();
-        let lower = format!("note: `a` is {} now\n", prompts.join("a.md").display());
+        let lower = format!("note: `a` is now the prompt in {}\n", prompts.join("a.md").display());
         printed(&client, &client.run(["mv", "a", "b"], ""), &["prompts/b.MD"], &lower);
         refused(&client, &["mv", "a", "b"], &["b.MD` already exists"]);
         assert_eq!(files(&client), [(prompts.join("a.md"), b"lower".into()), (prompts.join("b.MD"), b"upper".into())]);
@@ -362,8 +362,8 @@ mod symlinks {
         fs::set_permissions(client.root().join("prompts/b.md"), fs::Permissions::from_mode(0o444)).unwrap();
         mode("a", 0o555);
         refused(&client, &["rm", "--yes", "a/x"], &["a/x.md cannot be removed: Permission denied"]);
-        refused(&client, &["mv", "a/x", "y"], &["y.md` cannot be written: Permission denied"]);
-        refused(&client, &["mv", "b", "a/b"], &["a/b.md` cannot be written: Permission denied"]);
+        refused(&client, &["mv", "a/x", "y"], &["a/x.md` cannot be renamed to `", "y.md`: Permission denied"]);
+        refused(&client, &["mv", "b", "a/b"], &["b.md` cannot be renamed to `", "a/b.md`: Permission denied"]);
         // What was removed before the failure is printed.
         let ran = client.run(["rm", "--yes", "b", "a/x"], "");
         let root = client.root().join("prompts/b.md").display().to_string();
