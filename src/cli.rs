@@ -17,10 +17,14 @@ mod install;
 mod interrupts;
 mod list;
 mod man;
+mod mv;
 mod new;
 mod output;
+mod path;
 mod record;
+mod rm;
 mod serve;
+mod show;
 mod source;
 mod stdin;
 mod version;
@@ -127,17 +131,41 @@ enum Command {
     Explain(WithCommon<explain::Explain>),
     /// Create a prompt file
     ///
-    /// Prints the path of the new file. Text from a pipe becomes the prompt. An existing file is never changed, and a name that
-    /// cannot be typed in a chat is refused.
+    /// Prints the path of the new file. Text from a pipe becomes the prompt; without it, the file is a template to be filled
+    /// in, which is refused if a prompt of the name exists. An existing file is never changed, and a name that cannot be typed
+    /// in a chat is refused. With --project, the file is created in the project's folder `.prompts`, which is created too: at
+    /// the root of the repository or, without one, in the working directory.
     #[command(after_help = with_common(new::EXAMPLES))]
     New(WithCommon<new::New>),
     /// Open a prompt in your editor, and check it afterwards
     ///
     /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
     /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
-    /// into your own folder; the copy is deleted unless you change it.
+    /// into your own folder, and with --project any prompt of another folder into the project's; the copy is deleted unless you
+    /// change it.
     #[command(after_help = with_common(edit::EXAMPLES))]
     Edit(WithCommon<edit::Edit>),
+    /// Print the path of a prompt's file, or of the folder of your prompts
+    ///
+    /// Without a name, prints the folder in which `new` and `edit` create files: the first --prompts folder, your own folder
+    /// or, with --project, the project's.
+    #[command(after_help = with_common(path::EXAMPLES))]
+    Path(WithCommon<path::PathOf>),
+    /// Print the file of a prompt as it is, also of a built-in or a broken one
+    #[command(after_help = with_common(show::EXAMPLES))]
+    Show(WithCommon<show::Show>),
+    /// Remove prompts of your own or, with --project, of the project
+    ///
+    /// Shows the files and asks first. A name must be spelled exactly. Prints the path of each file that was removed, and says
+    /// which prompt has the name now, if there is one. Of a symlink, only the symlink is removed.
+    #[command(after_help = with_common(rm::EXAMPLES))]
+    Rm(WithCommon<rm::Rm>),
+    /// Rename a prompt of your own or, with --project, of the project
+    ///
+    /// The file stays in the same prompts folder and is not changed; folders in the new name are created. No existing file is
+    /// overwritten. Prints the new path.
+    #[command(after_help = with_common(mv::EXAMPLES))]
+    Mv(WithCommon<mv::Mv>),
     /// Check prompt files: where each problem is, and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
@@ -222,8 +250,12 @@ impl Cli {
             Some(Command::List(list)) => list.command.run(&before.and(list.common).library_with_warnings()),
             Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.common).library_with_warnings()),
             Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common).library_with_warnings()),
-            Some(Command::New(new)) => new.command.run(before.and(new.common).library()),
-            Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common).library()),
+            Some(Command::New(new)) => new.command.run(&before.and(new.common)),
+            Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common)),
+            Some(Command::Path(path)) => path.command.run(&before.and(path.common)),
+            Some(Command::Show(show)) => show.command.run(&before.and(show.common).library_with_warnings()),
+            Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
+            Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
             Some(Command::Check(check)) => check.command.run(&before.and(check.common)),
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
             Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),

@@ -22,11 +22,12 @@ mod write;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
+pub(crate) use read::read_whole;
 pub use snapshot::Snapshot;
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{CreateError, FileState, create, delete_if_unchanged};
+pub(crate) use write::{FileState, OwnFile, WriteError, create, delete_if};
 
 use crate::prompt::{Diagnostic, Name, Position, Prompt, Summary};
 use crate::wording::printable;
@@ -60,8 +61,8 @@ trait Source: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The folder that new prompts are written to.
-    fn folder_for_new_prompts(&self) -> Option<&Path> {
+    /// The folder that new prompts are written to, which may be missing; `Err` with the reason if nothing can be written.
+    fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         None
     }
 
@@ -95,6 +96,11 @@ trait SourceView: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The folder of its files, which may be missing.
+    fn folder(&self) -> Option<&Folder> {
+        None
+    }
+
     /// Reads every file, and reports everything that is, or looks, wrong.
     fn check(&self) -> Report {
         Report { files: 0, problems: self.missing().into_iter().collect() }
@@ -102,11 +108,6 @@ trait SourceView: fmt::Debug + Send + Sync {
 
     /// The errors and warnings of the file at this absolute path; `None` if it is not in its folder.
     fn check_file(&self, _: &Path) -> Option<Vec<Problem>> {
-        None
-    }
-
-    /// The folder that it reads, which may be missing.
-    fn folder(&self) -> Option<&Path> {
         None
     }
 
@@ -271,8 +272,10 @@ impl Library {
         self.sources.iter().find_map(|source| source.absence())
     }
 
-    /// The folder that new prompts are written to. `None` if there is no such folder, for example without a home directory.
-    pub(crate) fn folder_for_new_prompts(&self) -> Option<&Path> {
+    /// The folder that new prompts are written to: the project's if that was asked for, else the user's first. It may be
+    /// missing. `None` if there is no such folder, for example without a home directory; `Err` with the reason if it is one
+    /// that nothing is written to.
+    pub(crate) fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         self.sources.iter().find_map(|source| source.folder_for_new_prompts())
     }
 
@@ -363,14 +366,14 @@ impl View {
 
     /// The folders of prompt files, some of which may be missing.
     pub fn folders(&self) -> Vec<&Path> {
-        self.sources().filter_map(|source| source.folder()).collect()
+        self.sources().filter_map(|source| Some(source.folder()?.path.as_path())).collect()
     }
 
     /// What is not read although it may be prompts: in the folders, and in the one that has the project's folder.
     pub fn unread(&self) -> Vec<Unread> {
         let folders = self.sources().flat_map(|source| source.scanned_folders()).collect();
         let of_project = self.sources().filter(|source| source.layer() == Layer::Project);
-        let projects = of_project.filter_map(|source| source.folder()?.parent().map(Path::to_owned)).collect();
+        let projects = of_project.filter_map(|source| source.folder()?.path.parent().map(Path::to_owned)).collect();
         unread::search(&folders, &projects, &self.folders())
     }
 

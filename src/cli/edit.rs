@@ -1,19 +1,22 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
 use super::output::{self, shown};
+use super::path::{self, Found};
+use super::source::PromptSource;
 use super::{completions, editor};
-use crate::library::{FileState, Library, Location, Lookup, Unknown, create, delete_if_unchanged};
+use crate::library::{FileState, Layer, Library, Location, Problem, create, delete_if};
 use crate::prompt::{Name, Severity};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
-Example:
-  EDITOR='code -w' prompt-expander edit research";
+Examples:
+  EDITOR='code -w' prompt-expander edit research
+  prompt-expander edit --project research   a copy for this project";
 
 #[derive(Debug, Args)]
 pub(super) struct Edit {
@@ -23,98 +26,101 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let library = source.library();
         let view = library.view();
-        let prompt = match view.find(&self.name) {
-            Lookup::Found(prompt) => prompt,
-            // A broken file needs an editor most.
-            Lookup::Broken(problem) if view.is_editable(&problem.path) => return edit_file(library, &problem.path),
-            Lookup::Broken(problem) => bail!("{problem}"),
-            Lookup::Unknown { why, skipped } => {
-                for problem in skipped {
-                    output::warning(&problem.to_string());
+        let Found { name, layer, location } = path::find(&view, &self.name, "edit")?;
+        match location {
+            Location::File(file) if !source.project || layer == Layer::Project => {
+                // A broken file needs an editor most.
+                if !view.is_editable(&file) {
+                    bail!(deleted_or_broken(view.raw(&name), &name));
                 }
-                return Err(refusal(&why));
+                edit_file(&library, &file)
             }
-        };
-        match view.locate(&prompt.name) {
-            Some((_, Location::File(file))) => edit_file(library, &file),
-            Some((_, Location::Builtin)) => edit_copy(library, &prompt.name),
-            None => bail!("{} was deleted just now; run the command again", named(&prompt.name)),
+            original => {
+                let text = view.raw(&name);
+                let Some(Ok(text)) = text else { bail!(deleted_or_broken(text, &name)) };
+                edit_copy(&library, source.project, &name, &original, &text)
+            }
         }
+    }
+}
+
+/// Why the text of a prompt cannot be used.
+fn deleted_or_broken(text: Option<Result<String, Problem>>, name: &Name) -> anyhow::Error {
+    match text {
+        Some(Err(problem)) => anyhow!("{problem}"),
+        _ => anyhow!("{} was deleted just now; run the command again", named(name)),
     }
 }
 
 fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
     let ended = editor::open(file)?;
-    let checked = check(library, file);
+    let checked = check(library, file, false);
     ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", shown(file)))?;
     Ok(checked)
 }
 
-/// Opens a copy of a built-in prompt in the user's folder. The copy is deleted if it was not changed; otherwise it would
-/// override the prompts of later versions of the program.
-fn edit_copy(library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
-    let builtin = library
-        .view()
-        .raw(name)
-        .context("the prompt was deleted just now; run the command again")?
-        .map_err(|problem| anyhow!("{problem}"))?;
-    let file = create(directory(library, "--prompts")?, name, &builtin)?;
+/// Opens a copy of a prompt in the user's folder, or in the project's. The copy is deleted if it was not changed; otherwise
+/// it would override later versions of the original.
+fn edit_copy(
+    library: &Library,
+    project: bool,
+    name: &Name,
+    original: &Location,
+    text: &str,
+) -> anyhow::Result<ExitCode> {
+    let original = match original {
+        Location::Builtin => format!("the built-in {}", named(name)),
+        Location::File(file) => shown(file),
+    };
+    let file = create(&directory(library, project, "--prompts")?, name, text)?;
     let ended = editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));
-    let still_used = format!("the built-in {} stays in use", named(name));
-    let is_unchanged =
-        delete_if_unchanged(&file, &builtin).with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
+    let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
+        .with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
     if is_unchanged {
         ended?;
-        output::note(&format!(
-            "nothing was changed, and {still_used}; an editor with a window of its own needs an option that makes it wait \
-             until the file is closed, such as `code --wait`"
-        ));
+        output::note(&format!("nothing was changed, and {original} stays in use; {}", editor::WAIT));
         return Ok(ExitCode::SUCCESS);
     }
     if FileState::of(&file) == FileState::Deleted {
         ended?;
-        output::note(&format!("the copy was deleted, and {still_used}"));
+        output::note(&format!("the copy was deleted, and {original} stays in use"));
         return Ok(ExitCode::SUCCESS);
     }
-    let built_in = named(name);
-    output::note(&format!(
-        "{} overrides the built-in {built_in}; delete the file to restore the built-in prompt",
-        shown(&file)
-    ));
-    let checked = check(library, &file);
+    let file_shown = shown(&file);
+    output::note(&format!("{file_shown} overrides {original}; delete the file to restore that prompt"));
+    let checked = check(library, &file, false);
     ended?;
     Ok(checked)
 }
 
-fn refusal(why: &Unknown) -> anyhow::Error {
-    match why {
-        Unknown::NoSuchPrompt { command, .. } => match Name::for_new_file(command) {
-            Ok(name) => anyhow!("{why} (`prompt-expander new {name}` makes a new one)"),
-            Err(_) => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
-        },
-        Unknown::WithText { name, .. } => anyhow!("{why}: `prompt-expander edit {name}`"),
-        _ => anyhow!("{why} (`prompt-expander list` shows all prompts)"),
+/// The folder for new files: the user's first, or with `project` the project's. It may be missing. `option` is the one that
+/// chooses another, for the error.
+pub(super) fn directory(library: &Library, project: bool, option: &str) -> anyhow::Result<PathBuf> {
+    if project && std::env::current_dir().is_err() {
+        bail!("the working directory no longer exists, so there is no project; change to another one");
     }
-}
-
-/// The user's folder for new files; the error names the option that chooses another.
-pub(super) fn directory<'l>(library: &'l Library, option: &str) -> anyhow::Result<&'l Path> {
-    library.folder_for_new_prompts().with_context(|| {
+    let directory = library.folder_for_new_prompts().with_context(|| {
         format!("the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR")
-    })
+    })?;
+    directory.map_err(|why| anyhow!(why))
 }
 
 /// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
-pub(super) fn check(library: &Library, file: &Path) -> ExitCode {
+pub(super) fn check(library: &Library, file: &Path, is_json: bool) -> ExitCode {
     match FileState::of(file) {
         FileState::Deleted => output::warning(&format!("{} was deleted", shown(file))),
         FileState::Folder => output::warning(&format!("{} is a folder now", shown(file))),
         FileState::Exists => {}
     }
     let problems = library.view().problems_of(file);
-    output::report(&problems);
+    if is_json {
+        problems.iter().for_each(|problem| output::warning(&problem.to_string()));
+    } else {
+        output::report(&problems);
+    }
     let has_errors = problems.iter().any(|problem| problem.diagnostic.severity == Severity::Error);
     if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -19,6 +19,10 @@ const DEFAULTS: &[&str] = if cfg!(windows) { &["notepad"] } else { &["editor", "
 /// Suffixes to try after the name of a program, which Windows does not try by itself: `code` is `code.cmd` there.
 const ENDINGS: &[&str] = if cfg!(windows) { &["", ".cmd", ".bat"] } else { &[""] };
 
+/// Why a file may be unchanged when the editor ends.
+pub(super) const WAIT: &str = "an editor with a window of its own needs an option that makes it wait until the file is \
+                               closed, such as `code --wait`";
+
 /// An editor that has ended.
 pub(super) struct Ended {
     editor: String,

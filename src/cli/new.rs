@@ -1,14 +1,16 @@
 //! `prompt-expander new`: creates a prompt file.
 
+use super::editor::{self, Ended};
 use super::output::shown;
-use super::source::absolute;
-use super::{edit, editor, output, stdin};
-use crate::library::{CreateError, Library, Location, Lookup, PROJECT_FOLDER, create};
-use crate::prompt::{DraftError, MAX_FILE, Name, draft, draft_around};
+use super::source::{PromptSource, absolute};
+use super::{edit, output, path, stdin};
+use crate::library::{FileState, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, delete_if};
+use crate::prompt::{DraftError, Format, MAX_FILE, Name, draft, draft_around};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +18,8 @@ use std::process::ExitCode;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander new standup --edit         create a prompt and write it
-  pbpaste | prompt-expander new git/commit   create a prompt from copied text";
+  pbpaste | prompt-expander new git/commit   create a prompt from copied text
+  prompt-expander new --project deploy       create it in the project's folder";
 
 #[derive(Debug, Args)]
 pub(super) struct New {
@@ -25,20 +28,31 @@ pub(super) struct New {
     /// What the prompt is for, in one line
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     description: Option<String>,
-    /// The folder to create the file in; by default the first --prompts folder or, without one, your own folder
+    /// The folder to create the file in; by default the project's with --project, else the first --prompts folder or, without
+    /// one, your own folder
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards
+    /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that you leave unchanged is
+    /// removed
     #[arg(long)]
     edit: bool,
+    /// Create a template even if another prompt has the name
+    #[arg(long)]
+    empty: bool,
+    /// Print JSON: `{"path":"…"}`, or `{"removed":"…"}` for a template that was left unchanged
+    #[arg(long)]
+    json: bool,
 }
 
 impl New {
-    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let library = source.library();
         let name = Name::for_new_file(&self.name).map_err(|why| anyhow!(why))?;
+        let name = library.view().stored_spelling(name);
         let directory = match &self.dir {
+            Some(_) if source.project => bail!("--dir and --project each choose a folder; leave out one of them"),
             Some(dir) => absolute(dir),
-            None => edit::directory(&library, "--dir")?.to_owned(),
+            None => edit::directory(&library, source.project, "--dir")?,
         };
         // Before the file is created: afterwards, its own name would be found.
         let neighbor = match library.view().find(&name) {
@@ -46,35 +60,104 @@ impl New {
             _ => None,
         };
         let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
+        let is_template = piped.trim().is_empty();
+        if !is_template && self.empty {
+            bail!("--empty creates a template, but standard input has text; leave out --empty, or add `< /dev/null`");
+        }
+        if is_template && !self.empty {
+            refuse_to_override(&library.view(), &name, &directory, source.project)?;
+        }
+        let edit_command = edit_command(&name, source.project);
         let description = self.description.as_deref();
-        let text = if piped.trim().is_empty() {
+        let text = if is_template {
             draft(&name, description)
         } else {
             draft_around(&name, &piped, description).map_err(refusal)?
         };
         let file = create(&directory, &name, &text).map_err(|error| match &error {
-            CreateError::Exists(file) if is_used(&library, &name, file) => {
-                anyhow!("{error}; `prompt-expander edit {name}` opens it")
+            WriteError::Exists(file) if is_used(&library, &name, file) => {
+                anyhow!("{error}; `{edit_command}` opens it")
             }
             _ => anyhow!(error),
         })?;
-        output::print_verbatim(&[file.as_os_str().as_encoded_bytes(), b"\n"].concat())?;
-        let is_served = warn_of_the_same_name(&library, &name, &file, &directory);
+        let is_served = warn_of_the_same_name(&library, &name, &file);
+        if !is_served {
+            warn_of_unserved(&directory);
+        }
         if let Some(neighbor) = neighbor {
             output::warning(&format!("{} has almost the same name; type each name exactly", named(&neighbor)));
         }
         let ended = self.edit.then(|| editor::open(&file)).transpose();
+        if self.edit && is_template && delete_if_template(&file, &name)? {
+            return self.finish_without_file(&file, ended);
+        }
+        if FileState::of(&file) == FileState::Exists {
+            if self.json {
+                output::print_json(&json!({ "path": file.display().to_string() }))?;
+            } else {
+                path::print(&file)?;
+            }
+        }
+        if is_template && !self.edit {
+            let how = if is_used(&library, &name, &file) { format!(" with `{edit_command}`") } else { String::new() };
+            output::note(&format!("write the prompt{how}; the file is a template"));
+            return Ok(ExitCode::SUCCESS);
+        }
         let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;
         let library = if is_served { library } else { Library::named([directory]) };
-        let checked = edit::check(&library, &file);
+        let checked = edit::check(&library, &file, self.json);
         if let Some(Err(why)) = ended.map(|ended| ended.check()) {
             bail!("{why}; {} may have been changed by the editor", shown(&file));
         }
         if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
-            output::note(&format!("type `:{name} …` in a chat; `prompt-expander edit {name}` opens the file"));
+            output::note(&format!("type `:{name} …` in a chat; `{edit_command}` opens the file"));
         }
         Ok(checked)
     }
+
+    /// Says that the file was removed, after an editor that did not change it.
+    fn finish_without_file(&self, file: &Path, ended: anyhow::Result<Option<Ended>>) -> anyhow::Result<ExitCode> {
+        let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
+        if let Err(why) = ended {
+            bail!("{why}; {} was not changed, and is removed", shown(file));
+        }
+        if self.json {
+            output::print_json(&json!({ "removed": file.display().to_string() }))?;
+        }
+        output::note(&format!("the template was not changed, and {} is removed; {}", shown(file), editor::WAIT));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Deletes a file whose body is still that of a template, whatever its description, as `git commit` discards a message that
+/// was not written. Returns whether it did.
+fn delete_if_template(file: &Path, name: &Name) -> anyhow::Result<bool> {
+    let is_template = |text: &[u8]| Format::Markdown.parse(name.clone(), text).is_ok_and(|prompt| prompt.is_template());
+    delete_if(file, is_template)
+        .with_context(|| format!("the template {} was not changed, and cannot be removed", shown(file)))
+}
+
+/// Refuses a template that another prompt would override, or that would override it: what a person wants then is a copy.
+/// The error for a file that already exists is left to [`create`].
+fn refuse_to_override(view: &View, name: &Name, directory: &Path, project: bool) -> anyhow::Result<()> {
+    let locations = view.locations(name);
+    let own = directory.join(name.as_str());
+    let is_there = |location: &Location| matches!(location, Location::File(file) if file.parent() == own.parent());
+    let Some((_, first)) = locations.first() else { return Ok(()) };
+    if locations.iter().any(|(_, location)| is_there(location)) {
+        return Ok(());
+    }
+    let opens = if project || *first == Location::Builtin { "opens a copy to change" } else { "opens it" };
+    bail!(
+        "{} has the name {}; `{}` {opens}, and --empty creates a template all the same",
+        what(first),
+        named(name),
+        edit_command(name, project),
+    );
+}
+
+fn edit_command(name: &Name, project: bool) -> String {
+    format!("prompt-expander edit {name}{}", if project { " --project" } else { "" })
 }
 
 /// Why the text from the pipe cannot become a prompt.
@@ -96,18 +179,10 @@ fn is_used(library: &Library, name: &Name, file: &Path) -> bool {
 }
 
 /// Warns of prompts that the new file overrides or that override it. Returns whether its folder is part of the library.
-fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path, directory: &Path) -> bool {
+pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path) -> bool {
     let sources: Vec<Location> = library.view().locations(name).into_iter().map(|(_, source)| source).collect();
     let Some(place) = sources.iter().position(|source| *source == Location::File(file.to_owned())) else {
-        let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
-        let directory = shown(directory);
-        let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
-        output::warning(&format!("{directory} is not served; start the server with `{option}`"));
         return false;
-    };
-    let what = |source: &Location| match source {
-        Location::File(path) => shown(path),
-        Location::Builtin => "the built-in prompt".to_owned(),
     };
     if place > 0 {
         let winner = what(&sources[0]);
@@ -117,4 +192,18 @@ fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path, directory:
         output::warning(&format!("the new file overrides {overridden}; delete the new file to restore that prompt"));
     }
     true
+}
+
+fn warn_of_unserved(directory: &Path) {
+    let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
+    let directory = shown(directory);
+    let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
+    output::warning(&format!("{directory} is not served; start the server with `{option}`"));
+}
+
+fn what(location: &Location) -> String {
+    match location {
+        Location::File(path) => shown(path),
+        Location::Builtin => "the built-in prompt".to_owned(),
+    }
 }

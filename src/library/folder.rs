@@ -60,8 +60,8 @@ impl Source for Folder {
         Arc::new(FolderView { folder: self, scan: OnceLock::new() })
     }
 
-    fn folder_for_new_prompts(&self) -> Option<&Path> {
-        Some(&self.path)
+    fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
+        Some(Ok(self.path.clone()))
     }
 }
 
@@ -105,6 +105,10 @@ impl SourceView for FolderView {
         self.folder.missing()
     }
 
+    fn folder(&self) -> Option<&Folder> {
+        Some(&self.folder)
+    }
+
     fn check(&self) -> Report {
         let scan = self.scan();
         let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
@@ -115,10 +119,6 @@ impl SourceView for FolderView {
 
     fn check_file(&self, path: &Path) -> Option<Vec<Problem>> {
         path.starts_with(&self.folder.path).then(|| self.folder.check_file(path))
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.folder.path)
     }
 
     fn scanned_folders(&self) -> Vec<PathBuf> {

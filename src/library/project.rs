@@ -63,8 +63,7 @@ impl Source for Project {
         if self.candidates.is_empty() {
             return Some(format!("no project prompts: everyone can write to {from}; change to a folder of your own"));
         }
-        let is_root = |candidate: &&Candidate| fs::symlink_metadata(&candidate.repository).is_ok();
-        Some(match self.candidates.iter().find(is_root) {
+        Some(match self.root() {
             Some(root) if root.folder == self.from => {
                 format!("no project prompts: there is no folder {FOLDER} in {from}, the root of its repository")
             }
@@ -78,6 +77,17 @@ impl Source for Project {
                 "no project prompts: there is no folder {FOLDER} in {from}; folders above it are not searched because \
                  it is not in a repository"
             ),
+        })
+    }
+
+    /// Without a folder of prompts yet, it is to be at the root of the repository, or in the folder itself if there is none.
+    fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
+        Some(match self.prompts() {
+            Some(found) => found.map(|folder| folder.path.clone()).map_err(|problem| problem.to_string()),
+            None => match self.root().or(self.candidates.first()) {
+                Some(root) => Ok(root.prompts.path.clone()),
+                None => Err(self.absence().unwrap_or_default()),
+            },
         })
     }
 
@@ -130,6 +140,11 @@ impl Project {
             prompts: Arc::new(Folder::of_project(folder.join(FOLDER), cache)),
         });
         Project { candidates: candidates.collect(), from }
+    }
+
+    /// The root of the repository.
+    fn root(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| fs::symlink_metadata(&candidate.repository).is_ok())
     }
 
     /// Its folder of prompts, if there is one now.

@@ -61,6 +61,16 @@ pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnost
     Ok(Content { bytes, stamp, is_stamp_reliable })
 }
 
+/// Reads a regular file of any length, for a person.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_without_blocking(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data) fails instead, where
 /// the platform supports it.
 fn open_without_blocking(path: &Path) -> io::Result<File> {

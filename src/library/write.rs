@@ -1,18 +1,21 @@
-//! Creates prompt files. The only file that writes any.
+//! Creates, renames and removes prompt files. The only file that does.
 
-use super::folder::Folder;
+use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
-use super::{Problem, View};
-use crate::prompt::Name;
+use super::walk::Scan;
+use super::{Entry, Layer, Problem, View};
+use crate::prompt::{Name, strip};
 use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use unicode_normalization::UnicodeNormalization;
 
+/// Why a file was neither created nor renamed.
 #[derive(Debug)]
-pub(crate) enum CreateError {
+pub(crate) enum WriteError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
     /// There is a file, or a broken link, where a folder is needed.
@@ -21,38 +24,56 @@ pub(crate) enum CreateError {
     Cycle(PathBuf),
     /// A symlink in the path points outside a project's prompts, where nothing is read.
     Escapes(PathBuf),
+    /// The file to be renamed no longer exists.
+    Deleted(PathBuf),
+    /// The file to be renamed is a symlink, and relative to the new folder its target would be another.
+    RelativeLink(PathBuf, PathBuf),
+    /// The system refuses to rename the first path to the second.
+    Rename(PathBuf, PathBuf, io::Error),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
 }
 
-impl fmt::Display for CreateError {
+impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = |path: &Path| named(&path.display().to_string());
         match self {
-            CreateError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
-            CreateError::NotAFolder(obstacle) => {
+            WriteError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
+            WriteError::NotAFolder(obstacle) => {
                 let obstacle = path(obstacle);
                 write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or folder")
             }
-            CreateError::Cycle(folder) => {
+            WriteError::Cycle(folder) => {
                 write!(
                     f,
                     "a symlink in {} points back to a folder above it; choose another name or folder",
                     path(folder)
                 )
             }
-            CreateError::Escapes(file) => {
+            WriteError::Escapes(file) => {
                 let file = path(file);
                 write!(f, "a symlink in {file} points outside the project; choose another name or folder")
             }
-            CreateError::Io(path_of_error, error) => {
+            WriteError::Deleted(file) => write!(f, "{} was deleted just now; run the command again", path(file)),
+            WriteError::RelativeLink(link, target) => {
+                let (link, target) = (path(link), path(target));
+                write!(
+                    f,
+                    "{link} is a symlink to {target}, which would be broken in another folder; make a new symlink there, \
+                     and remove this one"
+                )
+            }
+            WriteError::Rename(from, to, error) => {
+                write!(f, "{} cannot be renamed to {}: {error}", path(from), path(to))
+            }
+            WriteError::Io(path_of_error, error) => {
                 write!(f, "{} cannot be written: {error}; fix that, or choose another folder", path(path_of_error))
             }
         }
     }
 }
 
-impl std::error::Error for CreateError {}
+impl std::error::Error for WriteError {}
 
 impl View {
     /// Whether an editor may open what is at this path: it is a file, and not reached through a symlink that points
@@ -62,12 +83,141 @@ impl View {
         fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.sources().any(|source| source.is_escape(path))
     }
 
+    /// The file of one layer that a person typed the name of, exactly: a colon before it, `:` for `/`, and whether accents are
+    /// stored as separate characters make no difference, but letter case does, even where the system ignores it. It may
+    /// be broken. Of several files with the name, the first.
+    pub(crate) fn find_to_change(&self, layer: Layer, typed: &str) -> Option<OwnFile<'_>> {
+        let folders = self.sources().filter(|source| source.layer() == layer).filter_map(|source| source.folder());
+        let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
+        let find = |name: &Name| {
+            let (folder, file) = scans.iter().find_map(|(folder, scan)| Some((*folder, scan.file(name)?)))?;
+            let PromptFile { name, path, is_symlinked, .. } = file.clone();
+            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, folder })
+        };
+        let stripped = strip(typed);
+        let with_slashes = stripped.replace(':', "/");
+        let exact = [typed, stripped, &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
+        exact.or_else(|| {
+            let names = scans.iter().flat_map(|(_, scan)| &scan.files).map(|file| &file.name);
+            find(only_spelling(&with_slashes, names)?)
+        })
+    }
+
+    /// The spelling of this name that the library has, if only that of its accents differs: two files could not be told apart.
+    pub(crate) fn stored_spelling(&self, name: Name) -> Name {
+        if self.locate(&name).is_some() {
+            return name;
+        }
+        let entries = self.list().entries;
+        only_spelling(&name, entries.iter().map(Entry::name)).cloned().unwrap_or(name)
+    }
+
     /// What [`View::check`] says of one file.
     pub(crate) fn problems_of(&self, file: &Path) -> Vec<Problem> {
         let mut problems = self.check().problems;
         problems.retain(|problem| is_same_path(&problem.path, file));
         problems
     }
+}
+
+/// The one name that is equal to a text if accents are composed; `None` if there are several.
+fn only_spelling<'n>(text: &str, names: impl Iterator<Item = &'n Name>) -> Option<&'n Name> {
+    let is_equal = |name: &&Name| name.nfc().eq(text.nfc());
+    let mut equal: Vec<&Name> = names.filter(is_equal).collect();
+    equal.dedup();
+    if let [name] = equal[..] { Some(name) } else { None }
+}
+
+/// A file that may be renamed and removed.
+#[derive(Debug)]
+pub(crate) struct OwnFile<'v> {
+    pub(crate) name: Name,
+    pub(crate) path: PathBuf,
+    /// Whether it, or a folder between the prompts folder and it, is a symlink.
+    pub(crate) is_symlinked: bool,
+    folder: &'v Folder,
+}
+
+impl OwnFile<'_> {
+    /// Renames the file within its folder, and returns its new path. The spelling of the suffix stays; a symlink is renamed
+    /// itself. No other file is overwritten, not even one that another process creates meanwhile.
+    ///
+    /// # Errors
+    /// There is such a file, in any spelling of its suffix, or the file cannot be renamed. Folders may have been created then.
+    pub(crate) fn rename(&self, name: &Name) -> Result<PathBuf, WriteError> {
+        let mut path = path_for_new(self.folder, name)?;
+        if let Some(suffix) = self.path.extension() {
+            path.set_extension(suffix);
+        }
+        let existing = self.folder.resolve(name).map(|file| file.path.to_path_buf());
+        let is_respelled = existing.as_ref().is_some_and(|existing| is_other_spelling(existing, &self.path));
+        if let Some(existing) = existing.filter(|_| !is_respelled) {
+            return Err(WriteError::Exists(existing));
+        }
+        if let Ok(target) = fs::read_link(&self.path)
+            && target.is_relative()
+            && path.parent() != self.path.parent()
+        {
+            return Err(WriteError::RelativeLink(self.path.clone(), target));
+        }
+        create_parent(&path)?;
+        let renamed = if is_respelled { fs::rename(&self.path, &path) } else { rename_to_new(&self.path, &path) };
+        match renamed {
+            Ok(()) => Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(WriteError::Exists(path)),
+            Err(_) if FileState::of(&self.path) == FileState::Deleted => Err(WriteError::Deleted(self.path.clone())),
+            Err(error) => Err(WriteError::Rename(self.path.clone(), path, error)),
+        }
+    }
+
+    /// Removes the file; of a symlink, the symlink itself.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// Whether a path leads to a file only because letter case makes no difference, or that of its accents.
+fn is_other_spelling(path: &Path, file: &Path) -> bool {
+    let is_listed = |folder: &Path| {
+        let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.any(|entry| Some(entry.file_name().as_os_str()) == path.file_name())
+    };
+    path.parent() == file.parent() && !path.parent().is_some_and(is_listed) && is_same_file(path, file)
+}
+
+/// Whether two paths, one of which is that of an existing file, lead to one file or symlink.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let number = |path: &Path| fs::symlink_metadata(path).map(|file| (file.dev(), file.ino())).ok();
+        number(a).is_some_and(|file| number(b) == Some(file))
+    }
+    #[cfg(not(unix))]
+    is_same_path(a, b)
+}
+
+/// Renames a file, and fails if there is one at the new path.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {} // some network file systems
+            renamed => return renamed.map_err(io::Error::from),
+        }
+    }
+    rename_over_empty(from, to)
+}
+
+/// The same in two steps, where the system has no such operation: an empty file that this process has created is replaced.
+fn rename_over_empty(from: &Path, to: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(to)?;
+    fs::rename(from, to).inspect_err(|_| _ = delete_if(to, <[u8]>::is_empty))
 }
 
 /// Whether two paths name the same file. Where letter case makes no difference, a path that was typed may differ from the
@@ -101,54 +251,66 @@ impl FileState {
 ///
 /// # Errors
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
-pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, CreateError> {
-    let any = Folder::new(folder.to_owned(), true, &Arc::default());
+pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, WriteError> {
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
-    let target = if is_project { &Folder::of_project(folder.to_owned(), &Arc::default()) } else { &any };
-    if let Some(file) = target.resolve(name) {
-        return Err(CreateError::Exists(file.path.to_path_buf()));
+    let folder = match is_project {
+        true => Folder::of_project(folder.to_owned(), &Arc::default()),
+        false => Folder::new(folder.to_owned(), true, &Arc::default()),
+    };
+    if let Some(file) = folder.resolve(name) {
+        return Err(WriteError::Exists(file.path.to_path_buf()));
     }
-    let path = target.path_for_new(name).ok_or_else(|| match any.path_for_new(name) {
-        Some(path) => CreateError::Escapes(path),
-        None => CreateError::Cycle(folder.join(name.as_str())),
-    })?;
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| cannot_create_folder(parent, error))?;
-    }
+    let path = path_for_new(&folder, name)?;
+    create_parent(&path)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => CreateError::Exists(path.clone()),
-        _ => CreateError::Io(path.clone(), error),
+        ErrorKind::AlreadyExists => WriteError::Exists(path.clone()),
+        _ => WriteError::Io(path.clone(), error),
     })?;
     // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
         let _ = fs::remove_file(&path); // part of a prompt is worse than none
-        CreateError::Io(path.clone(), error)
+        WriteError::Io(path.clone(), error)
     })?;
     Ok(path)
 }
 
-/// Deletes a file that [`create`] made, if it is still a file and holds nothing but the text that it was created with.
-/// Returns whether it did.
+/// Deletes a file that [`create`] made, if it is still a file and its content is as expected. Returns whether it did.
 ///
 /// # Errors
 /// It cannot be deleted.
-pub(crate) fn delete_if_unchanged(file: &Path, text: &str) -> io::Result<bool> {
+pub(crate) fn delete_if(file: &Path, is_as_expected: impl FnOnce(&[u8]) -> bool) -> io::Result<bool> {
     let is_file = fs::symlink_metadata(file).is_ok_and(|now| now.is_file()); // reading a FIFO would block
-    let is_unchanged = is_file && fs::read(file).is_ok_and(|now| now == text.as_bytes());
-    if is_unchanged {
+    let is_as_expected = is_file && fs::read(file).is_ok_and(|now| is_as_expected(&now));
+    if is_as_expected {
         fs::remove_file(file)?;
     }
-    Ok(is_unchanged)
+    Ok(is_as_expected)
+}
+
+/// Where the file of a new prompt belongs.
+fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
+    folder.path_for_new(name).ok_or_else(|| {
+        let without_rules = Folder::new(folder.path.clone(), true, &Arc::default());
+        match without_rules.path_for_new(name) {
+            Some(path) => WriteError::Escapes(path),
+            None => WriteError::Cycle(folder.path.join(name.as_str())),
+        }
+    })
+}
+
+fn create_parent(path: &Path) -> Result<(), WriteError> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    fs::create_dir_all(parent).map_err(|error| cannot_create_folder(parent, error))
 }
 
 /// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
-fn cannot_create_folder(folder: &Path, error: io::Error) -> CreateError {
+fn cannot_create_folder(folder: &Path, error: io::Error) -> WriteError {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();
     let obstacle = parts.into_iter().find(|part| fs::symlink_metadata(part).is_ok() && !part.is_dir());
     match obstacle {
-        Some(part) if error.kind() != ErrorKind::PermissionDenied => CreateError::NotAFolder(part.to_owned()),
-        _ => CreateError::Io(folder.to_owned(), error),
+        Some(part) if error.kind() != ErrorKind::PermissionDenied => WriteError::NotAFolder(part.to_owned()),
+        _ => WriteError::Io(folder.to_owned(), error),
     }
 }
 
@@ -163,6 +325,7 @@ mod tests {
         let file = create(folder.path(), &Name::new("git/a").unwrap(), "Text.\n").unwrap();
         assert_eq!(FileState::of(&file), FileState::Exists);
         fs::write(&file, "Text.").unwrap();
+        let delete_if_unchanged = |file: &Path, text: &str| delete_if(file, |now| now == text.as_bytes());
         assert!(!delete_if_unchanged(&file, "Text.\n").unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"Text.");
         assert!(delete_if_unchanged(&file, "Text.").unwrap());
@@ -179,6 +342,35 @@ mod tests {
             assert!(!delete_if_unchanged(&link, "Text.").unwrap());
             assert_eq!((FileState::of(&link), FileState::of(&target)), (FileState::Exists, FileState::Exists));
         }
+    }
+
+    #[test]
+    fn a_renamed_file_never_replaces_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|file| folder.path().join(file));
+        for rename in [rename_to_new, rename_over_empty] {
+            fs::write(&a, "A").unwrap();
+            fs::write(&b, "B").unwrap();
+            assert_eq!(rename(&a, &b).unwrap_err().kind(), ErrorKind::AlreadyExists);
+            assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"A".to_vec(), b"B".to_vec()));
+            rename(&a, &c).unwrap();
+            assert_eq!(fs::read(&c).unwrap(), b"A");
+            fs::remove_file(&c).unwrap();
+            assert_eq!(rename(&a, &c).unwrap_err().kind(), ErrorKind::NotFound);
+            assert!(!c.exists());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_is_another_spelling_only_if_its_own_is_not_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a.md", "A.md"].map(|file| folder.path().join(file));
+        fs::write(&a, "A").unwrap();
+        assert!(!is_other_spelling(&a, &a));
+        // Two names of one file: renaming one to the other would do nothing.
+        let is_first = fs::hard_link(&a, &b).is_ok();
+        assert_eq!(is_other_spelling(&b, &a), !is_first);
     }
 
     #[test]

@@ -31,11 +31,13 @@ mod native_prompts;
 mod new;
 #[cfg(target_os = "linux")]
 mod opened;
+mod path_and_show;
 mod project;
 mod prompts_dir;
 mod properties;
 mod readme;
 mod resources;
+mod rm_and_mv;
 #[cfg(target_os = "linux")]
 mod soak;
 #[cfg(target_os = "linux")]

@@ -30,8 +30,7 @@ fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
     let client = home();
     let ran = client.run(["new", ":git:commit-message"], "");
     assert_eq!(ran.stdout, format!("{}\n", own(&client, "git/commit-message.md").display()));
-    let next =
-        "note: type `:git/commit-message …` in a chat; `prompt-expander edit git/commit-message` opens the file\n";
+    let next = "note: write the prompt with `prompt-expander edit git/commit-message`; the file is a template\n";
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
     let text = fs::read_to_string(own(&client, "git/commit-message.md")).unwrap();
     assert!(text.starts_with("---\ntitle: Commit message\ndescription: "), "{text}");
@@ -40,7 +39,7 @@ fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
 }
 
 #[test]
-fn a_new_file_has_no_warning_whatever_its_name() {
+fn a_new_file_has_no_warning_but_that_it_is_a_template_whatever_its_name() {
     let client = home();
     let names = [
         "standup",
@@ -84,7 +83,11 @@ fn a_new_file_has_no_warning_whatever_its_name() {
         assert_eq!(ran.status.code(), Some(i32::from(refused)), "{name}: {ran:?}");
     }
     let made = names.len() - 6;
-    client.run(["check"], "").printed(&format!("{made} files checked: 0 errors, 0 warnings\n"));
+    let checked = client.run(["check"], "").stdout;
+    assert_eq!(checked.matches("warning: the body is still the template").count(), made, "{checked}");
+    assert_eq!(checked.matches("warning: the description is still the one").count(), made, "{checked}");
+    let total = format!("{made} files checked: 0 errors, {} warnings\n", 2 * made);
+    assert!(checked.ends_with(&total), "{checked}");
     let list = client.run(["list", "--json", "--no-builtin"], "").stdout;
     for title in ["Yes", "Null", "#1a", "{{inptu}}", "1e3", "It's", "要約", "A b c"] {
         assert!(list.contains(&format!("\"title\":\"{title}\"")), "{title}: {list}");
@@ -120,7 +123,9 @@ fn piped_text_becomes_the_prompt() {
         new(&["e", "--description", "For speed: a, b"], " \n").lines().nth(2),
         Some("description: \"For speed: a, b\"")
     );
-    client.run(["check"], "").printed("5 files checked: 0 errors, 0 warnings\n");
+    let checked = client.run(["check"], "").stdout;
+    assert!(checked.contains("e.md:9:1: warning: the body is still the template"), "{checked}"); // an empty pipe
+    assert!(checked.ends_with("5 files checked: 0 errors, 1 warning\n"), "{checked}");
 }
 
 #[test]
@@ -251,31 +256,31 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
     let path = |file: &str| client.root().join(file).display().to_string();
     says(
-        &client.run(["new", "research"], ""),
+        &client.run(["new", "research"], "Text."),
         0,
         &["warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n"],
     );
     assert_eq!(client.run(["new", "x", "--dir", "two"], "").status.code(), Some(0));
     let hides = format!("the new file overrides {};", path("two/x.md"));
-    says(&client.run(["new", "x"], ""), 0, &[&hides]);
+    says(&client.run(["new", "x"], "Text."), 0, &[&hides]);
     let hidden = format!("{} overrides the new file; choose another name", path("one/research.md"));
-    let ran = client.run(["new", "research", "--dir", "two"], "");
+    let ran = client.run(["new", "research", "--dir", "two"], "Text.");
     says(&ran, 0, &[&hidden]);
-    assert!(!ran.stderr.contains("note:"), "{ran:?}");
-    let ran = client.run(["new", "y", "--dir", "three"], "");
+    assert!(!ran.stderr.contains("in a chat"), "{ran:?}");
+    let ran = client.run(["new", "y", "--dir", "three"], "Text.");
     let unserved = format!("warning: {0} is not served; start the server with `--prompts {0}`\n", path("three"));
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
     let project = client.run(["new", "y", "--dir", ".prompts"], "");
-    says(&project, 0, &[".prompts is not served; start the server with `--project`\n"]);
-    let project = client.run(["new", "z", "--dir", ".prompts", "--project"], "");
-    says(&project, 0, &["note: type `:z …` in a chat"]);
-    says(&client.run(["new", "z", "--project"], ""), 0, &[".prompts/z.md overrides the new file; choose another name"]);
+    says(&project, 0, &[".prompts is not served; start the server with `--project`\nnote: write the prompt; the file"]);
+    let project = client.run(["new", "z", "--project"], "");
+    says(&project, 0, &["note: write the prompt with `prompt-expander edit z --project`; the file is a template\n"]);
+    let ran = client.run(["new", "z"], "Text.");
+    assert_eq!((ran.status.code(), ran.stderr.contains("overrides")), (Some(0), false), "{ran:?}");
     if cfg!(target_os = "linux") {
         says(&client.run(["new", "X"], ""), 0, &["warning: `x` has almost the same name"]);
     }
 }
 
-/// Editors that are scripts.
 #[cfg(unix)]
 #[test]
 fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
@@ -287,8 +292,8 @@ fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
     {
         std::os::unix::fs::symlink(target, client.root().join(link)).unwrap();
     }
-    for option in [&[][..], &["--project"]] {
-        let ran = client.run([&["new", "out/a", "--dir", ".prompts"], option].concat(), "");
+    for option in [&["--dir", ".prompts"][..], &["--project"]] {
+        let ran = client.run([&["new", "out/a"], option].concat(), "");
         says(&ran, 1, &["error: a symlink in ", "out/a.md` points outside the project; choose another name or folder"]);
     }
     assert_eq!(fs::read_dir(client.root().join("elsewhere")).unwrap().count(), 0);
@@ -299,6 +304,52 @@ fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
     assert!(client.root().join("elsewhere/a.md").is_file());
 }
 
+#[test]
+fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given() {
+    let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
+    let path = |file: &str| client.root().join(file).display().to_string();
+    let rest = "and --empty creates a template all the same";
+    let error = format!(
+        "error: the built-in prompt has the name `research`; `prompt-expander edit research` opens a copy to change, {rest}\n"
+    );
+    for (arguments, stdin) in [(&["new", "research"][..], ""), (&["new", ":research", "--dir", "two"], " \n")] {
+        client.run(arguments.iter().copied(), stdin).failed(1, &error);
+    }
+    assert!(!client.root().join("one").exists() && !client.root().join("two").exists());
+    assert_eq!(client.run(["new", "x", "--dir", "two"], "Text.").status.code(), Some(0));
+    let two = path("two/x.md");
+    let error = format!("error: {two} has the name `x`; `prompt-expander edit x` opens it, {rest}\n");
+    client.run(["new", "x"], "").failed(1, &error);
+    let error =
+        format!("error: {two} has the name `x`; `prompt-expander edit x --project` opens a copy to change, {rest}\n");
+    client.run(["new", "x", "--project"], "").failed(1, &error);
+
+    says(&client.run(["new", "research", "--empty"], ""), 0, &["the new file overrides the built-in prompt"]);
+    assert!(client.root().join("one/research.md").exists());
+    let ran = client.run(["new", "x", "--empty"], "Text.");
+    says(&ran, 1, &["error: --empty creates a template, but standard input has text"]);
+    assert!(!client.root().join("one/x.md").exists());
+}
+
+#[test]
+fn new_prints_json_on_request() {
+    let client = home();
+    let path = own(&client, "a.md").display().to_string();
+    let ran = client.run(["new", "a", "--json"], "Text.");
+    assert_eq!((ran.status.code(), ran.stdout), (Some(0), format!("{}\n", serde_json::json!({ "path": path }))));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_name_is_an_existing_one_whose_accents_are_stored_separately() {
+    let client = home();
+    fs::create_dir_all(own(&client, "")).unwrap();
+    fs::write(own(&client, "re\u{301}sume\u{301}.md"), "Mine.").unwrap();
+    says(&client.run(["new", "r\u{e9}sum\u{e9}"], "Other."), 1, &["already exists, and is not changed"]);
+    assert_eq!(fs::read_dir(own(&client, "")).unwrap().count(), 1);
+}
+
+/// Editors that are scripts.
 #[cfg(unix)]
 mod editors {
     use super::*;
@@ -412,6 +463,49 @@ mod editors {
     }
 
     #[test]
+    fn a_template_whose_body_was_not_changed_is_removed_when_the_editor_ends() {
+        let described =
+            "sed 's/^description: .*/description: Mine/; s/$/\\r/' \"$1\" > t && mv t \"$1\"; echo >> \"$1\"";
+        for script in ["true", described] {
+            let client = editor(home(), "ed", script).variable("EDITOR", "./ed");
+            let ran = client.run(["new", "git/a", "--edit", "--description", "D"], "");
+            let path = own(&client, "git/a.md");
+            let note = format!(
+                "note: the template was not changed, and {} is removed; an editor with a window of its own needs an option \
+                 that makes it wait until the file is closed, such as `code --wait`\n",
+                path.display()
+            );
+            ran.said(&note);
+            assert!(!path.exists());
+            assert!(path.parent().unwrap().is_dir(), "where an editor that did not wait saves");
+            let removed = serde_json::json!({ "removed": path.display().to_string() });
+            assert_eq!(client.run(["new", "git/a", "--edit", "--json"], "").stdout, format!("{removed}\n"));
+        }
+        let client = editor(home(), "ed", "exit 3").variable("EDITOR", "./ed");
+        let ran = client.run(["new", "a", "--edit"], "");
+        says(
+            &ran,
+            1,
+            &["error: the editor `./ed` failed (exit status: 3); ", "a.md was not changed, and is removed\n"],
+        );
+        assert!(!own(&client, "a.md").exists());
+    }
+
+    #[test]
+    fn a_template_that_was_changed_and_a_text_from_a_pipe_stay() {
+        let body = "sed 's/step by step/at once/' \"$1\" > t && mv t \"$1\"";
+        for (script, stdin) in [(body, ""), ("true", "Text.")] {
+            let client = editor(home(), "ed", script).variable("EDITOR", "./ed");
+            let ran = client.run(["new", "a", "--edit", "--description", "D"], stdin);
+            let path = own(&client, "a.md");
+            assert_eq!(ran.stdout, format!("{}\n", path.display()));
+            let note = "note: type `:a …` in a chat; `prompt-expander edit a` opens the file\n";
+            assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), note));
+            assert!(path.exists());
+        }
+    }
+
+    #[test]
     fn an_editor_may_have_arguments_and_spaces_and_quotes_in_its_path() {
         let client = editor(home(), "my 'own' editor/ed", "printf '%s\\n' \"$@\" > \"$HOME/seen\"");
         let program = client.root().join("my 'own' editor/ed");
@@ -448,6 +542,13 @@ mod editors {
         says(&ran, 1, &["error: EDITOR names the editor `nope`, which cannot be started: No such file"]);
         assert!(!own(&client, "research.md").exists());
         let ran = client.run(["new", "a", "--edit"], "");
+        says(
+            &ran,
+            1,
+            &["error: EDITOR names the editor `nope`, which cannot", "a.md was not changed, and is removed\n"],
+        );
+        assert_eq!((ran.stdout.as_str(), own(&client, "a.md").exists()), ("", false));
+        let ran = client.run(["new", "a", "--edit"], "Text.");
         says(&ran, 1, &["a.md was created, but could not be opened: EDITOR names the editor `nope`"]);
         assert_eq!(ran.stdout, format!("{}\n", own(&client, "a.md").display()));
     }
@@ -551,8 +652,7 @@ mod editors {
             let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
             let Some(said) = typed(&client, 20, "prompt-expander new git/commit-message", "") else { return };
             let path = own(&client, "git/commit-message.md");
-            let next =
-                "type `:git/commit-message …` in a chat; `prompt-expander edit git/commit-message` opens the file";
+            let next = "write the prompt with `prompt-expander edit git/commit-message`; the file is a template";
             assert_eq!(said, format!("{}\nnote: {next}\n", path.display()));
             let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
             assert!(

@@ -168,6 +168,85 @@ fn a_deleted_working_directory_is_not_a_project() {
 }
 
 #[test]
+fn new_writes_into_the_project_and_creates_its_folder_at_the_root_of_the_repository() {
+    let client = project([]);
+    let new = |name: &str| {
+        let ran = client.run(["new", name], "Text.");
+        let note =
+            format!("note: type `:{name} …` in a chat; `prompt-expander edit {name} --project` opens the file\n");
+        assert_eq!((ran.status.code(), ran.stderr), (Some(0), note));
+        ran.stdout
+    };
+    assert_eq!(client.run(["path"], "").stdout, format!("{}\n", repo(&client).join(".prompts").display()));
+    assert_eq!(new("git/a"), format!("{}\n", repo(&client).join(".prompts/git/a.md").display()));
+    put(&client, "src/.prompts/x.md", "X");
+    assert_eq!(new("b"), format!("{}\n", repo(&client).join("src/.prompts/b.md").display()), "the nearest");
+    assert_eq!(expanded(&client, "b"), "Text.\n\nx\n");
+    let ran = client.run(["new", "c", "--dir", "here"], "Text.");
+    ran.failed(1, "error: --dir and --project each choose a folder; leave out one of them\n");
+
+    // Without a repository, in the working directory.
+    let client = project([]);
+    fs::remove_dir(client.root().join("repo/.git")).unwrap();
+    let ran = client.run(["new", "a"], "Text.");
+    assert_eq!(ran.stdout, format!("{}\n", repo(&client).join("src/deep/.prompts/a.md").display()));
+    assert!(client.run(["path", "--project"], "").stdout.ends_with("/src/deep/.prompts\n"));
+    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 2, "nothing is in the user's folder");
+}
+
+#[cfg(unix)]
+#[test]
+fn new_and_edit_write_nothing_where_there_is_no_project() {
+    use std::os::unix::fs::PermissionsExt;
+    let client = project([]).variable("EDITOR", "true");
+    let commands = [&["new", "a"][..], &["edit", "own"], &["path"]];
+    fs::set_permissions(client.root().join("repo/src/deep"), fs::Permissions::from_mode(0o1777)).unwrap();
+    for command in commands {
+        let ran = client.run(command.iter().copied(), "");
+        assert!(ran.stderr.starts_with("error: no project prompts: everyone can write to "), "{command:?}: {ran:?}");
+    }
+    let client = client.after("mkdir gone && cd gone && rmdir ../gone");
+    for command in commands {
+        let ran = client.run(command.iter().copied(), "");
+        assert!(ran.stderr.starts_with("error: the working directory no longer exists, "), "{command:?}: {ran:?}");
+    }
+    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 2, "nothing is in the user's folder");
+}
+
+#[cfg(unix)]
+#[test]
+fn edit_copies_a_prompt_into_the_project_and_keeps_the_copy_only_if_it_was_changed() {
+    let client = project([]).variable("EDITOR", "sh -c 'eval \"$DO\"' sh");
+    let prompts = client.prompts().to_str().unwrap().to_owned();
+    let client = client.arguments(["--project", "--prompts", &prompts]);
+    let prompts_of_project = repo(&client).join(".prompts");
+    let copy = |name: &str| prompts_of_project.join(format!("{name}.md"));
+    let mine = client.prompts().join("research.md");
+    for (name, original) in [("research", mine.display().to_string()), ("plan", "the built-in `plan`".to_owned())] {
+        let ran = client.run(["edit", name], "");
+        let note = format!("note: nothing was changed, and {original} stays in use; an editor with a window");
+        assert!(ran.status.success() && ran.stderr.starts_with(&note), "{ran:?}");
+        assert!(!copy(name).exists());
+    }
+    let client = client.variable("DO", "echo More. >> \"$1\"");
+    let ran = client.run(["edit", "research"], "");
+    let note = format!(
+        "note: {} overrides {}; delete the file to restore that prompt\n",
+        copy("research").display(),
+        mine.display()
+    );
+    assert_eq!((ran.status.code(), ran.stderr), (Some(0), note));
+    client.run(["edit", "research"], "").printed("");
+    assert_eq!(fs::read_to_string(copy("research")).unwrap(), "mineMore.\nMore.\n");
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
+    // A broken file of the user is not copied; it is named.
+    fs::write(client.prompts().join("latin.md"), b"caf\xe9").unwrap();
+    let ran = client.run(["edit", "latin"], "");
+    assert!(!ran.status.success() && ran.stderr.contains("latin.md:1:4: "), "{ran:?}");
+    assert!(!copy("latin").exists());
+}
+
+#[test]
 fn lists_mark_the_prompts_of_the_project() {
     let mut client = project([(".prompts/research.md", "---\ndescription: Ours.\ntags: [x]\n---\n{{input}}")]);
     let of = |list: &Value, key: &str, name: &str, field: &str| {

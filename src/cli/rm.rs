@@ -1,0 +1,160 @@
+//! `prompt-expander rm`: removes prompt files.
+
+use super::output::{self, shown};
+use super::path;
+use super::source::PromptSource;
+use super::{completions, edit};
+use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
+use crate::prompt::Name;
+use crate::wording::{count, named, quoted};
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::json;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander rm standup
+  prompt-expander rm --yes old/one old/two
+  prompt-expander rm --project git/commit";
+
+#[derive(Debug, Args)]
+pub(super) struct Rm {
+    /// Names of your own prompts, spelled exactly: `standup`, `git/commit`
+    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::names))]
+    names: Vec<String>,
+    /// Remove the files without asking
+    #[arg(long)]
+    yes: bool,
+    /// Print JSON: `{"removed":["…"]}`
+    #[arg(long)]
+    json: bool,
+}
+
+impl Rm {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let library = source.library_with_warnings();
+        let view = library.view();
+        let mut files: Vec<OwnFile<'_>> = Vec::new();
+        for typed in &self.names {
+            let file = own_file(&library, &view, source.project, typed, "removed")?;
+            if files.iter().all(|other| other.path != file.path) {
+                files.push(file);
+            }
+        }
+        let mut removed = Vec::new();
+        let mut failure = None;
+        if self.yes || is_confirmed(&files)? {
+            for file in &files {
+                match file.remove() {
+                    Ok(()) => removed.push(file),
+                    Err(error) => {
+                        failure = Some(anyhow!("{} cannot be removed: {error}", shown(&file.path)));
+                        break;
+                    }
+                }
+            }
+        } else {
+            output::note("nothing is removed");
+        }
+        if self.json {
+            let removed: Vec<String> = removed.iter().map(|file| file.path.display().to_string()).collect();
+            output::print_json(&json!({ "removed": removed }))?;
+        } else {
+            removed.iter().try_for_each(|file| path::print(&file.path))?;
+        }
+        for file in removed {
+            note_what_is_used_now(&library, &file.name);
+        }
+        failure.map_or(Ok(ExitCode::SUCCESS), Err)
+    }
+}
+
+/// The file of the user, or with `project` of the project, that has exactly this name. `what` is not done to any other.
+pub(super) fn own_file<'v>(
+    library: &Library,
+    view: &'v View,
+    project: bool,
+    typed: &str,
+    what: &str,
+) -> anyhow::Result<OwnFile<'v>> {
+    let layer = if project { Layer::Project } else { Layer::User };
+    if project {
+        edit::directory(library, project, "--prompts")?; // fails if the folder is outside the project
+    }
+    if let Some(file) = view.find_to_change(layer, typed) {
+        return Ok(file);
+    }
+    let similar = match view.find(typed) {
+        Lookup::Found(prompt) => prompt.name.clone(),
+        Lookup::Broken(problem) => bail!("no prompt is named exactly {}; nothing is {what} ({problem})", quoted(typed)),
+        Lookup::Unknown { why, skipped } => {
+            for problem in skipped {
+                output::warning(&problem.to_string());
+            }
+            bail!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)");
+        }
+    };
+    match view.locate(&similar) {
+        Some((Layer::Builtin, _)) => bail!(
+            "the built-in prompt {0} cannot be {what}; `prompt-expander edit {similar}` makes a copy of your own, and \
+             --no-builtin leaves out all built-in prompts",
+            named(&similar)
+        ),
+        Some((found, Location::File(file))) if found != layer => {
+            bail!("{} is not a prompt of the project but {}; leave out --project", named(&similar), shown(&file))
+        }
+        _ => {
+            bail!("no prompt is named exactly {}; nothing is {what}; did you mean {}?", quoted(typed), named(&similar))
+        }
+    }
+}
+
+/// Says which prompt has a name after its file was removed or renamed, if there is one.
+pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
+    let name_shown = named(name);
+    match library.view().locate(name) {
+        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
+        Some((_, Location::File(file))) => output::note(&format!("{name_shown} is now the prompt in {}", shown(&file))),
+        None => {}
+    }
+}
+
+/// Shows the files, and asks at the terminal whether to remove them.
+fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
+    let shown: Vec<String> = files.iter().map(described).collect();
+    if !io::stdin().is_terminal() {
+        bail!(
+            "cannot ask for confirmation, because standard input is not a terminal; add --yes to remove {}",
+            shown.join(", ")
+        );
+    }
+    let question = match shown.as_slice() {
+        [file] => format!("remove {file}? [y/N] "),
+        _ => format!("{}\nremove these {}? [y/N] ", shown.join("\n"), count(shown.len(), "file")),
+    };
+    let mut stderr = anstream::stderr().lock();
+    write!(stderr, "{question}").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
+    let mut answer = String::new();
+    let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
+    if length == 0 {
+        let _ = writeln!(stderr); // Ctrl-D left the cursor behind the question
+    }
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The path of a file, and what it is if the path does not show that.
+fn described(file: &OwnFile<'_>) -> String {
+    let path = shown(&file.path);
+    if !file.is_symlinked {
+        return path;
+    }
+    match (fs::read_link(&file.path), fs::canonicalize(&file.path)) {
+        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", shown(&target)),
+        (_, Ok(real)) => format!("{path} (which is {})", shown(&real)),
+        _ => path,
+    }
+}

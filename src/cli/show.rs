@@ -1,0 +1,63 @@
+//! `prompt-expander show`: the file of a prompt, byte for byte.
+
+use super::path::{self, Found};
+use super::{completions, output};
+use crate::library::{Library, Location, read_whole};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde::Serialize;
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander show research
+  prompt-expander show research | prompt-expander new my-research";
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The prompt's name, with or without a colon: `research`, `:git/commit`
+    #[arg(add = ArgValueCompleter::new(completions::names))]
+    name: String,
+    /// Print JSON: the prompt's name, layer, path and text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Json<'p> {
+    name: &'p str,
+    layer: &'p str,
+    /// Absent for a built-in prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    text: String,
+}
+
+impl Show {
+    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+        let view = library.view();
+        let Found { name, layer, location } = path::find(&view, &self.name, "show")?;
+        let text = || {
+            let text = view.raw(&name).context("the prompt was deleted just now; run the command again")?;
+            text.map_err(|problem| anyhow!("{problem}"))
+        };
+        if self.json {
+            let path = match &location {
+                Location::File(file) => Some(file.display().to_string()),
+                Location::Builtin => None,
+            };
+            output::print_json(&Json { name: &name, layer: output::layer(layer), path, text: text()? })?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let bytes = match &location {
+            // A file that cannot be a prompt is shown too.
+            Location::File(file) if view.is_editable(file) => {
+                read_whole(file).with_context(|| format!("{} cannot be read", output::shown(file)))?
+            }
+            _ => text()?.into_bytes(),
+        };
+        output::print_verbatim(&bytes)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,374 @@
+//! `rm` and `mv`: files that a person removes and renames. Nothing else is lost.
+
+use crate::client::{Client, Ran};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The library of `prompts`, `other` and the built-in prompts.
+fn two_folders() -> Client {
+    let client = Client::new().arguments(["--prompts", "prompts", "--prompts", "other"]);
+    fs::create_dir(client.root().join("other")).unwrap();
+    client
+}
+
+/// A repository, in which the program works with `--project`.
+fn project() -> Client {
+    let client = Client::new().arguments(["--project", "--prompts", "../prompts"]).working_in("repo");
+    fs::create_dir_all(client.root().join("repo/.git")).unwrap();
+    fs::create_dir_all(client.root().join("repo/.prompts")).unwrap();
+    client
+}
+
+/// Every file and symlink below the client's directory, with what it holds.
+fn files(client: &Client) -> Vec<(PathBuf, Vec<u8>)> {
+    fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if entry.file_type().unwrap().is_dir() {
+                collect(&path, files);
+            } else {
+                let target = fs::read_link(&path).map(|target| target.into_os_string().into_encoded_bytes());
+                files.push((path.clone(), target.unwrap_or_else(|_| fs::read(&path).unwrap())));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    collect(client.root(), &mut all);
+    all.sort();
+    all
+}
+
+/// The command fails, says this, and changes no file.
+#[track_caller]
+fn refused(client: &Client, arguments: &[&str], parts: &[&str]) {
+    let before = files(client);
+    let ran = client.run(arguments.iter().copied(), "y\n");
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    for part in parts {
+        assert!(ran.stderr.contains(part), "{part:?} is not in {:?}", ran.stderr);
+    }
+    assert_eq!(files(client), before, "{ran:?}");
+}
+
+/// The command succeeds, and prints these paths, relative to the client's directory, and this on standard error.
+#[track_caller]
+fn printed(client: &Client, ran: &Ran, paths: &[&str], stderr: &str) {
+    let root = fs::canonicalize(client.root()).unwrap();
+    let lines: Vec<String> = paths.iter().map(|path| format!("{}\n", root.join(path).display())).collect();
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), stderr), "{ran:?}");
+    assert_eq!(ran.stdout, lines.concat());
+}
+
+#[test]
+fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
+    let client = two_folders().prompt("research.md", "mine").prompt("git/a.md", "A").prompt("b.md", "---\nbroken");
+    fs::write(client.root().join("other/research.md"), "other").unwrap();
+    let rm = |arguments: &[&str]| client.run([&["rm", "--yes"], arguments].concat(), "");
+    let other = client.root().join("other/research.md");
+    printed(&client, &rm(&["git:a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
+    assert!(client.prompts().join("git").is_dir(), "empty folders stay");
+    let now = format!("note: `research` is now the prompt in {}\n", other.display());
+    printed(&client, &rm(&["research"]), &["prompts/research.md"], &now);
+    printed(&client, &rm(&["research"]), &["other/research.md"], "note: `research` is the built-in prompt again\n");
+    refused(&client, &["rm", "research", "--yes"], &["error: the built-in prompt `research` cannot be removed; "]);
+}
+
+#[test]
+fn rm_prints_json_on_request() {
+    let client = two_folders().prompt("a.md", "A");
+    let removed = json!({ "removed": [client.prompts().join("a.md").display().to_string()] });
+    client.run(["rm", "a", "--yes", "--json"], "").printed(&format!("{removed}\n"));
+}
+
+#[test]
+fn rm_without_a_terminal_needs_yes_and_names_the_files() {
+    let client = two_folders().prompt("a.md", "A").prompt("b.md", "B");
+    let path = |file: &str| client.prompts().join(file).display().to_string();
+    let said = format!("not a terminal; add --yes to remove {}, {}\n", path("a.md"), path("b.md"));
+    refused(&client, &["rm", "a", "b"], &["error: cannot ask for confirmation, ", &said]);
+}
+
+#[test]
+fn rm_and_mv_take_exact_names_only_and_change_nothing_if_one_is_wrong() {
+    let client = two_folders().prompt("a.md", "A").prompt("git/commit.md", "C").prompt("Upper.md", "U");
+    for (name, said) in [
+        ("comit", "no prompt named `comit`; did you mean `commit` or `git/commit`? (nothing is "),
+        ("commit", "the built-in prompt `commit` cannot be "),
+        ("A", "no prompt is named exactly `A`; nothing is "),
+        ("upper", "did you mean `Upper`?"),
+        ("git", "no prompt named `git`; did you mean `git/commit`?"),
+        ("a.md", "no prompt named `a.md`; did you mean `a`?"),
+        ("../prompts/a", "nothing is "),
+        ("", "the command is empty"),
+    ] {
+        refused(&client, &["rm", "--yes", "a", name], &[said]);
+        refused(&client, &["mv", name, "new"], &[said]);
+    }
+}
+
+#[test]
+fn mv_renames_a_file_byte_for_byte_and_creates_folders() {
+    let text = "\u{feff}---\r\ntitle: T\r\n---\r\nText";
+    let client = two_folders().prompt("git/a.md", text).prompt("broken.md", "---\n");
+    let mv = |from: &str, to: &str| client.run(["mv", from, to], "");
+    printed(&client, &mv(":git:a", ":x:y:b"), &["prompts/x/y/b.md"], "");
+    printed(&client, &mv("broken", "x"), &["prompts/x.md"], "");
+    let files: Vec<_> = files(&client).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(files, [text.into(), b"---\n".to_vec()]);
+    assert!(client.prompts().join("git").is_dir(), "empty folders stay");
+    // In the folder in which the prompt is.
+    fs::write(client.root().join("other/c.md"), "C").unwrap();
+    printed(&client, &mv("c", "d"), &["other/d.md"], "");
+}
+
+#[test]
+fn mv_prints_json_on_request() {
+    let client = two_folders().prompt("a.md", "A");
+    let [from, to] = ["a.md", "b.md"].map(|file| client.prompts().join(file).display().to_string());
+    client.run(["mv", "a", "b", "--json"], "").printed(&format!("{}\n", json!({ "from": from, "to": to })));
+}
+
+#[test]
+fn mv_says_which_prompts_have_the_two_names_now() {
+    let client = two_folders().prompt("research.md", "mine").prompt("b.md", "B");
+    let path = |file: &str| client.root().join(file).display().to_string();
+    let said = "note: `research` is the built-in prompt again\n\
+                warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n";
+    printed(&client, &client.run(["mv", "research", "review"], ""), &["prompts/review.md"], said);
+    fs::write(client.root().join("other/a.md"), "A").unwrap();
+    let said = format!("warning: {} overrides the new file; choose another name\n", path("prompts/b.md"));
+    printed(&client, &client.run(["mv", "a", "b"], ""), &["other/b.md"], &said);
+}
+
+#[test]
+fn mv_overwrites_nothing() {
+    let client = two_folders().prompt("a.md", "A").prompt("b.md", "B").prompt("c.MD", "C").prompt("d.md/e.md", "E");
+    for new in ["a", "b", ":b", "d"] {
+        refused(
+            &client,
+            &["mv", "a", new],
+            &[&format!("{}.md` already exists, and is not changed", new.replace(':', ""))],
+        );
+    }
+    if cfg!(target_os = "linux") {
+        refused(&client, &["mv", "a", "c"], &["c.MD` already exists, and is not changed"]);
+    }
+}
+
+#[test]
+fn mv_refuses_a_name_that_cannot_be_typed_and_a_built_in_prompt() {
+    let client = two_folders().prompt("a.md", "A");
+    for (new, why) in [
+        ("b.md", "the name has no suffix; write `b`"),
+        ("git/", "one of them is empty"),
+        ("../b", "is hidden and ignored"),
+        ("b c", "a space ends a command in a chat"),
+    ] {
+        refused(&client, &["mv", "a", new], &[&format!("error: `{new}` cannot be the name of a prompt: "), why]);
+    }
+    refused(&client, &["mv", "research", "b"], &["error: the built-in prompt `research` cannot be renamed; "]);
+}
+
+#[test]
+fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
+    let client = project().prompt("a.md", "mine").prompt("b.md", "B");
+    let path = |file: &str| client.root().join(file);
+    for file in ["a.md", "c.md"] {
+        fs::write(path("repo/.prompts").join(file), "theirs").unwrap();
+    }
+    let said = format!(
+        "`b` is not a prompt of the project but {}; leave out --project",
+        path("repo/../prompts/b.md").display()
+    );
+    let said = said.replace("repo/../", "");
+    for arguments in [&["rm", "--yes", "b"][..], &["mv", "b", "d"]] {
+        let before = files(&client);
+        let ran = client.run(arguments.iter().copied(), "");
+        assert_eq!((ran.status.code(), files(&client)), (Some(1), before));
+        assert!(ran.stderr.replace("repo/../", "").contains(&said), "{ran:?}");
+    }
+    printed(&client, &client.run(["mv", "c", "git:c"], ""), &["repo/.prompts/git/c.md"], "");
+    let ran = client.run(["rm", "--yes", "a"], "");
+    assert_eq!(ran.stdout, format!("{}\n", fs::canonicalize(path("repo/.prompts")).unwrap().join("a.md").display()));
+    assert!(ran.stderr.starts_with("note: `a` is now the prompt in ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
+    let client = client.arguments(["--prompts", "../prompts"]);
+    refused(&client, &["rm", "--yes", "git/c"], &["no prompt named `git/c`"]);
+    refused(&client, &["mv", "git/c", "c"], &["no prompt named `git/c`"]);
+}
+
+#[cfg(target_os = "linux")]
+mod at_a_terminal {
+    use super::*;
+    use crate::terminal::ran;
+
+    #[test]
+    fn rm_asks_and_removes_nothing_unless_the_answer_is_yes() {
+        let client = two_folders().prompt("a.md", "A").prompt("b.md", "B").variable("NO_COLOR", "1");
+        for (keys, is_removed) in [("n\n", false), ("\n", false), ("yet\n", false), ("\u{4}", false), ("Yes\n", true)] {
+            let Some(said) = ran(&client, 200, "rm a b; echo status $?", &[], keys) else { return };
+            assert!(said.contains("/a.md\n") && said.contains("/b.md\n"), "{said}");
+            assert!(said.contains("remove these 2 files? [y/N] "), "{said}");
+            assert!(said.ends_with("status 0\n"), "{said}");
+            assert_eq!(said.contains("note: nothing is removed\n"), !is_removed, "{said}");
+            assert_eq!(!client.prompts().join("a.md").exists(), is_removed, "{keys:?}");
+        }
+        assert_eq!(files(&client), []);
+    }
+}
+
+/// Two files of which the names differ in a way that macOS does not allow.
+#[cfg(target_os = "linux")]
+mod similar_names {
+    use super::*;
+
+    #[test]
+    fn of_two_suffixes_the_prompt_is_removed_or_renamed_and_the_other_file_stays() {
+        let client = two_folders().prompt("a.md", "lower").prompt("a.MD", "upper");
+        let prompts = client.prompts();
+        let lower = format!("note: `a` is now the prompt in {}\n", prompts.join("a.md").display());
+        printed(&client, &client.run(["mv", "a", "b"], ""), &["prompts/b.MD"], &lower);
+        refused(&client, &["mv", "a", "b"], &["b.MD` already exists"]);
+        assert_eq!(files(&client), [(prompts.join("a.md"), b"lower".into()), (prompts.join("b.MD"), b"upper".into())]);
+        client.write("a.MD", "upper");
+        printed(&client, &client.run(["rm", "--yes", "a"], ""), &["prompts/a.MD"], &lower);
+        printed(&client, &client.run(["rm", "--yes", "a"], ""), &["prompts/a.md"], "");
+    }
+
+    #[test]
+    fn accents_may_be_stored_separately_unless_that_names_two_files() {
+        let (composed, separate) = ("r\u{e9}sum\u{e9}", "re\u{301}sume\u{301}");
+        let client = two_folders().prompt(&format!("{separate}.md"), "separate").prompt("a.md", "A");
+        refused(&client, &["mv", "a", composed], &[".md` already exists"]);
+        printed(&client, &client.run(["mv", composed, "b"], ""), &["prompts/b.md"], "");
+        printed(&client, &client.run(["mv", "b", separate], ""), &[&format!("prompts/{separate}.md")], "");
+        // Each by its own spelling, and neither by a third.
+        client.write(&format!("{composed}.md"), "composed");
+        refused(&client, &["rm", "--yes", "re\u{301}sum\u{e9}"], &["nothing is removed"]);
+        let ran = client.run(["rm", "--yes", composed], "");
+        assert!(ran.stdout.ends_with(&format!("/{composed}.md\n")), "{ran:?}");
+        assert_eq!(fs::read(client.prompts().join(format!("{separate}.md"))).unwrap(), b"separate");
+        let ran = client.run(["rm", "--yes", composed], "");
+        assert!(ran.stdout.ends_with(&format!("/{separate}.md\n")), "{ran:?}");
+    }
+
+    #[test]
+    fn a_name_that_holds_a_colon_is_found_before_a_folder() {
+        let client = two_folders().prompt("git:a.md", "colon").prompt("git/a.md", "folder");
+        printed(&client, &client.run(["rm", "--yes", "git:a"], ""), &["prompts/git:a.md"], "");
+        printed(&client, &client.run(["rm", "--yes", "git:a"], ""), &["prompts/git/a.md"], "");
+    }
+
+    #[test]
+    fn letter_case_may_be_changed() {
+        let client = two_folders().prompt("git.md", "G").prompt("B.md", "B").prompt("b.md", "b");
+        printed(&client, &client.run(["mv", "git", "Git"], ""), &["prompts/Git.md"], "");
+        refused(&client, &["mv", "b", "B"], &["B.md` already exists"]);
+    }
+}
+
+#[cfg(unix)]
+mod symlinks {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn of_a_symlink_the_symlink_is_removed_or_renamed() {
+        let client = two_folders().prompt("real/target.md", "T");
+        let prompts = client.prompts();
+        for (target, link) in [("real/target.md", "link.md"), ("nowhere", "broken.md"), ("loop.md", "loop.md")] {
+            symlink(target, prompts.join(link)).unwrap();
+        }
+        let said = "link.md (a symlink; its target real/target.md stays)\n";
+        refused(&client, &["rm", "link"], &[said]);
+        for name in ["link", "broken", "loop"] {
+            let new = format!("{name}2");
+            printed(&client, &client.run(["mv", name, &new], ""), &[&format!("prompts/{new}.md")], "");
+            assert!(fs::symlink_metadata(prompts.join(format!("{new}.md"))).unwrap().is_symlink());
+            printed(&client, &client.run(["rm", &new, "--yes"], ""), &[&format!("prompts/{new}.md")], "");
+        }
+        assert_eq!(files(&client), [(prompts.join("real/target.md"), b"T".to_vec())]);
+    }
+
+    #[test]
+    fn a_relative_symlink_is_not_renamed_into_another_folder_where_it_would_be_broken() {
+        let client = two_folders().prompt("real.md", "T");
+        symlink("real.md", client.prompts().join("link.md")).unwrap();
+        refused(
+            &client,
+            &["mv", "link", "git/link"],
+            &["link.md` is a symlink to `real.md`, which would be broken in"],
+        );
+        assert!(!client.prompts().join("git").exists());
+        let target = client.prompts().join("real.md");
+        symlink(target, client.prompts().join("absolute.md")).unwrap();
+        printed(&client, &client.run(["mv", "absolute", "git/link"], ""), &["prompts/git/link.md"], "");
+        assert_eq!(fs::read(client.prompts().join("git/link.md")).unwrap(), b"T");
+    }
+
+    #[test]
+    fn a_broken_link_is_not_overwritten_and_no_folder_is_made_of_one() {
+        let client = two_folders().prompt("a.md", "A");
+        symlink("nowhere", client.prompts().join("b.md")).unwrap();
+        symlink("nowhere", client.prompts().join("folder")).unwrap();
+        refused(&client, &["mv", "a", "b"], &["b.md` already exists"]);
+        refused(&client, &["mv", "a", "folder/a"], &["folder` is not a folder"]);
+    }
+
+    #[test]
+    fn a_file_in_a_linked_folder_is_shown_with_its_real_path() {
+        let client = two_folders();
+        fs::create_dir(client.root().join("team")).unwrap();
+        fs::write(client.root().join("team/a.md"), "A").unwrap();
+        symlink("../team", client.prompts().join("linked")).unwrap();
+        let real = fs::canonicalize(client.root().join("team/a.md")).unwrap();
+        refused(&client, &["rm", "linked/a"], &[&format!("prompts/linked/a.md (which is {})", real.display())]);
+        printed(&client, &client.run(["mv", "linked/a", "a"], ""), &["prompts/a.md"], "");
+    }
+
+    #[test]
+    fn nothing_outside_a_project_is_removed_or_renamed_or_receives_a_file() {
+        let client = project();
+        let (prompts, outside) = (client.root().join("repo/.prompts"), client.root().join("outside"));
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("a.md"), "A").unwrap();
+        fs::write(prompts.join("b.md"), "B").unwrap();
+        symlink("../../outside", prompts.join("out")).unwrap();
+        refused(&client, &["rm", "--yes", "out/a"], &["nothing is removed"]);
+        refused(&client, &["mv", "out/a", "c"], &["nothing is renamed"]);
+        refused(&client, &["mv", "b", "out/b"], &["out/b.md` points outside the project"]);
+        // The symlink itself may go.
+        symlink("../../outside/a.md", prompts.join("link.md")).unwrap();
+        printed(&client, &client.run(["rm", "--yes", "link"], ""), &["repo/.prompts/link.md"], "");
+
+        fs::rename(&prompts, client.root().join("elsewhere")).unwrap();
+        for (target, said) in [("../outside", "points outside the project"), ("nowhere", "the link is broken")] {
+            symlink(target, &prompts).unwrap();
+            for arguments in [&["rm", "--yes", "a"][..], &["mv", "a", "b"], &["new", "n"], &["path"]] {
+                refused(&client, arguments, &[said]);
+            }
+            fs::remove_file(&prompts).unwrap();
+        }
+    }
+
+    #[test]
+    fn in_a_read_only_folder_nothing_changes_and_the_reason_is_given() {
+        use std::os::unix::fs::PermissionsExt;
+        let client = two_folders().prompt("a/x.md", "X").prompt("b.md", "B").unprivileged();
+        let mode = |folder: &str, mode| {
+            fs::set_permissions(client.prompts().join(folder), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode("", 0o777);
+        fs::set_permissions(client.root().join("prompts/b.md"), fs::Permissions::from_mode(0o444)).unwrap();
+        mode("a", 0o555);
+        refused(&client, &["rm", "--yes", "a/x"], &["a/x.md cannot be removed: Permission denied"]);
+        refused(&client, &["mv", "a/x", "y"], &["a/x.md` cannot be renamed to `", "y.md`: Permission denied"]);
+        refused(&client, &["mv", "b", "a/b"], &["b.md` cannot be renamed to `", "a/b.md`: Permission denied"]);
+        // What was removed before the failure is printed.
+        let ran = client.run(["rm", "--yes", "b", "a/x"], "");
+        let root = client.root().join("prompts/b.md").display().to_string();
+        assert_eq!((ran.status.code(), ran.stdout), (Some(1), format!("{root}\n")));
+        assert!(ran.stderr.starts_with("error: ") && client.prompts().join("a/x.md").exists(), "{}", ran.stderr);
+        mode("a", 0o755);
+    }
+}
