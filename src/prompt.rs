@@ -28,8 +28,8 @@ pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, not_utf8, too_large};
 pub use limits::{LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_WEIGHT};
 pub use message::{Message, Messages, Role};
+pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
-pub(crate) use name::{fold, not_a_command, strip};
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
 
