@@ -136,6 +136,9 @@ fn a_query_selects_matching_prompts_best_first_and_problems_with_a_matching_name
         ("git message", "git/commit", json!({})),
         ("other", "", json!({"problems": ["other.md"]})),
         ("zzz", "", json!({})),
+        ("rsrch", "", json!({})),
+        (":git/", "git/commit git/review", json!({"problems": ["git/broken.md"]})),
+        ("：re", "research rewrite", json!({})),
         (" ", "git/commit git/review research rewrite", json!({"problems": ["git/broken.md", "other.md"]})),
     ] {
         assert_eq!(listed(&mut client, json!({"query": query})), (names.to_owned(), rest), "{query}");
