@@ -104,6 +104,8 @@ pub struct Summary {
     pub tags: Vec<String>,
     /// See [`Prompt::takes_input`].
     pub takes_input: bool,
+    /// See [`Prompt::is_template`].
+    pub is_template: bool,
 }
 
 impl Summary {
@@ -238,6 +240,11 @@ impl Prompt {
         !self.has_placeholders() || self.has_input_placeholder()
     }
 
+    /// Whether the body is still the one that [`draft`] writes, to be filled in.
+    pub fn is_template(&self) -> bool {
+        matches!(self.messages.as_slice(), [message] if format::draft::is_template_body(message.body()))
+    }
+
     /// The names by which a call may give values: the arguments, and `input` if the expansion contains it.
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input())
@@ -252,6 +259,7 @@ impl Prompt {
             arguments: self.arguments.clone(),
             tags: self.tags.clone(),
             takes_input: self.takes_input(),
+            is_template: self.is_template(),
         }
     }
 

@@ -47,7 +47,8 @@ impl New {
         };
         let piped = if io::stdin().is_terminal() { String::new() } else { stdin::text(MAX_FILE, "a prompt file")? };
         let description = self.description.as_deref();
-        let text = if piped.trim().is_empty() {
+        let is_template = piped.trim().is_empty();
+        let text = if is_template {
             draft(&name, description)
         } else {
             draft_around(&name, &piped, description).map_err(refusal)?
@@ -62,6 +63,10 @@ impl New {
         let is_served = warn_of_the_same_name(&library, &name, &file, &directory);
         if let Some(neighbor) = neighbor {
             output::warning(&format!("{} has almost the same name; type each name exactly", named(&neighbor)));
+        }
+        if is_template && !self.edit {
+            output::note(&format!("write the prompt with `prompt-expander edit {name}`; the file is a template"));
+            return Ok(ExitCode::SUCCESS);
         }
         let ended = self.edit.then(|| editor::open(&file)).transpose();
         let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;

@@ -1,6 +1,7 @@
 //! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
-use super::diagnostic::{Diagnostic, Positions};
+use super::diagnostic::{Diagnostic, Position, Positions};
+use super::format::draft::is_template_description;
 use super::limits::LONG;
 use super::suggestion::closest;
 use super::template::{MessageTemplate, SPACES, openings};
@@ -22,6 +23,7 @@ const FOREIGN: [&str; 4] = ["$ARGUMENTS", "{{args}}", "${input}", "{input}"];
 pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     lint_name(prompt, &mut warnings);
+    lint_template(prompt, &mut warnings);
     for message in &prompt.messages {
         lint_body(message, &mut warnings);
         lint_placeholders(prompt, message, &mut warnings);
@@ -41,6 +43,23 @@ fn lint_name(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
             ),
             format!("rename it to {}", named(&hyphenated)),
         ));
+    }
+}
+
+fn lint_template(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    let edit = format!("`prompt-expander edit {}`", prompt.name);
+    if prompt.is_template() {
+        let position = prompt.messages.first().map(|body| Position { line: body.first_line(), column: 1 });
+        let message = "the body is still the template that `new` wrote, and is not listed to agents";
+        warnings.push(Diagnostic::warning(
+            position,
+            message,
+            format!("write the prompt with {edit}, or delete the file"),
+        ));
+    }
+    if prompt.description.as_deref().is_some_and(is_template_description) {
+        let message = "the description is still the one that `new` wrote";
+        warnings.push(Diagnostic::warning(None, message, format!("say what the prompt is for, with {edit}")));
     }
 }
 

@@ -30,8 +30,7 @@ fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
     let client = home();
     let ran = client.run(["new", ":git:commit-message"], "");
     assert_eq!(ran.stdout, format!("{}\n", own(&client, "git/commit-message.md").display()));
-    let next =
-        "note: type `:git/commit-message …` in a chat; `prompt-expander edit git/commit-message` opens the file\n";
+    let next = "note: write the prompt with `prompt-expander edit git/commit-message`; the file is a template\n";
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
     let text = fs::read_to_string(own(&client, "git/commit-message.md")).unwrap();
     assert!(text.starts_with("---\ntitle: Commit message\ndescription: "), "{text}");
@@ -40,7 +39,7 @@ fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
 }
 
 #[test]
-fn a_new_file_has_no_warning_whatever_its_name() {
+fn a_new_file_has_no_warning_but_that_it_is_a_template_whatever_its_name() {
     let client = home();
     let names = [
         "standup",
@@ -84,7 +83,11 @@ fn a_new_file_has_no_warning_whatever_its_name() {
         assert_eq!(ran.status.code(), Some(i32::from(refused)), "{name}: {ran:?}");
     }
     let made = names.len() - 6;
-    client.run(["check"], "").printed(&format!("{made} files checked: 0 errors, 0 warnings\n"));
+    let checked = client.run(["check"], "").stdout;
+    assert_eq!(checked.matches("warning: the body is still the template").count(), made, "{checked}");
+    assert_eq!(checked.matches("warning: the description is still the one").count(), made, "{checked}");
+    let total = format!("{made} files checked: 0 errors, {} warnings\n", 2 * made);
+    assert!(checked.ends_with(&total), "{checked}");
     let list = client.run(["list", "--json", "--no-builtin"], "").stdout;
     for title in ["Yes", "Null", "#1a", "{{inptu}}", "1e3", "It's", "要約", "A b c"] {
         assert!(list.contains(&format!("\"title\":\"{title}\"")), "{title}: {list}");
@@ -120,7 +123,9 @@ fn piped_text_becomes_the_prompt() {
         new(&["e", "--description", "For speed: a, b"], " \n").lines().nth(2),
         Some("description: \"For speed: a, b\"")
     );
-    client.run(["check"], "").printed("5 files checked: 0 errors, 0 warnings\n");
+    let checked = client.run(["check"], "").stdout;
+    assert!(checked.contains("e.md:9:1: warning: the body is still the template"), "{checked}"); // an empty pipe
+    assert!(checked.ends_with("5 files checked: 0 errors, 1 warning\n"), "{checked}");
 }
 
 #[test]
@@ -261,14 +266,14 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let hidden = format!("{} overrides the new file; choose another name", path("one/research.md"));
     let ran = client.run(["new", "research", "--dir", "two"], "");
     says(&ran, 0, &[&hidden]);
-    assert!(!ran.stderr.contains("note:"), "{ran:?}");
-    let ran = client.run(["new", "y", "--dir", "three"], "");
+    assert!(!ran.stderr.contains("in a chat"), "{ran:?}");
+    let ran = client.run(["new", "y", "--dir", "three"], "Text.");
     let unserved = format!("warning: {0} is not served; start the server with `--prompts {0}`\n", path("three"));
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
     let project = client.run(["new", "y", "--dir", ".prompts"], "");
     says(&project, 0, &[".prompts is not served; start the server with `--project`\n"]);
     let project = client.run(["new", "z", "--dir", ".prompts", "--project"], "");
-    says(&project, 0, &["note: type `:z …` in a chat"]);
+    says(&project, 0, &["note: write the prompt with `prompt-expander edit z`"]);
     says(&client.run(["new", "z", "--project"], ""), 0, &[".prompts/z.md overrides the new file; choose another name"]);
     if cfg!(target_os = "linux") {
         says(&client.run(["new", "X"], ""), 0, &["warning: `x` has almost the same name"]);
@@ -551,8 +556,7 @@ mod editors {
             let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
             let Some(said) = typed(&client, 20, "prompt-expander new git/commit-message", "") else { return };
             let path = own(&client, "git/commit-message.md");
-            let next =
-                "type `:git/commit-message …` in a chat; `prompt-expander edit git/commit-message` opens the file";
+            let next = "write the prompt with `prompt-expander edit git/commit-message`; the file is a template";
             assert_eq!(said, format!("{}\nnote: {next}\n", path.display()));
             let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
             assert!(

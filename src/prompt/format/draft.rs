@@ -4,7 +4,7 @@ use super::Format;
 use super::frontmatter::{self, Split};
 use crate::prompt::{Diagnostic, Name};
 
-/// The body of a file that is to be filled in. A test verifies that `check` finds nothing in it.
+/// The body of a file that is to be filled in.
 const BODY: &str = "\
 Say here what the agent is to do with the text below, step by step, and what it is to answer with.
 
@@ -28,6 +28,16 @@ pub enum DraftError {
     Invalid(Diagnostic),
     /// It has frontmatter, where a description would belong.
     HasFrontmatter,
+}
+
+/// Whether this is the body of [`draft`], apart from spaces and empty lines around it.
+pub(in crate::prompt) fn is_template_body(body: &str) -> bool {
+    body.trim() == BODY.trim()
+}
+
+/// Whether this is the description that [`draft`] writes if none is given.
+pub(in crate::prompt) fn is_template_description(description: &str) -> bool {
+    description == DESCRIPTION
 }
 
 /// The text of a file that is to be filled in.
@@ -128,9 +138,32 @@ mod tests {
         assert!(matches!(draft_around(&name, "---\ntitle: T\n", None), Err(DraftError::Invalid(_))));
     }
 
+    #[test]
+    fn a_template_is_one_until_its_body_is_changed() {
+        let name = Name::new("a").unwrap();
+        let text = draft(&name, None);
+        let body = text.find(BODY).unwrap();
+        for (text, is_template, warnings) in [
+            (text.clone(), true, 2),
+            (draft(&name, Some("Says it")), true, 1),
+            (text.replace('\n', "\r\n") + "\r\n \r\n", true, 2),
+            (text[body..].to_owned(), true, 1),
+            (text.replace("step by step", "at once"), false, 1),
+            (draft_around(&name, "Do it.", None).unwrap(), false, 0),
+        ] {
+            let prompt = Format::Markdown.parse(name.clone(), text.as_bytes()).unwrap();
+            let (in_prompt, in_summary) = (prompt.is_template(), prompt.summary().is_template);
+            assert_eq!((in_prompt, in_summary), (is_template, is_template), "{text}");
+            let about_template =
+                prompt.warnings().into_iter().filter(|warning| warning.message.contains("`new` wrote"));
+            assert_eq!(about_template.count(), warnings, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_what_is_read(name in "[a-z][a-z0-9_.-]{0,9}", description in "\\PC{1,40}") {
+            prop_assume!(!description.trim().is_empty()); // like none
             let name = Name::new(&name).unwrap();
             let prompt = Format::Markdown.parse(name.clone(), draft(&name, Some(&description)).as_bytes()).unwrap();
             prop_assert_eq!(prompt.title, Some(title(&name)));
