@@ -82,6 +82,16 @@ impl fmt::Display for Unknown {
     }
 }
 
+impl Unknown {
+    /// The same without a suggestion of a [template](crate::prompt::Prompt::is_template), for a model.
+    pub fn without_templates(mut self, view: &View) -> Unknown {
+        if let Unknown::NoSuchPrompt { closest, .. } = &mut self {
+            closest.retain(|name| !matches!(view.get(name), Some(Ok(prompt)) if prompt.is_template()));
+        }
+        self
+    }
+}
+
 impl View {
     /// Finds the prompt that `command` names, as a person types it after a colon or a client passes it on.
     ///

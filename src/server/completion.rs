@@ -37,7 +37,8 @@ pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<Comple
         "ref/resource" => match required(&reference.uri, "uri")?.as_str() {
             resources::TEMPLATE if argument.name == resources::VARIABLE && argument.value.len() <= 4 * MAX_NAME => {
                 compared = fold;
-                view.list().entries.into_iter().map(|entry| entry.name().to_string()).collect()
+                let entries = view.list().entries.into_iter().filter(|entry| !entry.is_template());
+                entries.map(|entry| entry.name().to_string()).collect()
             }
             resources::TEMPLATE => Vec::new(),
             uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // a URI without variables
