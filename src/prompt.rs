@@ -28,6 +28,7 @@ pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, not_utf8, too_large};
 pub use limits::{LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_WEIGHT};
 pub use message::{Message, Messages, Role};
+use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
 pub use template::{INPUT, MessageTemplate, Placeholder};
@@ -55,6 +56,8 @@ pub struct Prompt {
     pub messages: Vec<MessageTemplate>,
     /// What was read leniently in the frontmatter.
     lenient: Vec<Diagnostic>,
+    /// Whether the frontmatter has keys that only files for other programs have.
+    has_foreign_keys: bool,
 }
 
 /// An argument that a prompt declares.

@@ -259,7 +259,7 @@ pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
 }
 
 /// Full-width forms of ASCII characters as ASCII.
-pub(crate) fn half_width(text: &str) -> String {
+pub(super) fn half_width(text: &str) -> String {
     let half = |letter: char| match letter {
         '！'..='～' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
         other => other,

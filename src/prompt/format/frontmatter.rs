@@ -33,6 +33,8 @@ pub(super) struct Frontmatter {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
     pub(super) tags: Vec<String>,
+    /// See [`Prompt`](crate::prompt::Prompt).
+    pub(super) has_foreign_keys: bool,
 }
 
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or without spaces after them.
@@ -124,6 +126,9 @@ const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 /// Keys of other programs that look like a misspelled [key](KEYS).
 const FOREIGN_KEYS: [&str; 1] = ["agents"];
 
+/// Keys that only command files of other programs have, in which `$1` is an argument.
+const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
+
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
 /// `None`: no line of it has a key of one word, so it is not a frontmatter but text between two rules.
@@ -162,12 +167,14 @@ pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<
         }
     };
     reader.lint(&fields, &KEYS);
+    let has_foreign_keys = fields.iter().any(|field| COMMAND_KEYS.contains(&field.key.as_str()));
     let mut fields = Fields(fields);
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
         arguments: reader.arguments(fields.take("arguments"))?,
         tags: reader.texts(fields.take("tags")),
+        has_foreign_keys,
     }))
 }
 
