@@ -29,7 +29,7 @@ mod source;
 mod stdin;
 mod version;
 
-use crate::prompt::Name;
+use crate::prompt::{COLONS, Name};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -38,9 +38,6 @@ use source::{Common, Folders, Hidden};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-
-/// What a command begins with in a chat: a colon, or the full-width colon of a Japanese or Chinese keyboard.
-const COLONS: [char; 2] = [':', '：'];
 
 const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat with a coding agent, into the full prompt \
                      from a Markdown file";

@@ -2,7 +2,7 @@
 //!
 //! The agent adds the context to the message for its model: the expansion of each command, so that the model need not think of
 //! calling `expand_prompt`. There is no answer to a message without commands, or to anything that is not an event. A name is looked up
-//! exactly as it was typed; no directory is read.
+//! as it was typed, with composed or separate accents; no directory is read.
 //!
 //! The context says what the message means and gives no orders: Gemini CLI tells its model to take the context of a hook as
 //! information. Where an agent would truncate the context, the context asks the model to call `expand_prompt` instead.

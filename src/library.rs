@@ -334,9 +334,15 @@ impl View {
     /// Every name: folders are read, files are not.
     pub fn names(&self) -> Names {
         let Listing { entries, skipped, .. } = self.list();
-        let (builtin, own): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
-        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().clone()).collect();
-        Names { own: names(own), builtin: names(builtin), skipped }
+        Names::of(entries, skipped)
+    }
+
+    /// The names that are offered to a model: without those of [templates](Summary::is_template). Files are read, unless they
+    /// are cached.
+    pub fn offered_names(&self) -> Names {
+        let Listing { mut entries, skipped, .. } = self.list();
+        entries.retain(|entry| !entry.is_template());
+        Names::of(entries, skipped)
     }
 
     /// The sources that cannot be read at this moment although they should be.
@@ -403,6 +409,14 @@ impl View {
     }
 }
 
+impl Names {
+    fn of(entries: Vec<Entry<'_>>, skipped: Vec<Problem>) -> Names {
+        let (builtin, own): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
+        let names = |entries: Vec<Entry<'_>>| entries.into_iter().map(|entry| entry.name().clone()).collect();
+        Names { own: names(own), builtin: names(builtin), skipped }
+    }
+}
+
 impl<'v> Entry<'v> {
     /// The prompt's name.
     pub fn name(&self) -> &'v Name {
@@ -434,6 +448,11 @@ impl<'v> Entry<'v> {
     /// The file is broken.
     pub fn summary(&self) -> Result<Arc<Summary>, Problem> {
         self.info().summary.map_err(Arc::unwrap_or_clone)
+    }
+
+    /// Whether it is a template that was not changed. Its file is read, unless it is cached.
+    pub fn is_template(&self) -> bool {
+        self.summary().is_ok_and(|summary| summary.is_template)
     }
 
     /// What changes with the prompt. Its file is read, unless it is cached.

@@ -7,7 +7,7 @@ use super::source::PromptSource;
 use super::{Cli, output, parse_leniently};
 use crate::agents::Agent;
 use crate::library::{Library, Lookup};
-use crate::prompt::Argument;
+use crate::prompt::{Argument, COLONS, spelled_as_typed};
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
 use clap_complete::engine::CompletionCandidate;
@@ -70,19 +70,16 @@ pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-/// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, `:`
-/// may be used for `/`.
+/// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, a
+/// colon may be used for `/`.
 pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
     let library = library_of_line(std::env::args_os().skip(2));
-    let (colon, rest) = written.strip_prefix(':').map_or(("", written), |rest| (":", rest));
+    let rest = written.strip_prefix(COLONS).unwrap_or(written);
+    let colon = &written[..written.len() - rest.len()];
     let mut candidates = Vec::new();
     for entry in library.view().list().entries {
-        let spelled = [Some(entry.name().to_string()), rest.contains(':').then(|| entry.name().replace('/', ":"))];
-        let Some(name) = spelled.into_iter().flatten().find(|name| name.starts_with(rest)) else { continue };
-        if !is_plain(&name) {
-            continue;
-        }
+        let Some(name) = spelled_as_typed(entry.name(), rest).filter(|name| is_plain(name)) else { continue };
         let description = entry.summary().ok().and_then(|prompt| prompt.description.clone());
         let description = description.map(|description| output::one_line(&description).into());
         candidates.push(CompletionCandidate::new(format!("{colon}{name}")).help(description));

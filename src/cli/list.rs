@@ -82,6 +82,9 @@ struct JsonArgument {
     default: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     choices: Vec<String>,
+    /// Whether any other value is an error.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
 }
 
 /// A prompt, each field in one line.
@@ -272,6 +275,7 @@ impl JsonArgument {
             required: argument.is_needed(),
             default: argument.default.clone(),
             choices: argument.choices.clone(),
+            strict: argument.strict,
         }
     }
 }

@@ -159,23 +159,25 @@ fn options<'i>(columns: usize) -> textwrap::Options<'i> {
         .break_words(false)
 }
 
-/// Words end at spaces. Unicode also has a line end after a hyphen or a slash, where names and paths must stay whole; of its
-/// rules only those for scripts without spaces are used, whose characters are wide.
+/// Words end at spaces, and also next to wide characters, whose scripts have no spaces. Unicode also allows a break after a
+/// hyphen or a slash, where names and paths must stay whole.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let is_wide = |character: Option<char>| character.and_then(char::width) == Some(2);
     let mut words = Vec::new();
     let mut start = 0;
     let mut end = 0;
-    for part in WordSeparator::UnicodeBreakProperties.find_words(line) {
-        let is_wide = |character: Option<char>| character.and_then(char::width) == Some(2);
-        let before = line[..end].chars().next_back();
-        if before == Some(' ') || is_wide(before) || is_wide(part.word.chars().next()) {
-            words.push(Word::from(&line[start..end]));
-            start = end;
+    for spaced in WordSeparator::AsciiSpace.find_words(line) {
+        for part in WordSeparator::UnicodeBreakProperties.find_words(spaced.word) {
+            if start < end && (is_wide(line[..end].chars().next_back()) || is_wide(part.word.chars().next())) {
+                words.push(Word::from(&line[start..end]));
+                start = end;
+            }
+            end += part.word.len() + part.whitespace.len();
         }
-        end += part.word.len() + part.whitespace.len();
+        end += spaced.whitespace.len();
+        words.push(Word::from(&line[start..end]));
+        start = end;
     }
-    words.push(Word::from(&line[start..end]));
-    words.retain(|word| !word.is_empty() || !word.whitespace.is_empty());
     Box::new(words.into_iter())
 }
 
@@ -215,7 +217,7 @@ mod tests {
         assert_eq!(wrapped("one two three", 0, 80), "one two three");
         assert_eq!(wrapped("one two three", 4, 11), "one two\n    three");
         assert_eq!(wrapped("a /a/very/long/path b", 0, 10), "a\n    /a/very/long/path\n    b");
-        assert_eq!(wrapped("日本 日本", 0, 8), "日本\n    日本");
+        assert_eq!(wrapped("日本 日本", 0, 8), "日本 日\n    本");
     }
 
     #[test]

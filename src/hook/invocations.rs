@@ -1,12 +1,14 @@
 //! Which commands a message invokes, and with which input.
 //!
-//! A line invokes a command if it begins with a colon, and what follows up to the next space is the name of a prompt. The
+//! A line invokes a command if it begins with a colon (`:` or the full-width `：`), and what follows up to the next space is the name of a prompt. The
 //! first line of the message may be indented by up to three spaces; a later one that is indented is code, a list or a
 //! quotation. What is between fences (three backticks or tildes) is ignored. The input of a command is all that follows, up to
 //! the next line that invokes one.
 //!
 //! Fences are found line by line, not by a Markdown parser: people put code between tags, and in an HTML block a fence means
 //! nothing to Markdown.
+
+use crate::prompt::COLONS;
 
 /// How many lines that look like a command are looked up. A message with more of them is data.
 pub const MAX_CANDIDATES: usize = 100;
@@ -15,7 +17,7 @@ pub const MAX_CANDIDATES: usize = 100;
 pub const MAX_COMMANDS: usize = 8;
 
 /// Punctuation that may follow a name and is not part of it.
-const PUNCTUATION: [char; 5] = ['.', ',', ';', '!', '?'];
+const PUNCTUATION: [char; 12] = ['.', ',', ';', '!', '?', '。', '、', '．', '，', '；', '！', '？'];
 
 /// A command in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,9 +76,10 @@ fn candidates(text: &str) -> impl Iterator<Item = Candidate<'_>> {
             (Some(opening), Some(closing)) if closing.closes(opening) => fence = None,
             (Some(_), _) => {}
             (None, _) => {
-                let after_colon = line[indentation..].strip_prefix(':')?;
+                let after_colon = line[indentation..].strip_prefix(COLONS)?;
                 let word = after_colon.split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
-                return Some(Candidate { line: start, word, word_end: start + indentation + 1 + word.len() });
+                let word_end = next_line - after_colon.len() + word.len();
+                return Some(Candidate { line: start, word, word_end });
             }
         }
         None
@@ -90,7 +93,8 @@ fn indentation(line: &str) -> usize {
 
 /// Whether a word after a colon may be a name: not the rest of `::vec` or `:smile:`.
 fn may_be_name(word: &str) -> bool {
-    !word.is_empty() && !word.starts_with(':') && !word.ends_with(':') && !word.contains("::")
+    let mut parts = word.split(COLONS);
+    parts.all(|part| !part.is_empty())
 }
 
 /// A text without spaces around it, except those that indent its first line if a line ending comes before it.
@@ -134,7 +138,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NAMES: [&str; 6] = ["research", "git/commit", "git:commit", "smile", "vec", "要約"];
+    const NAMES: [&str; 7] = ["research", "git/commit", "git:commit", "git：commit", "smile", "vec", "要約"];
 
     /// Names and inputs.
     fn found(text: &str) -> Vec<(&str, &str)> {
@@ -154,6 +158,10 @@ mod tests {
             (":git/commit now", vec![("git/commit", "now")]),
             (":git:commit now", vec![("git:commit", "now")]),
             (":要約 これ", vec![("要約", "これ")]),
+            ("：要約\u{3000}これ", vec![("要約", "これ")]),
+            ("：要約。", vec![("要約", "")]),
+            ("  ：git：commit now", vec![("git：commit", "now")]),
+            (":research a\n：要約 b", vec![("research", "a"), ("要約", "b")]),
             (":research, please", vec![("research", "please")]),
             (":research?!", vec![("research", "")]),
             ("My draft.\n:research", vec![("research", "")]),
@@ -181,6 +189,14 @@ mod tests {
             ":vec::Vec",
             "C:\\research",
             ":smile:",
+            "：",
+            "10：30",
+            "：：vec",
+            "：smile：",
+            "：smile:",
+            "： 要約",
+            "まとめ：要約",
+            "これを：要約",
             ":smile:!",
             ":)",
             ":-/",
@@ -227,7 +243,7 @@ mod tests {
             pieces in prop::collection::vec(
                 prop_oneof![
                     6 => prop::sample::select(vec![
-                        ":research", ":git:commit ", ":要約", ":", "\n", "\n:", "\r\n", " ", "    ", "\t", "\u{a0}", "```",
+                        ":research", ":git:commit ", "：要約", ":", "：", "\n", "\n:", "\r\n", " ", "    ", "\t", "\u{a0}", "```",
                         "~~~~\n", "```x\n", "> ", ".", "é",
                     ]).prop_map(str::to_owned),
                     1 => ".{0,3}",
@@ -239,12 +255,12 @@ mod tests {
             let lines = || text.split('\n').map(|line| line.trim_start_matches(' '));
             let mut rest = text.as_str();
             for Invocation { name, input, .. } in of(&text, |_| Some(())) {
-                prop_assert!(lines().any(|line| line.starts_with(&format!(":{name}"))), "{name:?} in {text:?}");
+                prop_assert!(lines().any(|line| COLONS.iter().any(|colon| line.starts_with(&format!("{colon}{name}")))), "{name:?} in {text:?}");
                 let at = rest.find(input);
                 prop_assert!(at.is_some(), "{input:?} in {text:?}");
                 rest = &rest[at.unwrap() + input.len()..];
             }
-            prop_assert!(lines().any(|line| line.starts_with(':')) || found(&text).is_empty(), "{text:?}");
+            prop_assert!(lines().any(|line| line.starts_with(COLONS)) || found(&text).is_empty(), "{text:?}");
         }
     }
 }

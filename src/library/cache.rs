@@ -65,7 +65,8 @@ pub(super) struct FolderCache {
 /// Distinguishes one content of a prompt from another. Only comparable within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    /// A hash of what lists show: title, description, arguments. `None` for a broken file.
+    /// A hash of what lists show: title, description, arguments. `None` for a broken file and for a
+    /// [template](Summary::is_template), which they do not show.
     pub(crate) summary: Option<u64>,
     /// A hash of the whole file, or of the reason why it cannot be read.
     pub(crate) content: u64,
@@ -152,7 +153,8 @@ impl FileInfo {
 impl Fingerprint {
     /// The fingerprint of a file that holds these bytes, with the summary of its prompt unless it is broken.
     pub(super) fn of(bytes: &[u8], summary: Option<&Summary>) -> Fingerprint {
-        Fingerprint { summary: summary.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
+        let listed = summary.filter(|summary| !summary.is_template);
+        Fingerprint { summary: listed.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Names, Problem, View};
 use crate::prompt::suggestion::distance;
-use crate::prompt::{Format, Name, Prompt, fold, not_a_command, strip};
+use crate::prompt::{Format, Name, Prompt, fold, not_a_command, spellings, strip};
 use crate::wording::{alternatives, named, quoted};
 use std::fmt;
 use std::sync::Arc;
@@ -82,11 +82,21 @@ impl fmt::Display for Unknown {
     }
 }
 
+impl Unknown {
+    /// The same without a suggestion of a [template](crate::prompt::Prompt::is_template), for a model.
+    pub fn without_templates(mut self, view: &View) -> Unknown {
+        if let Unknown::NoSuchPrompt { closest, .. } = &mut self {
+            closest.retain(|name| !matches!(view.get(name), Some(Ok(prompt)) if prompt.is_template()));
+        }
+        self
+    }
+}
+
 impl View {
     /// Finds the prompt that `command` names, as a person types it after a colon or a client passes it on.
     ///
-    /// The exact name is tried first, without a scan. Then a leading colon, spaces around the name, letter case and `:`
-    /// for `/` are ignored where exactly one prompt matches.
+    /// The exact name is tried first, without a scan. Then a leading colon, spaces around the name, letter case, `:` for `/`,
+    /// and composed or separate accents are ignored where exactly one prompt matches.
     pub fn find(&self, command: &str) -> Lookup {
         match self.find_exactly(command) {
             Some(Ok(prompt)) => Lookup::Found(prompt),
@@ -95,16 +105,10 @@ impl View {
         }
     }
 
-    /// The same without a scan: nothing but a leading colon, spaces around the name and `:` for `/` is ignored. See
-    /// [`View::get`].
+    /// The same without a scan: nothing but a leading colon, spaces around the name, `:` for `/`, and composed or separate
+    /// accents are ignored. See [`View::get`].
     pub fn find_exactly(&self, command: &str) -> Option<Result<Arc<Prompt>, Problem>> {
-        let get = |name: &str| Name::new(name).ok().and_then(|name| self.get(&name));
-        get(command).or_else(|| {
-            let stripped = strip(command);
-            let with_slashes = stripped.replace(':', "/");
-            let others = [(command, stripped), (stripped, &with_slashes)].into_iter();
-            others.filter(|(tried, name)| tried != name).find_map(|(_, name)| get(name))
-        })
+        spellings(command).iter().find_map(|name| self.get(&Name::new(name).ok()?))
     }
 
     fn find_any_spelling(&self, command: &str) -> Lookup {

@@ -1,26 +1,15 @@
-//! Which prompts a list shows: all, or those that match a query, best first. The only file that names nucleo_matcher.
+//! Which prompts a list shows: all, or those that match a query, best first.
 
 use super::{Entry, Listing, Problem, View};
-use crate::prompt::Summary;
-use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
-use std::cmp::Reverse;
+use crate::prompt::{COLONS, Summary, fold};
 use std::sync::Arc;
+use unicode_normalization::UnicodeNormalization;
 
 /// The longest query that is used, in characters; the rest is ignored.
 const MAX_QUERY: usize = 200;
 
-/// The weight of a match in a field, and the score that each letter of the query must have on average. A letter next to
-/// the one before it scores 16 or more; in a long text, letters far apart mean nothing.
-const NAME: Field = Field { weight: 4, min_score: 12 };
-const TAG: Field = Field { weight: 3, min_score: 12 };
-const TITLE: Field = Field { weight: 2, min_score: 12 };
-const DESCRIPTION: Field = Field { weight: 1, min_score: 18 };
-
-struct Field {
-    weight: u32,
-    min_score: u32,
-}
+/// The longest word that may be misspelt, in characters.
+const MAX_MISSPELT: usize = 64;
 
 /// The prompts that match a query and a tag.
 #[derive(Debug)]
@@ -36,23 +25,27 @@ impl View {
     /// and a leading `#` of the tag, make no difference.
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection<'_> {
         let Listing { entries, skipped, problems } = self.list();
-        let mut problems = [skipped, problems].concat();
-        let mut query = query.map(Query::new);
+        let mut listed: Vec<_> = entries.into_iter().map(|entry| (entry.summary(), entry)).collect();
+        if let Some(tag) = tag {
+            listed.retain(|(summary, _)| summary.as_ref().map_or(true, |summary| has_tag(summary, tag)));
+        }
+        let fields = |(summary, entry): &(Result<Arc<Summary>, _>, Entry<'_>)| {
+            Fields::new(entry.name(), summary.as_deref().ok())
+        };
+        let costs = match query {
+            Some(query) => costs(query, &listed.iter().map(fields).collect::<Vec<_>>()),
+            None => vec![Some(0); listed.len()],
+        };
         let mut found = Vec::new();
-        for entry in entries {
-            match entry.summary() {
-                Ok(summary) if tag.is_some_and(|tag| !has_tag(&summary, tag)) => {}
-                Ok(summary) => {
-                    let score = query.as_mut().map_or(Some(0), |query| query.score(entry.name(), &summary));
-                    found.extend(score.map(|score| (score, (entry, summary))));
-                }
-                Err(problem) => {
-                    let is_match = query.as_mut().is_none_or(|query| query.score_name(entry.name()).is_some());
-                    problems.extend(is_match.then_some(problem));
-                }
+        let mut problems = [skipped, problems].concat();
+        for (cost, (summary, entry)) in costs.into_iter().zip(listed) {
+            match (cost, summary) {
+                (Some(cost), Ok(summary)) => found.push((cost, (entry, summary))),
+                (Some(_), Err(problem)) => problems.push(problem),
+                (None, _) => {}
             }
         }
-        found.sort_by_key(|(score, _)| Reverse(*score)); // stable: equal matches stay sorted by name
+        found.sort_by_key(|(cost, _)| *cost); // stable: equal matches stay sorted by name
         Selection { found: found.into_iter().map(|(_, found)| found).collect(), problems }
     }
 }
@@ -63,51 +56,134 @@ fn has_tag(prompt: &Summary, tag: &str) -> bool {
     prompt.tags.iter().any(|own| bare(own) == tag)
 }
 
-/// The words of a query. All must match, each in any of name, title, tags and description.
-#[derive(Debug)]
-struct Query {
-    words: Vec<Atom>,
-    matcher: Matcher,
+/// The texts of a prompt in which words are searched, in the form of [`plain`], by the rank of their field: the name, the tags,
+/// the title and the description.
+struct Fields([Vec<String>; 4]);
+
+/// The rank of the name.
+const NAME: usize = 0;
+
+/// How well a word matches a text, the best first: after the rank of the field, it decides the order of the matches.
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    Prefix,
+    /// A part of a name that is not at the beginning of a word.
+    Substring,
+    Misspelt,
 }
 
-impl Query {
-    /// Letter case and accents make no difference.
-    fn new(text: &str) -> Query {
-        let end = text.char_indices().nth(MAX_QUERY).map_or(text.len(), |(at, _)| at);
-        let word = |word| Atom::new(word, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy, false);
-        Query {
-            words: text[..end].split_whitespace().map(word).collect(),
-            matcher: Matcher::new(Config::DEFAULT.match_paths()),
+impl Fields {
+    /// The fields of a prompt; of a broken file, only its name.
+    fn new(name: &str, prompt: Option<&Summary>) -> Fields {
+        let plain_text = |text: &Option<String>| text.iter().map(|text| plain(text)).collect();
+        let [tags, title, description] = prompt.map_or_else(Default::default, |prompt| {
+            let tags = prompt.tags.iter().map(|tag| plain(tag)).collect();
+            [tags, plain_text(&prompt.title), plain_text(&prompt.description)]
+        });
+        Fields([vec![plain(name)], tags, title, description])
+    }
+
+    /// Whether the name begins with this text, in which `/` separates folders.
+    fn is_name_prefix(&self, beginning: &str) -> bool {
+        self.0[NAME].iter().any(|name| name.replace(':', "/").starts_with(beginning))
+    }
+
+    /// The least cost of a match; `None` if there is none. `kind` is how the word matches a text of the field of this rank.
+    fn cost(&self, kind: impl Fn(usize, &str) -> Option<Kind>) -> Option<usize> {
+        let texts = self.0.iter().enumerate().flat_map(|(rank, texts)| texts.iter().map(move |text| (rank, text)));
+        texts.filter_map(|(rank, text)| Some(4 * rank + kind(rank, text)? as usize)).min()
+    }
+}
+
+/// What each prompt costs as an answer to a query, the best least; `None` if it does not match all words.
+///
+/// A word matches as it is written, anywhere in a name and from the beginning of a word in the other fields. Only if it is in no
+/// prompt at all, a misspelling is assumed. A word that begins with a colon is the beginning of a name.
+fn costs(query: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
+    let end = query.char_indices().nth(MAX_QUERY).map_or(query.len(), |(at, _)| at);
+    let mut sums = vec![Some(0); prompts.len()];
+    for word in query[..end].split_whitespace() {
+        let costs: Vec<Option<usize>> = if word.starts_with(COLONS) {
+            let beginning = plain(&fold(word));
+            prompts.iter().map(|prompt| prompt.is_name_prefix(&beginning).then_some(0)).collect()
+        } else {
+            let word = plain(word);
+            let word = word.trim_start_matches('#').trim_matches(['"', '\'', ',', '.', ';', '?', '!']);
+            if word.is_empty() {
+                continue;
+            }
+            let exact: Vec<_> =
+                prompts.iter().map(|prompt| prompt.cost(|rank, text| exact(word, rank, text))).collect();
+            match exact.iter().any(Option::is_some) {
+                true => exact,
+                false => prompts.iter().map(|prompt| prompt.cost(|_, text| misspelt(word, text))).collect(),
+            }
+        };
+        for (sum, cost) in sums.iter_mut().zip(costs) {
+            *sum = sum.zip(cost).map(|(sum, cost)| sum + cost);
         }
     }
+    sums
+}
 
-    /// How well a prompt matches; `None` if it does not. Without words, all match equally well.
-    fn score(&mut self, name: &str, prompt: &Summary) -> Option<u32> {
-        let (title, description) = (prompt.title.as_deref(), prompt.description.as_deref());
-        let named =
-            [(&NAME, name), (&TITLE, title.unwrap_or_default()), (&DESCRIPTION, description.unwrap_or_default())];
-        let fields: Vec<_> = named.into_iter().chain(prompt.tags.iter().map(|tag| (&TAG, tag.as_str()))).collect();
-        self.score_of(&fields)
+/// A text in which letter case, accents and full-width forms make no difference.
+fn plain(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
     }
+    let is_accent = |letter: &char| matches!(letter, '\u{300}'..='\u{36f}');
+    text.nfkd().filter(|letter| !is_accent(letter)).nfc().collect::<String>().to_lowercase()
+}
 
-    /// How well a name alone matches.
-    fn score_name(&mut self, name: &str) -> Option<u32> {
-        self.score_of(&[(&NAME, name)])
-    }
+/// How a word is contained in a text, if it is.
+fn exact(word: &str, rank: usize, text: &str) -> Option<Kind> {
+    let kinds = text.match_indices(word).map(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        match is_boundary(before.chars().next_back(), word.chars().next()) {
+            true if is_boundary(word.chars().next_back(), after.chars().next()) => Kind::Whole,
+            true => Kind::Prefix,
+            false => Kind::Substring,
+        }
+    });
+    kinds.filter(|kind| rank == NAME || !matches!(kind, Kind::Substring)).min_by_key(|kind| *kind as usize)
+}
 
-    fn score_of(&mut self, fields: &[(&Field, &str)]) -> Option<u32> {
-        let matcher = &mut self.matcher;
-        let mut buffer = Vec::new();
-        let mut best = |word: &Atom| {
-            let letters = word.needle_text().len() as u32;
-            let scores = fields.iter().filter_map(|(field, text)| {
-                let score = word.score(Utf32Str::new(text, &mut buffer), matcher)?;
-                (u32::from(score) >= field.min_score * letters).then_some(field.weight * u32::from(score))
-            });
-            scores.max()
-        };
-        self.words.iter().map(&mut best).sum()
-    }
+/// Whether a word begins or ends between two characters. In Japanese and other scripts without spaces it may do so anywhere.
+fn is_boundary(before: Option<char>, after: Option<char>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return true };
+    !before.is_alphanumeric() || !after.is_alphanumeric() || is_unspaced(before) || is_unspaced(after)
+}
+
+/// Whether a letter is of a script that writes no spaces between words: Thai, Lao, Burmese, Khmer, kana and Han.
+fn is_unspaced(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3005}'..='\u{3007}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// Whether a word is a misspelling of a word of a text, or of the whole text: one edit in a word of 4 to 7 letters, two in a
+/// longer one. A number is not misspelt but another number.
+fn misspelt(word: &str, text: &str) -> Option<Kind> {
+    let length = word.chars().count();
+    let allowed = match length {
+        _ if word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter)) => 0,
+        4..=7 => 1,
+        8..=MAX_MISSPELT => 2,
+        _ => 0,
+    };
+    let is_near =
+        |known: &str| known.chars().count().abs_diff(length) <= allowed && strsim::osa_distance(word, known) <= allowed;
+    let words = || text.split(|letter: char| !letter.is_alphanumeric());
+    (allowed > 0 && words().chain([text]).any(is_near)).then_some(Kind::Misspelt)
 }
 
 #[cfg(test)]
@@ -116,51 +192,111 @@ mod tests {
     use crate::prompt::{Format, Name};
 
     /// The names that match, best first.
-    fn found(query: &str) -> Vec<String> {
+    fn found(query: &str) -> Vec<&'static str> {
         let files = [
-            ("git/commit", "---\ntitle: Commit message\ndescription: Write a message for the staged changes\n---\n"),
-            ("review", "---\ndescription: Review a change and get its defects\ntags: [quality, git]\n---\n"),
-            ("research", "---\ndescription: Research a topic in primary sources\n---\n"),
             ("café", "---\ndescription: Where to drink\n---\n"),
+            ("decide", "---\ndescription: Get it done, weighing the options in turn\ntitle: Decide\n---\n"),
+            ("git/commit", "---\ntitle: Commit message\ndescription: Write a message for the staged changes\n---\n"),
+            ("legit", "---\ndescription: Tell whether a digital offer is real\n---\n"),
+            ("research", "---\ndescription: Research a topic in primary sources\n---\n"),
+            ("review", "---\ndescription: Review a change and get its defects\ntags: [quality, git]\n---\n"),
+            ("要約", "---\ndescription: 長い文章を短くまとめるガイド。PDFも可。\n---\n"),
         ];
-        let mut query = Query::new(query);
         let parse = |name, file: &str| Format::Markdown.parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
-        let prompts = files.map(|(name, file)| (name, parse(name, file).summary()));
-        let mut scored: Vec<(u32, String)> =
-            prompts.iter().filter_map(|(name, prompt)| Some((query.score(name, prompt)?, name.to_string()))).collect();
-        scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        scored.into_iter().map(|(_, name)| name).collect()
+        let prompts = files.map(|(name, file)| Fields::new(name, Some(&parse(name, file).summary())));
+        let costs = costs(query, &prompts).into_iter().zip(files.map(|(name, _)| name));
+        let mut found: Vec<_> = costs.filter_map(|(cost, name)| Some((cost?, name))).collect();
+        found.sort();
+        found.into_iter().map(|(_, name)| name).collect()
     }
 
     #[test]
-    fn a_match_in_the_name_beats_one_in_a_tag_a_title_or_a_description() {
-        assert_eq!(found("git"), ["git/commit", "review"]);
-        assert_eq!(found("commit"), ["git/commit"]);
-        assert_eq!(found("message"), ["git/commit"]);
-        assert_eq!(found("defects"), ["review"]);
+    fn a_word_of_a_query_matches_words_and_not_scattered_letters() {
+        assert_eq!(found("git"), ["git/commit", "legit", "review"]);
+        for scattered in ["dcd", "gc", "rsrch", "wmc"] {
+            assert_eq!(found(scattered), [""; 0], "{scattered}");
+        }
+        assert_eq!(found("stage"), ["git/commit"], "the beginning of a word");
+        assert_eq!(found("tage"), [""; 0], "a part of a name alone may be anywhere in it");
+        assert_eq!(found("sear"), ["research"]);
     }
 
     #[test]
-    fn a_missing_letter_another_letter_case_and_accents_still_match() {
+    fn the_field_decides_the_order_and_in_a_field_how_much_of_a_word_matches() {
+        let files = [
+            ("a", "description: xyz"),
+            ("b", "description: a xyz"),
+            ("c", "description: xyz1"),
+            ("d", "description: d\ntitle: xyz"),
+            ("e", "tags: [xyz]"),
+            ("wxyz", ""),
+            ("xyzw", ""),
+            ("f/xyz", ""),
+        ];
+        let fields = files.map(|(name, frontmatter)| {
+            let file = format!("---\n{frontmatter}\n---\nB");
+            Fields::new(
+                name,
+                Some(&Format::Markdown.parse(Name::new(name).unwrap(), file.as_bytes()).unwrap().summary()),
+            )
+        });
+        let mut found: Vec<_> = costs("xyz", &fields).into_iter().zip(files.map(|(name, _)| name)).collect();
+        found.sort();
+        assert_eq!(
+            found.iter().map(|(_, name)| *name).collect::<Vec<_>>(),
+            ["f/xyz", "xyzw", "wxyz", "e", "d", "a", "b", "c"]
+        );
+    }
+
+    #[test]
+    fn a_misspelling_is_assumed_only_of_a_word_that_is_in_no_prompt() {
         for (query, want) in [
-            ("reserch", "research"),
-            ("RSRCH", "research"),
-            ("gitcommit", "git/commit"),
-            ("gc", "git/commit"),
-            ("cafe", "café"),
-            ("staged", "git/commit"),
+            ("reserch", &["research"][..]),
+            ("comit", &["git/commit"]),
+            ("gitcommit", &["git/commit"]),
+            ("defcets", &["review"]),
+            ("descripton", &[]),
+            ("gti", &[]),
+            ("real", &["legit"]),
+            ("rael", &["legit"]),
+            ("2024", &[]),
+            (&"x".repeat(100_000), &[]),
         ] {
-            assert_eq!(found(query).first().map(String::as_str), Some(want), "{query}");
+            assert_eq!(found(query), want, "{query:.20}");
         }
     }
 
     #[test]
-    fn every_word_must_match_and_letters_far_apart_do_not() {
+    fn accents_letter_case_and_full_width_letters_make_no_difference() {
+        for query in ["cafe", "CAFE\u{301}", "caf\u{e9}", "ｃａｆｅ", ":cafe", "：Café"] {
+            assert_eq!(found(query), ["café"], "{query}");
+        }
+    }
+
+    #[test]
+    fn a_word_with_a_colon_is_the_beginning_of_a_name() {
+        assert_eq!(found(":re"), ["research", "review"]);
+        assert_eq!(found("：re quality"), ["review"]);
+        assert_eq!(found(":git:c"), ["git/commit"]);
+        assert_eq!(found(":commit"), [""; 0]);
+        assert_eq!(found(":").len(), 7);
+    }
+
+    #[test]
+    fn words_of_a_script_without_spaces_are_found_anywhere() {
+        for query in ["要約", "文章", "まとめる", "ガイド", "カ\u{3099}イト\u{3099}", "pdf"] {
+            assert_eq!(found(query), ["要約"], "{query}");
+        }
+        assert_eq!(found("カイト"), [""; 0]);
+        assert_eq!(found("要点"), [""; 0]);
+    }
+
+    #[test]
+    fn every_word_must_match_and_punctuation_around_it_is_ignored() {
         assert_eq!(found("git quality"), ["review"]);
+        assert_eq!(found("#git, \"defects\"?"), ["review"]);
         assert_eq!(found("git nothing"), [""; 0]);
-        assert_eq!(found("rpy"), [""; 0]);
-        assert_eq!(found("wmc"), [""; 0]);
-        assert_eq!(found("").len(), 4);
-        assert_eq!(found(&"x".repeat(100_000)), [""; 0]);
+        assert_eq!(found("").len(), 7);
+        assert_eq!(found(" ? ").len(), 7);
     }
 }

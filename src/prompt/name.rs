@@ -5,6 +5,7 @@ use super::limits::{MAX_DEPTH, MAX_NAME};
 use crate::wording::{named, quoted};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -61,8 +62,8 @@ impl Name {
         Ok(Name(text.into()))
     }
 
-    /// The name for a new prompt, from what a person typed: without spaces around it and a colon before it, and with `/`
-    /// for `:`.
+    /// The name for a new prompt, from what a person typed: without spaces around it and a [colon](COLONS) before it, and with
+    /// `/` for each colon.
     ///
     /// # Errors
     /// It could not be typed in a chat, or some system cannot store a file of that name. Names are refused on all systems, because folders of prompts are shared. The reason is one line for a person.
@@ -83,7 +84,7 @@ impl Name {
         if let Some(kind) = not_a_command(&format!(":{bare}")).filter(|_| has_scheme || !bare.contains("//")) {
             return refused(&format!("after a colon it looks like {kind}"));
         }
-        let name = bare.replace(':', "/");
+        let name = bare.replace(COLONS, "/");
         let parts: Vec<&str> = name.split('/').collect();
         for part in &parts {
             if let Err(why) = check_portable(part) {
@@ -190,25 +191,85 @@ fn is_invisible(character: char) -> bool {
     character.is_control() || is_format
 }
 
+/// What a command begins with, and what may separate the parts of its name: a colon, or the full-width one of Japanese and
+/// Chinese keyboards.
+pub(crate) const COLONS: [char; 2] = [':', '：'];
+
 /// A command as typed, without the spaces around it and the colon before it.
 pub(crate) fn strip(command: &str) -> &str {
     let command = command.trim();
-    command.strip_prefix(':').unwrap_or(command).trim()
+    command.strip_prefix(COLONS).unwrap_or(command).trim()
 }
 
-/// The form in which all spellings of a name are equal: letter case, `:` for `/`, and composed or separate accents
+/// The most spellings of a name that differ in their accents; a name with more parts that have accents gets only those in
+/// which all parts are alike.
+const MAX_SPELLINGS: usize = 16;
+
+/// The names that a command may stand for, the most likely first: as typed, stripped, with `/` for colons, and each with
+/// composed and with separate accents, as different systems store them.
+pub(crate) fn spellings(command: &str) -> Vec<String> {
+    let stripped = strip(command);
+    let typed = [command.to_owned(), stripped.to_owned(), stripped.replace(COLONS, "/")];
+    let mut all = typed.to_vec();
+    if !command.is_ascii() && command.len() <= MAX_TYPED {
+        all.extend(typed.iter().flat_map(|name| with_any_accents(name)));
+    }
+    let mut known = HashSet::new();
+    all.retain(|name| known.insert(name.clone()));
+    all
+}
+
+/// A name with composed or separate accents in each of its parts.
+fn with_any_accents(name: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for (index, part) in name.split('/').enumerate() {
+        let slash = if index == 0 { "" } else { "/" };
+        let mut forms = vec![part.nfc().collect::<String>(), part.nfd().collect()];
+        forms.dedup();
+        if all.len() * forms.len() > MAX_SPELLINGS {
+            return vec![name.nfc().collect(), name.nfd().collect()];
+        }
+        all = all.iter().flat_map(|start| forms.iter().map(move |form| format!("{start}{slash}{form}"))).collect();
+    }
+    all
+}
+
+/// The longest text that can be a name, in bytes: a composed accent may be a quarter of what was typed.
+const MAX_TYPED: usize = 4 * MAX_NAME;
+
+/// The form in which all spellings of a name are equal: letter case, a colon for `/`, and composed or separate accents
 /// (macOS separates them in file names) make no difference. A text too long to be a name becomes empty.
 pub(crate) fn fold(command: &str) -> String {
     let name = strip(command);
-    if name.len() > 4 * MAX_NAME {
-        return String::new(); // too long even after its accents are composed
+    if name.len() > MAX_TYPED {
+        return String::new();
     }
-    name.replace(':', "/").to_lowercase().nfc().collect()
+    name.replace(COLONS, "/").to_lowercase().nfc().collect()
 }
 
-/// What a text with a colon is if it is not a command: a noun with its article.
+/// The spelling of a name that begins with what a person has typed of it: with colons for `/`, or other accents. `None`: none
+/// does.
+pub(crate) fn spelled_as_typed(name: &str, typed: &str) -> Option<String> {
+    let name = match typed.chars().find(|letter| COLONS.contains(letter)) {
+        Some(colon) if !name.starts_with(typed) => name.replace('/', colon.encode_utf8(&mut [0; 4])),
+        _ => name.to_owned(),
+    };
+    let spellings = [name.nfc().collect(), name.nfd().collect(), name];
+    spellings.into_iter().rev().find(|name: &String| name.starts_with(typed))
+}
+
+/// Full-width forms of ASCII characters as ASCII.
+pub(super) fn half_width(text: &str) -> String {
+    let half = |letter: char| match letter {
+        '！'..='～' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
+        other => other,
+    };
+    text.chars().map(half).collect()
+}
+
+/// What a text with a colon is if it is not a command: a noun with its article. Full-width characters are the same as others.
 pub(crate) fn not_a_command(command: &str) -> Option<&'static str> {
-    let text = command.trim();
+    let text = half_width(command.trim());
     let bare = text.trim_matches(':');
     if !bare.chars().any(char::is_alphanumeric) {
         return Some("an emoticon");
@@ -268,6 +329,8 @@ mod tests {
             ("console", "console"),
             ("com10", "com10"),
             ("a/b/c", "a/b/c"),
+            ("：要約", "要約"),
+            ("：仕事：要約", "仕事/要約"),
         ] {
             assert_eq!(Name::for_new_file(typed).as_deref(), Ok(name), "{typed:?}");
         }
@@ -285,6 +348,7 @@ mod tests {
             ("a\u{1b}b", "U+001B"),
             ("a\u{200b}b", "U+200B"),
             ("10:30", "a time or a number"),
+            ("10：30", "a time or a number"),
             ("30", "a time or a number"),
             (":smile:", "an emoji"),
             ("D", "an emoticon"),
@@ -332,6 +396,13 @@ mod tests {
             (":-/", Some("an emoticon")),
             (":D", Some("an emoticon")),
             ("C:\\temp", Some("a Windows path")),
+            ("10：30", Some("a time or a number")),
+            ("１０：３０", Some("a time or a number")),
+            ("：smile：", Some("an emoji")),
+            ("：Ｄ", Some("an emoticon")),
+            ("：）", Some("an emoticon")),
+            ("std：：vec", Some("a path in code")),
+            ("：要約", None),
             ("https://example.com", Some("an address")),
             ("//example.com", Some("an address")),
             ("reserch", None),
@@ -347,6 +418,38 @@ mod tests {
     fn all_spellings_of_a_name_fold_alike() {
         assert_eq!(fold(" :Git:Commit "), "git/commit");
         assert_eq!(fold("e\u{301}"), fold("É"));
+        assert_eq!(fold("：Git：Commit"), "git/commit");
         assert_eq!(fold(&"R".repeat(100_000)), "");
+    }
+
+    #[test]
+    fn a_name_may_be_stored_with_composed_or_separate_accents_in_each_of_its_parts() {
+        assert_eq!(spellings("a/b"), ["a/b"]);
+        assert_eq!(spellings(" :a:b"), [" :a:b", "a:b", "a/b"]);
+        let [composed, separate] = ["\u{e9}", "e\u{301}"];
+        let parts = [composed, separate].map(|first| [composed, separate].map(|second| format!("{first}/x/{second}")));
+        for typed in parts.concat() {
+            let found = spellings(&typed);
+            assert!(found[0] == typed && parts.concat().iter().all(|name| found.contains(name)), "{found:?}");
+            assert_eq!(found.len(), 4);
+        }
+        assert!(spellings(&"\u{e9}/".repeat(1000)).len() < 10);
+        assert_eq!(spellings(&"\u{e9}".repeat(100_000)).len(), 1);
+    }
+
+    #[test]
+    fn a_completion_is_spelled_as_it_was_typed() {
+        for (name, typed, want) in [
+            ("git/commit", "gi", Some("git/commit")),
+            ("git/commit", "git:c", Some("git:commit")),
+            ("git/commit", "git：c", Some("git：commit")),
+            ("a:b", "a:", Some("a:b")),
+            ("cafe\u{301}", "caf\u{e9}", Some("caf\u{e9}")),
+            ("caf\u{e9}", "cafe\u{301}", Some("cafe\u{301}")),
+            ("cafe\u{301}", "caf", Some("cafe\u{301}")),
+            ("git/commit", "com", None),
+        ] {
+            assert_eq!(spelled_as_typed(name, typed).as_deref(), want, "{name:?} {typed:?}");
+        }
     }
 }

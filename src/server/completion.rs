@@ -5,8 +5,10 @@ use super::lifecycle::Failure;
 use super::{prompts, resources};
 use crate::library::View;
 use crate::mcp::{CompleteParams, CompleteResult, Completion};
+use crate::prompt::{MAX_NAME, fold};
 use crate::wording::quoted;
 use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
 
 /// How many values a result may have (all versions, "Completion").
 const MAX_VALUES: usize = 100;
@@ -23,6 +25,9 @@ pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<Comple
         Some(_) => Err(Failure::invalid_params(format!("`ref.{name}` must be a string"))),
         None => Err(Failure::invalid_params(format!("`ref.{name}` is missing"))),
     };
+    // The form in which texts are compared: for names, all that may be typed are equal; for choices, letter case and composed
+    // or separate accents make no difference.
+    let mut compared: fn(&str) -> String = |text| text.to_lowercase().nfc().collect();
     let candidates = match reference.kind {
         "ref/prompt" => {
             let prompt = prompts::find(view, &required(&reference.name, "name")?)?;
@@ -30,8 +35,10 @@ pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<Comple
             declared.map(|declared| declared.choices.clone()).unwrap_or_default()
         }
         "ref/resource" => match required(&reference.uri, "uri")?.as_str() {
-            resources::TEMPLATE if argument.name == resources::VARIABLE => {
-                view.list().entries.into_iter().map(|entry| entry.name().to_string()).collect()
+            resources::TEMPLATE if argument.name == resources::VARIABLE && argument.value.len() <= 4 * MAX_NAME => {
+                compared = fold;
+                let entries = view.list().entries.into_iter().filter(|entry| !entry.is_template());
+                entries.map(|entry| entry.name().to_string()).collect()
             }
             resources::TEMPLATE => Vec::new(),
             uri if !uri.contains('{') && !resources::names(uri).is_empty() => Vec::new(), // a URI without variables
@@ -45,18 +52,18 @@ pub(super) fn complete(view: &View, params: CompleteParams<'_>) -> Result<Comple
             return Err(Failure::invalid_params(text));
         }
     };
-    Ok(CompleteResult { completion: matching(candidates, argument.value) })
+    Ok(CompleteResult { completion: matching(candidates, argument.value, compared) })
 }
 
-/// The candidates that begin with the typed text, then those that contain it; letter case does not matter.
-fn matching(candidates: Vec<String>, typed: &str) -> Completion {
-    let typed = typed.to_lowercase();
+/// The candidates that begin with the typed text, then those that contain it, in the form in which they are `compared`.
+fn matching(candidates: Vec<String>, typed: &str, compared: fn(&str) -> String) -> Completion {
+    let typed = compared(typed);
     let (mut beginning, mut containing) = (Vec::new(), Vec::new());
     for candidate in candidates {
-        let lower = candidate.to_lowercase();
-        if lower.starts_with(&typed) {
+        let candidate_compared = compared(&candidate);
+        if candidate_compared.starts_with(&typed) {
             beginning.push(candidate);
-        } else if lower.contains(&typed) {
+        } else if candidate_compared.contains(&typed) {
             containing.push(candidate);
         }
     }

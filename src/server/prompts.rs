@@ -8,11 +8,12 @@ use crate::prompt::{Call, INPUT, Message, Prompt, Role, Summary};
 use crate::wording::named;
 use std::sync::Arc;
 
-/// `prompts/list`. Broken files are left out; the tool `list_prompts` names them.
+/// `prompts/list`. Broken files are left out; the tool `list_prompts` names them. Templates that were not changed are left out
+/// too.
 pub(super) fn list(view: &View, page: &Page) -> mcp::ListPromptsResult {
     let listing = view.list();
     let listed = |entry: &Entry<'_>| {
-        let prompt = &entry.summary().ok()?;
+        let prompt = &entry.summary().ok().filter(|prompt| !prompt.is_template)?;
         Some(mcp::Prompt {
             name: entry.name().to_string(),
             title: prompt.title.clone(),
@@ -94,7 +95,7 @@ pub(super) fn find(view: &View, name: &str) -> Result<Arc<Prompt>, Failure> {
         Lookup::Broken(problem) => Err(Failure::new(FailureKind::Unavailable, problem)),
         Lookup::Unknown { why, skipped } => {
             let unreadable: String = skipped.iter().map(|problem| format!("; cannot be read: {problem}")).collect();
-            let why = why.to_string();
+            let why = why.without_templates(view).to_string();
             let next = if why.ends_with('?') { "" } else { "; prompts/list shows all" };
             Err(Failure::invalid_params(format!("{why}{next}{unreadable}")))
         }

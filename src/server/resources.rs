@@ -37,10 +37,10 @@ pub(super) fn list(view: &View, page: &Page) -> mcp::ListResourcesResult {
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
-/// `None` for a broken file.
+/// `None` for a broken file, and for a template that was not changed.
 fn resource(entry: &Entry<'_>) -> Option<mcp::Resource> {
     let FileInfo { summary, size, modified, .. } = entry.info();
-    let (name, summary) = (entry.name(), summary.ok()?);
+    let (name, summary) = (entry.name(), summary.ok().filter(|summary| !summary.is_template)?);
     let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
     Some(mcp::Resource {
         uri: uri(name),

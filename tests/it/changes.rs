@@ -77,6 +77,18 @@ fn cancel(client: &mut Client, id: &Value) {
 }
 
 #[test]
+fn a_template_of_new_is_announced_to_lists_of_prompts_when_it_is_changed() {
+    let mut client = listening(Client::new().prompt("a.md", "A"));
+    assert!(client.run(["new", "standup"], "").status.success());
+    // The description of a tool is made without reading files.
+    assert_eq!(client.notifications(1), ["tools/list_changed"]);
+    client.request("tools/list", json!({}));
+    let file = fs::read_to_string(client.prompts().join("standup.md")).unwrap();
+    client.save("standup.md", file.replace("Say here what the agent is to do with", "Summarize"));
+    assert_eq!(client.notifications(2), ["prompts/list_changed", "resources/list_changed"]);
+}
+
+#[test]
 fn a_legacy_client_is_notified_of_each_changed_list_once_and_without_a_tag() {
     let mut client = listening(Client::new().prompt("a.md", "---\ndescription: D\n---\nA"));
     client.save("b.md", "B");

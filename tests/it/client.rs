@@ -24,6 +24,10 @@ use tempfile::TempDir;
 /// The protocol version of a conversation, unless the test says otherwise.
 pub(crate) const LEGACY: &str = "2025-11-25";
 
+/// A prompt with an argument whose choices are strict, and one whose choices are not.
+pub(crate) const AUDIT: &str = "---\narguments:\n  - {name: level, choices: [low, high], strict: true}\n  \
+                                - {name: tone, choices: [calm]}\n---\nAudit: {{level}}, {{tone}}";
+
 /// A server that does not answer for this long hangs; even a slow machine needs less.
 const HANG: Duration = Duration::from_secs(120);
 

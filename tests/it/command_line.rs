@@ -111,7 +111,7 @@ fn list_has_the_files_with_long_and_no_built_in_prompts_with_mine() {
 fn a_command_that_begins_with_a_colon_is_expanded() {
     let client = Client::new().prompt("git/p.md", "[{{input}}]");
     client.run([":git/p", "a", "b"], "").printed("[a b]\n");
-    client.run(["--no-pager", ":git:p", "a"], "").printed("[a]\n");
+    client.run(["--no-pager", "：git：p", "a"], "").printed("[a]\n");
     let unknown = client.run([":git/q"], "");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);

@@ -54,6 +54,9 @@ fn the_resource_template_completes_to_prompt_names() {
     check(&mut client, template.clone(), "name", "", &["a b", "commit", "git/commit"]);
     check(&mut client, template.clone(), "name", "com", &["commit", "git/commit"]);
     check(&mut client, template.clone(), "name", "git/", &["git/commit"]);
+    check(&mut client, template.clone(), "name", "git:com", &["git/commit"]);
+    check(&mut client, template.clone(), "name", "：com", &["commit", "git/commit"]);
+    check(&mut client, template.clone(), "name", &"x".repeat(100_000), &[]);
     check(&mut client, template, "other", "", &[]);
     check(&mut client, json!({"type": "ref/resource", "uri": "prompt://git/commit"}), "name", "", &[]);
 }

@@ -26,6 +26,19 @@ fn is_installed(shell: &str) -> bool {
     Command::new(shell).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
+#[test]
+fn a_name_is_completed_as_it_is_typed_with_a_full_width_colon_or_other_accents() {
+    let client = library().prompt("../my prompts/cafe\u{301}.md", "C.");
+    for (typed, want) in
+        [("：git：", "：git：commit\tCommit."), ("caf\u{e9}", "caf\u{e9}\tC."), ("caf", "cafe\u{301}\tC.")]
+    {
+        let mut asked = client.command();
+        let line = ["--", "prompt-expander", "--no-builtin", "--prompts=my prompts", "edit", typed];
+        let answer = asked.env("PROMPT_EXPANDER_COMPLETE", "fish").args(line).output().unwrap();
+        assert_eq!(String::from_utf8(answer.stdout).unwrap().trim_end(), want, "{typed}");
+    }
+}
+
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
 const LINES: [(&str, &[&str]); 12] = [
     ("prompt-expander comp", &["completions"]),

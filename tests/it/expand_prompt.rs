@@ -1,6 +1,6 @@
 //! The tool `expand_prompt`: the shape of its answer, names that fit, and errors that help.
 
-use crate::client::{Client, LEGACY, modern};
+use crate::client::{AUDIT, Client, LEGACY, modern};
 use serde_json::{Value, json};
 
 #[test]
@@ -259,6 +259,11 @@ fn an_accent_is_the_same_however_it_is_written() {
     let mut client = Client::new().prompt("caf\u{e9}.md", "one character").prompt("nai\u{308}ve.md", "two");
     client.expand("cafe\u{301}", "").text("one character");
     client.expand("na\u{ef}ve", "").text("two");
+    client.run(["expand", "na\u{ef}ve", "x"], "").printed("two\n\nx\n");
+    // A name is suggested and listed as the file is stored.
+    let error = client.expand("na\u{ef}v", "").error();
+    assert!(error.starts_with("No prompt named `na\u{ef}v`; did you mean `nai\u{308}ve`?"), "{error}");
+    assert_eq!(client.names(), "caf\u{e9} nai\u{308}ve");
 }
 
 #[test]
@@ -429,6 +434,39 @@ fn a_missing_required_argument_is_a_tool_error_with_a_usage_line() {
     assert_eq!(client.expand("compare", "criteria=x").error(), want);
     let call = json!({"command": "compare", "input": "text", "arguments": {"criteria": "x"}});
     assert_eq!(client.call("expand_prompt", call).error(), want);
+}
+
+#[test]
+fn a_value_outside_strict_choices_is_a_tool_error_with_the_choices() {
+    let mut client = Client::new().prompt("audit.md", AUDIT);
+    let want = "`audit` cannot be expanded: `paranoid` is not a choice for `level`, which takes `low` or `high`; write \
+                `:audit [level=…] [tone=…]`. Tell the user this.";
+    assert_eq!(client.expand("audit", "level=paranoid").error(), want);
+    let call = json!({"command": "audit", "input": "", "arguments": {"level": "paranoid", "tone": "loud"}});
+    assert_eq!(client.call("expand_prompt", call).error(), want);
+    let ran = client.run(["expand", "audit", "level=paranoid"], "");
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(
+        ran.stderr.contains("`paranoid` is not a choice for `level`, which takes `low` or `high`"),
+        "{}",
+        ran.stderr
+    );
+    client.expand("audit", "level=high tone=loud").text("Audit: high, loud");
+    client.expand("audit", "").text("Audit: , ");
+}
+
+#[test]
+fn a_full_width_colon_is_a_colon() {
+    let mut client = Client::new().prompt("仕事/要約.md", "S").prompt("research.md", "R");
+    for command in ["：仕事/要約", "：仕事：要約", "仕事：要約", "仕事:要約"] {
+        client.expand(command, "").text("S");
+    }
+    client.expand("：Research", "").text("R");
+    client.run(["expand", "：仕事：要約", "x"], "").printed("S\n\nx\n");
+    let error = client.expand("：reserch", "").error();
+    assert!(error.starts_with("No prompt named `：reserch`; did you mean `research`?"), "{error}");
+    let error = client.expand("10：30", "").error();
+    assert!(error.starts_with("`10：30` looks like a time or a number, not like a command."), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! What the agents do with the answer is in `docs/clients`.
 
-use crate::client::{Client, Ran};
+use crate::client::{AUDIT, Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table_of};
@@ -165,6 +165,40 @@ fn a_command_that_exists_and_cannot_be_expanded_says_why() {
         format!("In the user's message, `:broken x` names a stored prompt that cannot be read. {place}:1:1: the front");
     assert!(broken.starts_with(&begin) && broken.contains("; "), "{broken}");
     assert!(broken.ends_with(". Tell the user this; the command works as soon as the file is saved."), "{broken}");
+}
+
+#[test]
+fn a_full_width_colon_begins_a_command_and_is_left_alone_elsewhere() {
+    let client = Client::new().prompt("要約.md", "B {{input}}").prompt("仕事/週報.md", "C {{input}}");
+    assert_eq!(context(&client, "：要約 これ"), Some(part(":要約 これ", "B これ")));
+    assert_eq!(context(&client, "：要約\u{3000}これ"), Some(part(":要約 これ", "B これ")));
+    assert_eq!(context(&client, "：仕事：週報"), Some(part(":仕事：週報", "C ")));
+    for other in ["10：30", "：30", "：要約：", "これを：要約", "：：要約", "：）"] {
+        assert_eq!(context(&client, other), None, "{other:?}");
+    }
+}
+
+#[test]
+fn a_name_stored_with_separate_accents_is_found_however_it_is_typed() {
+    let [composed, separate] = ["カフェ/ガイド\u{e9}", "カフェ/カ\u{3099}イト\u{3099}e\u{301}"];
+    for stored in [composed, separate] {
+        let client = Client::new().prompt(&format!("{stored}.md"), "B {{input}}");
+        for typed in [composed, separate] {
+            assert_eq!(context(&client, &format!(":{typed} x")), Some(part(&format!(":{typed} x"), "B x")));
+        }
+    }
+}
+
+#[test]
+fn a_value_outside_strict_choices_says_why_there_is_no_expansion() {
+    let client = Client::new().prompt("audit.md", AUDIT);
+    assert_eq!(
+        context(&client, ":audit level=paranoid").unwrap(),
+        "In the user's message, `:audit level=paranoid` is short for a stored prompt that cannot be expanded: `paranoid` is not \
+         a choice for `level`, which takes `low` or `high`; write `:audit [level=…] [tone=…]`. Tell the user this; \
+         expand_prompt would say the same."
+    );
+    assert_eq!(context(&client, ":audit tone=loud"), Some(part(":audit tone=loud", "Audit: , loud")));
 }
 
 #[test]

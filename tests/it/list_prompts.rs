@@ -136,6 +136,9 @@ fn a_query_selects_matching_prompts_best_first_and_problems_with_a_matching_name
         ("git message", "git/commit", json!({})),
         ("other", "", json!({"problems": ["other.md"]})),
         ("zzz", "", json!({})),
+        ("rsrch", "", json!({})),
+        (":git/", "git/commit git/review", json!({"problems": ["git/broken.md"]})),
+        ("：re", "research rewrite", json!({})),
         (" ", "git/commit git/review research rewrite", json!({"problems": ["git/broken.md", "other.md"]})),
     ] {
         assert_eq!(listed(&mut client, json!({"query": query})), (names.to_owned(), rest), "{query}");
@@ -199,4 +202,31 @@ fn arguments_of_a_wrong_type_are_tool_errors_in_both_eras() {
         }
     }
     assert_eq!(listed(&mut client, json!({"query": null, "tag": null, "limit": null})).0.split(' ').count(), 4);
+}
+
+#[test]
+fn a_template_of_new_is_not_offered_to_models_until_it_is_changed_and_expands_by_name() {
+    let mut client = Client::new().prompt("review.md", "R");
+    assert!(client.run(["new", "standup"], "").status.success());
+    let template = json!({"type": "ref/resource", "uri": "prompt://{+name}"});
+    let offered = |client: &mut Client| {
+        let completed = json!({"ref": template.clone(), "argument": {"name": "name", "value": ""}});
+        let natives = client.request("prompts/list", json!({}))["result"]["prompts"].to_string();
+        let resources = client.request("resources/list", json!({}))["result"]["resources"].to_string();
+        let completed = client.request("completion/complete", completed)["result"].to_string();
+        let close = client.expand("stndup", "").error();
+        let unknown = client.expand("xyzzy", "").error();
+        let native = client.request("prompts/get", json!({"name": "stndup"}))["error"]["message"].to_string();
+        let all = [client.names(), natives, resources, completed, close, unknown, native];
+        all.map(|text| text.contains("standup"))
+    };
+    assert_eq!(offered(&mut client), [false; 7]);
+    assert_eq!(client.call("list_prompts", json!({"limit": 1})).structured().get("omitted"), None);
+    let expansion = client.expand("standup", "x").structured()["prompt"].to_string();
+    assert!(expansion.contains("Say here what the agent is to do"), "{expansion}");
+    assert!(client.run(["list"], "").stdout.contains("standup\t"));
+
+    let file = std::fs::read_to_string(client.prompts().join("standup.md")).unwrap();
+    client.write("standup.md", file.replace("Say here what the agent is to do with", "Summarize"));
+    assert_eq!(offered(&mut client), [true; 7]);
 }

@@ -1,6 +1,6 @@
 //! `prompts/list` and `prompts/get`, in both eras.
 
-use crate::client::{Client, LEGACY, modern};
+use crate::client::{AUDIT, Client, LEGACY, modern};
 use serde_json::{Value, json};
 
 const COMPARE: &str = "---\ntitle: Compare\ndescription: Compare options\narguments:\n  - name: options\n    description: \
@@ -136,6 +136,24 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
     assert!(message.starts_with(&format!("{}:1:1: the frontmatter that line 1 opens", path.display())), "{message}");
     let params = modern(json!({"name": "nope"}));
     assert_eq!(client.request("prompts/get", params)["error"]["code"], -32602);
+}
+
+#[test]
+fn a_value_outside_strict_choices_is_refused_as_a_missing_one_is() {
+    let mut client = Client::new().prompt("audit.md", AUDIT);
+    let message = "invalid params: `audit` cannot be expanded: `paranoid` is not a choice for `level`, which takes `low` or \
+                   `high`; write `:audit [level=…] [tone=…]`";
+    refused(&get(&mut client, "audit", json!({"level": "paranoid"})), -32602, message);
+    let answer = get(&mut client, "audit", json!({"level": "", "tone": "loud"}));
+    assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Audit: , loud");
+}
+
+#[test]
+fn a_name_is_found_with_any_colon_and_any_accents() {
+    let mut client = Client::new().prompt("仕事/カ\u{3099}イト\u{3099}.md", "G");
+    for name in ["仕事/ガイド", ":仕事/カ\u{3099}イト\u{3099}", "：仕事：ガイド"] {
+        assert_eq!(get(&mut client, name, json!({}))["result"]["messages"][0]["content"]["text"], "G", "{name}");
+    }
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn lists_mark_the_prompts_of_the_project() {
         assert_eq!(of(&list, key, "research", "description"), "(project) Ours.", "{method}");
         assert_eq!(of(&list, key, "own", "description"), "Own.", "{method}");
     }
-    let query = client.call("list_prompts", json!({"query": "rsrch"})).structured();
+    let query = client.call("list_prompts", json!({"query": "reserch"})).structured();
     assert_eq!(query, json!({"prompts": [{"name": "research", "description": "(project) Ours."}]}));
 }
 

@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 19] = [
+const USED_IN: [(&str, &[&str]); 18] = [
     ("anstream", &["cli"]),
     ("base64", &["server"]),
     ("clap", &["cli"]),
@@ -32,7 +32,6 @@ const USED_IN: [(&str, &[&str]); 19] = [
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents"]),
     ("notify", &["library"]),
-    ("nucleo_matcher", &["library"]),
     ("percent_encoding", &["server"]),
     ("pulldown_cmark", &["prompt"]),
     ("signal_hook", &["cli"]),

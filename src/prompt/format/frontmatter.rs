@@ -10,7 +10,7 @@ use crate::prompt::Argument;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::suggestion::closest;
-use crate::wording::quoted;
+use crate::wording::{alternatives, quoted};
 use lenient::{Entries, Entry};
 use std::collections::{HashMap, HashSet};
 use yaml::{Field, Node, Refusal, Value};
@@ -33,6 +33,8 @@ pub(super) struct Frontmatter {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
     pub(super) tags: Vec<String>,
+    /// See [`Prompt`](crate::prompt::Prompt).
+    pub(super) has_foreign_keys: bool,
 }
 
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or without spaces after them.
@@ -116,13 +118,16 @@ const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
-const ARGUMENT_KEYS: [&str; 5] = ["name", "description", "required", "default", "choices"];
+const ARGUMENT_KEYS: [&str; 6] = ["name", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Keys of other programs that look like a misspelled [key](KEYS).
 const FOREIGN_KEYS: [&str; 1] = ["agents"];
+
+/// Keys that only command files of other programs have, in which `$1` is an argument.
+const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
 
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
@@ -162,12 +167,14 @@ pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<
         }
     };
     reader.lint(&fields, &KEYS);
+    let has_foreign_keys = fields.iter().any(|field| COMMAND_KEYS.contains(&field.key.as_str()));
     let mut fields = Fields(fields);
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
         arguments: reader.arguments(fields.take("arguments"))?,
         tags: reader.texts(fields.take("tags")),
+        has_foreign_keys,
     }))
 }
 
@@ -425,14 +432,27 @@ impl<'y> Reader<'y, '_> {
             }
             Value::Map(fields) => {
                 self.lint(&fields, &ARGUMENT_KEYS);
+                let position = |key: &str| fields.iter().rfind(|field| field.key == key).map(|field| field.position);
+                let (default, strict) = (position("default"), position("strict"));
                 let mut fields = Fields(fields);
-                Argument {
+                let argument = Argument {
                     name: self.text(fields.take("name")).filter(usable).unwrap_or_default(),
                     description: self.text(fields.take("description")),
                     required: self.truth(fields.take("required")),
                     default: self.text(fields.take("default")),
                     choices: self.texts(fields.take("choices")),
+                    strict: self.truth(fields.take("strict")),
+                };
+                if let Some(value) = argument.default.as_ref().filter(|value| !argument.allows(value)) {
+                    let choices = alternatives(&argument.choices);
+                    let message = format!("the default {} is not among the choices, {choices}", quoted(value));
+                    self.warn(default, message, "add it to `choices`, or write one of them as `default`");
                 }
+                if argument.strict && argument.choices.is_empty() {
+                    let message = "`strict` has no effect without `choices`: every value is accepted";
+                    self.warn(strict, message, "write `choices: [one, another]`, or delete `strict`");
+                }
+                argument
             }
             Value::Null(_) | Value::List(_) => Argument::default(),
         }

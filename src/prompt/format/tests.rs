@@ -583,6 +583,85 @@ fn a_placeholder_that_looks_misspelled_gets_a_warning() {
     }
 }
 
+/// The warnings about a file, if it has any.
+#[track_caller]
+fn warned(file: &str, want: &[&str]) {
+    assert_eq!(parse(file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file}");
+}
+
+#[test]
+fn full_width_braces_get_a_warning_with_the_placeholder_to_write() {
+    let is_left = |written: &str, name: &str| {
+        format!(
+            "`{written}` is not a placeholder, and is left as it is; write `{{{{{name}}}}}` if it is meant to be replaced"
+        )
+    };
+    for (written, name) in [
+        ("｛｛input｝｝", "input"),
+        ("｛｛ｉｎｐｕｔ｝｝", "input"),
+        ("｛｛\u{3000}input ｝｝", "input"),
+        ("＜＜input＞＞", "input"),
+        ("｛｛話題｝｝", "話題"),
+    ] {
+        warned(&format!("Text: {written}"), &[&format!("1:7: {}", is_left(written, name))]);
+        warned(&format!("{{{{input}}}} {written}"), &[&format!("1:11: {}", is_left(written, name))]);
+    }
+    warned("｛input｝", &[&format!("1:1: {}", is_left("｛input｝", "input"))]);
+    for fine in ["＜＜見出し＞＞", "｛input｝ {{input}}", "｛｛｝｝", "｛｛a b｝｝", "｛｛input", "`｛｛x｝｝`"]
+    {
+        warned(fine, &[]);
+    }
+}
+
+#[test]
+fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
+    let body = "Issue #$1, priority $2.\n\n- status: !`git status`\n- log: !`git log`\n\nSee @src/main.rs (@./notes)\n\
+                {{> header}}\n{% include \"x\" %} {%- if y -%} {{> footer}}\n";
+    let name = "only names in braces are replaced; declare an argument and write `{{name}}`, or write `{{input}}` for the whole \
+                text";
+    let run = "no command is run; tell the agent to run the command, and leave out the `!`";
+    let file = "no file is included; tell the agent to read the file, or put the name in backticks";
+    let partial = "no file is included; write its text here, or put the mark in backticks if it is an example";
+    let tag = "no template engine reads it; say in words what the agent is to do, or put it in a code block if it is an example";
+    let all = [
+        format!("1:8: `$1` and 1 more like it stay as written: {name}"),
+        format!("3:11: `!'git status'` and 1 more like it stay as written: {run}"),
+        format!("6:5: `@src/main.rs` and 1 more like it stay as written: {file}"),
+        format!("7:1: `{{{{> header}}}}` and 1 more like it stay as written: {partial}"),
+        format!("8:1: `{{% include \"x\" %}}` and 1 more like it stay as written: {tag}"),
+    ];
+    warned(body, &all.each_ref().map(String::as_str));
+    warned("Deploy $1 to $2", &[&format!("1:8: `$1` and 1 more like it stay as written: {name}")]);
+    warned("---\nargument-hint: \"[file]\"\n---\nRead $1", &[&format!("4:6: `$1` stays as written: {name}")]);
+    warned(
+        "{% for a in b %}\nx\n{% endfor %}",
+        &[&format!("1:1: `{{% for a in b %}}` and 1 more like it stay as written: {tag}")],
+    );
+    warned("<context>\n!`date`\n</context>", &[&format!("2:1: `!'date'` stays as written: {run}")]);
+}
+
+#[test]
+fn ordinary_text_and_code_have_no_foreign_marks() {
+    for fine in [
+        "It costs $1.",
+        "From $1 to $10, $1.50 or $1,000.",
+        "US$1, $5 and $9: prices.",
+        "Replace {{input}} by $2-$1.",
+        "A price: \"$1\" {{input}}",
+        "Ask @someone, @rust-lang/core or me@example.com; use @types/node and @example.com.",
+        "@Override and @app.route('/') are decorators.",
+        "Write `@src/main.rs`, `$1 $2`, `{{> x}}` and `{% include \"x\" %}`.",
+        "Great!`x` is code, and so is `!`.",
+        "```sh\necho $1 $2 @a.md !`x`\n{{> x}} {% set x = 1 %}\n```",
+        "    echo $1 $2 > @a.md",
+        "Close {% if %} by {% endif %}.",
+        "Use 100{% of it %}.",
+        "{{ x > y }} {{>}}",
+    ] {
+        warned(fine, &[]);
+    }
+}
+
 #[test]
 fn a_body_with_very_many_mistakes_says_the_first_hundred_and_how_many_more() {
     let warnings = parse(&"{{inptu}}\n".repeat(2_000)).warnings();
@@ -634,7 +713,31 @@ fn other_probable_mistakes_get_a_warning() {
 fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
     // Each of these once cost the square of its length; a regression here is a test that takes minutes.
     let many = |piece: &str| piece.repeat(512 * 1024 / piece.len());
-    for piece in ["{{inptu}}", "{{", "{{ ", "<<", "{{a", "\\{{input}}", "{input}}", "{{input} ", "é\n{{Input}}"] {
+    for piece in [
+        "{{inptu}}",
+        "{{",
+        "{{ ",
+        "<<",
+        "{{a",
+        "\\{{input}}",
+        "{input}}",
+        "{{input} ",
+        "é\n{{Input}}",
+        "｛｛",
+        "｛｛x｝｝",
+        "{%",
+        "{% if x %}",
+        "{{>",
+        "{{> x}}",
+        " @",
+        " @a.md",
+        "!`",
+        " !`x`",
+        "$1",
+        " $1 $2",
+        "`",
+        "` $1 @a.md ",
+    ] {
         let prompt = parse(&many(piece));
         prompt.warnings();
         expand(&prompt, "x").unwrap();
@@ -730,6 +833,31 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
     assert_eq!(tags("title: x"), [""; 0]);
     let warnings = parse("---\ntags: #git\n---\nB").warnings();
     assert!(shown(&warnings[0]).contains("`#git` is a comment to YAML, and not part of `tags`"), "{warnings:?}");
+}
+
+#[test]
+fn a_default_outside_the_choices_and_strict_without_choices_get_a_warning() {
+    let warnings = |keys: &str| {
+        let prompt = parse(&format!("---\narguments:\n  - name: level\n    {keys}\n---\n{{{{level}}}}"));
+        (prompt.arguments[0].strict, prompt.warnings().iter().map(shown).collect::<Vec<_>>())
+    };
+    assert_eq!(warnings("choices: [low, high]\n    default: low\n    strict: true"), (true, Vec::new()));
+    assert_eq!(warnings("choices: [low, high]\n    default: \"\"\n    strict: no"), (false, Vec::new()));
+    assert_eq!(warnings("strict: false"), (false, Vec::new()));
+    assert_eq!(
+        warnings("choices: [low, high]\n    default: medium").1,
+        [
+            "5:5: the default `medium` is not among the choices, `low` or `high`; add it to `choices`, or write one of them \
+             as `default`"
+        ]
+    );
+    assert_eq!(
+        warnings("strict: true").1,
+        [
+            "4:5: `strict` has no effect without `choices`: every value is accepted; write `choices: [one, another]`, or \
+             delete `strict`"
+        ]
+    );
 }
 
 #[test]

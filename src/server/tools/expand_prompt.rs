@@ -22,6 +22,7 @@ const SKIPPED_IN_ERROR: usize = 3;
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "expand_prompt",
     title: "Expand a prompt",
+    // No file is read for it, so the name of a template that nobody has changed yet may be in it.
     description: |view| format!("{}{}", include_str!("expand_prompt.md"), commands(&view.names(), NAMES_BUDGET)),
     input_schema,
     output_schema,
@@ -89,6 +90,7 @@ fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
             )));
         }
         Lookup::Unknown { why, skipped } => {
+            let why = why.without_templates(view);
             let sentences = [sentence(&why.to_string()), what_next(&why, view), unreadable_places(&skipped)];
             let said = sentences.iter().filter(|sentence| !sentence.is_empty());
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
@@ -136,7 +138,7 @@ fn what_next(unknown: &Unknown, view: &View) -> String {
         Unknown::NoSuchPrompt { closest, .. } if closest.is_empty() => format!(
             "If it was meant as a command, tell the user which commands are available; if not, answer the \
              message as usual. {}",
-            commands(&view.names(), NAMES_IN_ERROR)
+            commands(&view.offered_names(), NAMES_IN_ERROR)
         ),
         Unknown::NoSuchPrompt { .. } => "If one of these is clearly meant, call expand_prompt again with that name and \
                                          the same input; otherwise ask the user. list_prompts lists all names. If it was not \
@@ -148,7 +150,7 @@ fn what_next(unknown: &Unknown, view: &View) -> String {
         Unknown::WithText { .. } => {
             "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
         }
-        Unknown::Empty => commands(&view.names(), NAMES_IN_ERROR),
+        Unknown::Empty => commands(&view.offered_names(), NAMES_IN_ERROR),
         Unknown::NotACommand { .. } => "There is nothing to expand: answer the message as usual.".to_owned(),
     }
 }

@@ -124,7 +124,8 @@ fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
     })?;
     let (query, tag) = (query.and_then(present), tag.and_then(present));
     let limit = limit.unwrap_or(usize::MAX);
-    let Selection { found, problems } = view.select(query, tag);
+    let Selection { mut found, problems } = view.select(query, tag);
+    found.retain(|(_, summary)| !summary.is_template);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
     let found: Vec<_> =
         found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().clone(), summary)).collect();

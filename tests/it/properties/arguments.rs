@@ -29,6 +29,14 @@ pub(super) fn check(declared: &str, input: &str) {
     let mut without_choices = prompt.clone();
     without_choices.arguments.iter_mut().for_each(|argument| argument.choices.clear());
     assert_eq!(expanded, expand(&without_choices, Call::Text(input)), "choices are only proposed");
+    // Strict choices refuse exactly what other choices warn of.
+    let mut strict = prompt.clone();
+    strict.arguments.iter_mut().for_each(|argument| argument.strict = true);
+    let outside = prompt.bind(Call::Text(input)).warnings.len();
+    match expand(&strict, Call::Text(input)) {
+        Err(ExpandError::NotAChoice { values, .. }) => assert_eq!(values.len(), outside),
+        other => assert!(other == expanded && (other.is_err() || outside == 0), "{other:?}"),
+    }
 
     match expanded {
         Ok(expanded) => {
