@@ -6,9 +6,10 @@ use clap::{Arg, ArgAction, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 6] = [
     ("PROMPT_EXPANDER_PROMPTS", "Folders of prompts, separated as in PATH. The option --prompts overrides it."),
     ("VISUAL, EDITOR", "The editor for edit and new --edit; the first that is set counts."),
+    ("PAGER", "The pager for long output on a terminal, instead of less; if it is empty, there is none."),
     ("XDG_CONFIG_HOME", "The configuration directory on Linux, instead of ~/.config."),
     (
         "CODEX_HOME, CLAUDE_CONFIG_DIR, GEMINI_CLI_HOME",
@@ -24,10 +25,11 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 const EXIT_STATUS: [(&str, &str); 3] = [
-    ("0", "Success."),
+    ("0", "Success, also if you answer a question with n."),
     (
         "1",
-        "Failure, and standard error says why; for check, edit and new, a file has an error; for doctor, something is broken.",
+        "Failure, and standard error says why; for check, edit and new, a file has an error; for check --strict, or a warning; \
+         for doctor, something is broken.",
     ),
     ("2", "Invalid arguments."),
 ];
