@@ -167,7 +167,13 @@ fn page() -> String {
     page += &after_help(&program.get_after_help().unwrap().to_string(), "SH");
     page += &list("ENVIRONMENT", &ENVIRONMENT);
     page += &list("FILES", &FILES);
-    page + &list("EXIT STATUS", &EXIT_STATUS)
+    page += &list("EXIT STATUS", &EXIT_STATUS);
+    // Not every troff reads UTF-8.
+    let in_ascii = |letter: char| match letter.is_ascii() {
+        true => letter.to_string(),
+        false => format!("\\[u{:04X}]", u32::from(letter)),
+    };
+    page.chars().map(in_ascii).collect()
 }
 
 #[test]
