@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Example:
-  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a trip\"}' |
+  echo '{\"hook_event_name\": \"UserPromptSubmit\", \"prompt\": \":plan a day\"}' |
     prompt-expander hook codex";
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@
 use crate::client::{AUDIT, Client, Ran};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
-use crate::readme::{page, table_of};
+use crate::readme::{page, table};
 use prompt_expander::agents::{Agent, Delivery};
 use prompt_expander::hook::{MAX_CANDIDATES, MAX_COMMANDS};
 use serde_json::{Value, json};
@@ -320,7 +320,7 @@ fn the_page_of_the_hook_is_true() {
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
-    let rows = table_of(&text, "agent");
+    let rows = table(&text, "agent");
     assert_eq!(rows.len(), with_hook().count());
     for (row, (name, agent, event_name)) in rows.iter().zip(with_hook()) {
         assert_eq!(row[..2], [format!("`{name}`"), format!("`{event_name}`")]);
@@ -329,7 +329,7 @@ fn the_page_of_the_hook_is_true() {
     }
 
     let client = Client::new().arguments([]);
-    let rows = table_of(&text, "you type");
+    let rows = table(&text, "you type");
     assert!(rows.len() >= 8);
     for row in rows {
         let prompt = row[0].trim_matches('`').replace('⏎', "\n");
