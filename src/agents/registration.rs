@@ -210,6 +210,12 @@ impl Arguments {
         arguments
     }
 
+    /// Those that a hook has as well: the options that name prompts.
+    pub(super) fn of_hook(self) -> Vec<String> {
+        let project = self.others.into_iter().filter(|word| word == "--project");
+        self.of_library.into_iter().chain(project).collect()
+    }
+
     /// Whether nothing is among them but options that name prompts.
     pub fn only_name_prompts(&self) -> bool {
         self.others.iter().all(|word| word == "--project")
@@ -226,6 +232,38 @@ impl Arguments {
             _ => false,
         }
     }
+}
+
+/// Present arguments with given options: an option that is given replaces all of the same name, and takes the place of the
+/// first of them; others stay.
+pub(super) fn merged(present: &[String], given: &[String]) -> Vec<String> {
+    let mut new: Vec<&[String]> = options(given).collect();
+    let mut merged = Vec::new();
+    for option in options(present) {
+        if !has_option(given, option) {
+            merged.push(option);
+        }
+        merged.extend(new.extract_if(.., |new| name(new) == name(option)));
+    }
+    [merged, new].concat().concat()
+}
+
+/// The options of the present arguments that stay, because no other of the same name is given.
+pub(super) fn not_given<'p>(present: &'p [String], given: &[String]) -> impl Iterator<Item = &'p [String]> {
+    options(present).filter(|option| !has_option(given, option))
+}
+
+fn has_option(arguments: &[String], option: &[String]) -> bool {
+    options(arguments).any(|known| name(known) == name(option))
+}
+
+/// Each option with its value. A value begins with a hyphen only after `=`.
+fn options(arguments: &[String]) -> impl Iterator<Item = &[String]> {
+    arguments.chunk_by(|_, next| !next.starts_with('-') || next == "-")
+}
+
+fn name(option: &[String]) -> &str {
+    option[0].split('=').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -324,6 +362,37 @@ mod tests {
         ] {
             let error = read(agent, Scope::User, text).unwrap_err();
             assert!(error.to_string().ends_with(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_option_that_is_given_replaces_those_of_its_name_and_others_stay() {
+        for (present, given, result, keeps) in [
+            ("", "", "", ""),
+            ("", "--prompts /a", "--prompts /a", ""),
+            ("--prompts /a --tap t", "", "--prompts /a --tap t", "--prompts /a|--tap t"),
+            (
+                "--prompts /a --tap t --prompts /b",
+                "--prompts /c --prompts /d",
+                "--prompts /c --prompts /d --tap t",
+                "--tap t",
+            ),
+            ("--prompts=/a --project", "--prompts /c", "--prompts /c --project", "--project"),
+            ("--tap -", "--tap=t", "--tap=t", ""),
+            ("--no-builtin", "--no-builtin", "--no-builtin", ""),
+            (
+                "--page-size=9 --no-builtin",
+                "--tap t",
+                "--page-size=9 --no-builtin --tap t",
+                "--page-size=9|--no-builtin",
+            ),
+            ("serve --project", "--project", "serve --project", "serve"),
+        ] {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let (present, given) = (words(present), words(given));
+            assert_eq!(merged(&present, &given), words(result));
+            let keeps_these: Vec<String> = not_given(&present, &given).map(|option| option.join(" ")).collect();
+            assert_eq!(keeps_these.join("|"), keeps);
         }
     }
 

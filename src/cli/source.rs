@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 /// A list of folders, separated as in `PATH`; `--prompts` overrides it.
 pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
-pub(super) const PROJECT: &str = "--project";
-
 // All options that select prompts. (Not a doc comment: clap would print it.)
 #[derive(Debug, Default, Args)]
 pub(super) struct PromptSource {
