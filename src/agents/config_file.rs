@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 /// The longest file that is read, in bytes. (Claude Code has its history in its config, which may grow to megabytes.)
 const MAX_FILE: usize = 64 * 1024 * 1024;
 
-/// Follows the name of a file in the name of the backup of its first state. That backup is never overwritten.
+/// Follows the name of a file in the name of the backup of its state before the first change, which is never overwritten.
 const FIRST_BACKUP: &str = "before-prompt-expander";
 
-/// The same for the state before the last change, if there is a backup of the first state.
+/// The same for the state before the last change, from the second change on.
 const LAST_BACKUP: &str = "previous-prompt-expander";
 
 /// How many symlinks a path may go through.
@@ -44,6 +44,8 @@ pub struct ConfigFile {
     pub(super) template: &'static str,
     /// Whether only the user may read a new file.
     pub(super) is_private: bool,
+    /// Whether `install` made it, and nothing else is in it.
+    pub(super) is_made_by_install: bool,
     /// Backups that are no longer needed once the edited text is written.
     pub(super) obsolete_backups: Vec<PathBuf>,
 }
@@ -110,6 +112,7 @@ impl ConfigFile {
             syntax,
             template: "{}",
             is_private: false,
+            is_made_by_install: false,
             obsolete_backups: Vec::new(),
         }
     }
@@ -261,18 +264,19 @@ impl ConfigFile {
         let failed = |path: &Path, error: io::Error| {
             ConfigError::new(path, format!("the backup cannot be written: {error}; nothing is changed"))
         };
-        match create_backup(&first, original, target) {
-            Ok(()) => Ok(first),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let new = self.temporary(original, &last, target)?;
-                new.persist(&last).map_err(|error| failed(&last, error.error))?;
-                Ok(last)
+        if !self.is_made_by_install {
+            match create_backup(&first, original, target) {
+                Ok(()) => return Ok(first),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&first, error)),
             }
-            Err(error) => Err(failed(&first, error)),
         }
+        let new = self.temporary(original, &last, target)?;
+        new.persist(&last).map_err(|error| failed(&last, error.error))?;
+        Ok(last)
     }
 
-    /// The backup of the first state of the file, and that of the state before the last change.
+    /// The backup of the state before the first change, and that of the state before the last one.
     pub(super) fn backup_paths(&self) -> [PathBuf; 2] {
         [FIRST_BACKUP, LAST_BACKUP].map(|ending| {
             let mut name = self.path.as_os_str().to_owned();

@@ -137,10 +137,11 @@ impl Installation {
         let mut kept = Vec::new();
         let arguments = self.add_server(&mut planner, &mut kept)?;
         let has_hook = self.add_hook(&mut planner, &arguments, &mut kept)?;
+        let installed = planner.installed()?;
         if !kept.is_empty() {
             planner.notes.push(format!("keeps {}; --reset removes them", kept.join(", ")));
         }
-        Ok(Plan { arguments, has_hook, ..planner.finish() })
+        Ok(Plan { arguments, has_hook, ..planner.finish(&installed) })
     }
 
     /// Returns the arguments of the server. Adds to `kept` what the present entry has and nobody has asked for.
@@ -237,44 +238,28 @@ impl Removal {
     /// Plans the removal. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
-        let mut removed: Vec<(PathBuf, Part)> = Vec::new();
-        if let Some(part) = self.installed_server(&mut planner)? {
-            let file = planner.config()?;
-            file.edit(|text, syntax| part.remove_from(text, syntax))?;
-            removed.push((file.path.clone(), part));
+        for server in planner.registrations()? {
+            if server.name == SERVER && !server.is_prompt_expander() {
+                planner.warnings.push(format!(
+                    "{}: `{SERVER}` is another server, which is left alone; {}",
+                    location(&server.path, server.position),
+                    what_it_runs(&server)
+                ));
+            }
         }
-        let (plain, others) = planner.hooks();
-        if let (Some(hook), Some(known)) = (&self.agent.hook, plain.into_iter().next()) {
-            let part = Part::hook(hook, known.line);
-            let file = planner.hook_file()?;
-            file.edit(|text, syntax| part.remove_from(text, syntax))?;
-            removed.push((file.path.clone(), part));
-        }
+        let (_, others) = planner.hooks();
         planner.warnings.extend(others.iter().map(|hook| format!("{}; remove it yourself", not_by_install(hook))));
-        let mut plan = planner.finish();
-        for file in &mut plan.files {
-            let parts = removed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect::<Vec<_>>();
-            restore(file, &parts);
+        let installed = planner.installed()?;
+        for (_, part) in &installed {
+            let file = match part {
+                Part::Server { .. } => planner.config()?,
+                Part::Hook { .. } => planner.hook_file()?,
+            };
+            file.edit(|text, syntax| part.remove_from(text, syntax))?;
         }
+        let mut plan = planner.finish(&installed);
+        plan.files.iter_mut().for_each(|file| restore(file, &parts_in(file, &installed)));
         Ok(plan)
-    }
-
-    /// The server as it would be installed; `None`: it is not.
-    fn installed_server(&self, planner: &mut Planner) -> Result<Option<Part>, PlanError> {
-        let Some(server) = planner.registrations()?.into_iter().find(|server| server.name == SERVER) else {
-            return Ok(None);
-        };
-        let Some(command) = server.command.as_ref().filter(|_| server.is_prompt_expander()) else {
-            planner.warnings.push(format!(
-                "{}: `{SERVER}` is another server, which is left alone; {}",
-                location(&server.path, server.position),
-                what_it_runs(&server)
-            ));
-            return Ok(None);
-        };
-        let mut entry = (self.agent.config.entry)(command, &server.args);
-        entry.initial.retain(|(key, _)| server.entry.contains_key(*key)); // `install --no-trust` leaves one out
-        Ok(Some(Part::Server { keys: planner.server_keys(), entry, is_replaced: true }))
     }
 }
 
@@ -328,14 +313,20 @@ impl Part {
     }
 }
 
+fn parts_in<'p>(file: &ConfigFile, installed: &'p [(PathBuf, Part)]) -> Vec<&'p Part> {
+    installed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect()
+}
+
+/// A text of a file with these parts added; `None`: that fails.
+fn with_parts(file: &ConfigFile, text: &str, parts: &[&Part]) -> Option<String> {
+    let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
+    parts.iter().try_fold(text.to_owned(), add).ok()
+}
+
 /// Restores the backup of a file from which these parts are removed, to the last byte, if adding them is all that happened to
 /// the file since; or removes it, if there was no file before.
 fn restore(file: &mut ConfigFile, parts: &[&Part]) {
-    let with_parts = |text: &str| {
-        let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
-        parts.iter().try_fold(text.to_owned(), add).ok()
-    };
-    let is_before = |text: &str| with_parts(text) == file.original;
+    let is_before = |text: &str| with_parts(file, text, parts) == file.original;
     let has_parts = |text: &str| {
         let value = file.parse(text);
         parts.iter().any(|part| part.is_in(&value))
@@ -347,7 +338,7 @@ fn restore(file: &mut ConfigFile, parts: &[&Part]) {
     let original = |text: &Option<String>| text.clone().filter(|text| !has_parts(text));
     let (restored, obsolete) = match (original(&first.0), original(&last.0)) {
         (Some(text), _) => (Some(text), vec![first.1, last.1]),
-        (None, None) if !is_before(file.template) => return,
+        (None, None) if !file.is_made_by_install => return,
         // The first backup may be older than the file that is restored or removed.
         (None, restored) => {
             let backups = [first, last].into_iter();
@@ -424,6 +415,23 @@ impl<'s> Planner<'s> {
         hooks.into_iter().partition(|hook| self.files.agent.is_by_install(hook, self.files.system))
     }
 
+    /// What `install` has added, and to which files: the server named `prompts` if it is prompt-expander, and the hook.
+    fn installed(&self) -> Result<Vec<(PathBuf, Part)>, ConfigError> {
+        let agent = self.files.agent;
+        let mut installed = Vec::new();
+        let server =
+            self.registrations()?.into_iter().find(|server| server.name == SERVER && server.is_prompt_expander());
+        if let Some((command, server)) = server.as_ref().and_then(|server| Some((server.command.as_ref()?, server))) {
+            let mut entry = (agent.config.entry)(command, &server.args);
+            entry.initial.retain(|(key, _)| server.entry.contains_key(*key)); // `install --no-trust` leaves one out
+            installed.push((self.config.clone(), Part::Server { keys: self.server_keys(), entry, is_replaced: true }));
+        }
+        let mut hooks = self.files.hooks(self.scope).0.into_iter();
+        let hook = hooks.find(|hook| agent.is_by_install(hook, self.files.system));
+        installed.extend(agent.hook.as_ref().zip(hook).map(|(hook, line)| (line.path, Part::hook(hook, line.line))));
+        Ok(installed)
+    }
+
     fn config(&mut self) -> Result<&mut ConfigFile, ConfigError> {
         let (path, config) = (self.config.clone(), &self.files.agent.config);
         let is_private = config.is_private && self.scope == Scope::User;
@@ -460,8 +468,14 @@ impl<'s> Planner<'s> {
         Ok(&mut self.edited[at])
     }
 
-    fn finish(self) -> Plan {
-        let files = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
+    /// The plan, if this was installed before.
+    fn finish(self, installed: &[(PathBuf, Part)]) -> Plan {
+        let mut files: Vec<_> = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
+        for file in &mut files {
+            let parts = parts_in(file, installed);
+            file.is_made_by_install = !parts.is_empty()
+                && with_parts(file, file.template, &parts).is_some_and(|made| file.original == Some(made));
+        }
         Plan { files, warnings: self.warnings, notes: self.notes, ..Plan::default() }
     }
 }

@@ -635,15 +635,20 @@ struct Row {
 
 /// A table of this many columns. If it is too narrow for the files, each has a line of its own.
 fn show_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()> {
-    let longest = |cell: fn(&Row) -> &str| rows.iter().map(|row| output::width(cell(row))).max().unwrap_or(0);
-    let (name_width, what_width) = (longest(|row| row.name), longest(|row| &row.what));
-    let is_wide = name_width + 2 + what_width + 2 + longest(|row| &row.file) <= columns;
+    let name_width = rows.iter().map(|row| output::width(row.name)).max().unwrap_or(0);
+    let with_file = || rows.iter().filter(|row| !row.file.is_empty());
+    let what_width = with_file().map(|row| output::width(&row.what)).max().unwrap_or(0);
+    let file_width = with_file().map(|row| output::width(&row.file)).max().unwrap_or(0);
+    let is_wide = name_width + 2 + what_width + 2 + file_width <= columns;
     for Row { name, what, file } in rows {
         let gap = " ".repeat(name_width - output::width(name) + 2);
         let what = output::wrapped(what, name_width + 2, columns);
         write!(text, "{NAME}{name}{NAME:#}{gap}{what}")?;
         if !file.is_empty() {
-            let gap = if is_wide { " ".repeat(what_width - output::width(&what) + 2) } else { "\n    ".to_owned() };
+            let gap = match is_wide {
+                true => " ".repeat(what_width - output::width(&what) + 2),
+                false => "\n    ".to_owned(),
+            };
             write!(text, "{gap}{FAINT}{file}{FAINT:#}")?;
         }
         writeln!(text)?;
