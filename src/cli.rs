@@ -100,7 +100,7 @@ enum Command {
     /// leaves that out.
     #[command(after_help = install::EXAMPLES)]
     Install(WithFolders<install::Install>),
-    /// Remove what `install` added: the server `prompts` and the hook; or list what is registered
+    /// Remove what `install` added, the server and the hook; or list what is registered
     ///
     /// A file that nothing else has changed since is restored from its backup, or removed if `install` made it. Folders are never
     /// removed. The change is shown first; nothing is written until you confirm.

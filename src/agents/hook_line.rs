@@ -57,7 +57,7 @@ impl HookLine {
 
     /// Its options that name prompts.
     pub(super) fn options(&self) -> Vec<String> {
-        self.program().map(|(_, arguments)| Arguments::of(arguments).of_hook()).unwrap_or_default()
+        self.program().map(|(_, arguments)| Arguments::of(arguments).of_hook).unwrap_or_default()
     }
 
     /// Whether its failure cannot block a prompt.

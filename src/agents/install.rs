@@ -218,11 +218,11 @@ impl Installation {
         };
         planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
         if others.is_empty() || !plain.is_empty() {
-            let given = Arguments::of(&self.options).of_hook();
+            let given = Arguments::of(&self.options).of_hook;
             let known = match plain.first() {
                 Some(_) if self.reset => Vec::new(),
                 Some(hook) => hook.options(),
-                None => Arguments::of(of_server).of_hook(),
+                None => Arguments::of(of_server).of_hook,
             };
             let line = self.agent.hook_line(hook, &self.program, &merged(&known, &given));
             let part = Part::hook(hook, line.map_err(|_| PlanError::Nul)?);

@@ -183,6 +183,8 @@ pub struct Arguments {
     pub folders: Vec<String>,
     /// `--prompts` with its folders, and `--no-builtin`.
     pub of_library: Vec<String>,
+    /// The same and `--project`: those that a hook has as well.
+    pub of_hook: Vec<String>,
     /// All others, such as a command, or `--prompts` without a folder.
     pub others: Vec<String>,
 }
@@ -193,27 +195,23 @@ impl Arguments {
         let mut arguments = Arguments::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
+            let mut option = vec![word.clone()];
             if word == "--prompts"
                 && let Some(folder) = words.next()
             {
                 arguments.folders.push(folder.clone());
-                arguments.of_library.extend([word.clone(), folder.clone()]);
+                option.push(folder.clone());
             } else if let Some(folder) = word.strip_prefix("--prompts=") {
                 arguments.folders.push(folder.to_owned());
-                arguments.of_library.push(word.clone());
-            } else if word == "--no-builtin" {
-                arguments.of_library.push(word.clone());
-            } else {
-                arguments.others.push(word.clone());
+            } else if word != "--no-builtin" {
+                arguments.of_hook.extend(option.iter().filter(|word| *word == "--project").cloned());
+                arguments.others.extend(option);
+                continue;
             }
+            arguments.of_hook.extend_from_slice(&option);
+            arguments.of_library.extend(option);
         }
         arguments
-    }
-
-    /// Those that a hook has as well: the options that name prompts.
-    pub(super) fn of_hook(self) -> Vec<String> {
-        let project = self.others.into_iter().filter(|word| word == "--project");
-        self.of_library.into_iter().chain(project).collect()
     }
 
     /// Whether nothing is among them but options that name prompts.
@@ -397,6 +395,13 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_has_the_options_that_name_prompts_in_their_order() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let line = "--no-builtin hook codex --project --prompts /a --tap t --prompts=/b";
+        assert_eq!(Arguments::of(&words(line)).of_hook, words("--no-builtin --project --prompts /a --prompts=/b"));
+    }
+
+    #[test]
     fn arguments_that_name_prompts_are_separated_from_the_others() {
         for (line, folders, of_library, others, only_name_prompts, is_hook) in [
             ("", "", "", "", true, false),
@@ -415,8 +420,9 @@ mod tests {
         ] {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             let arguments = Arguments::of(&words(line));
-            let want = Arguments { folders: words(folders), of_library: words(of_library), others: words(others) };
-            assert_eq!(arguments, want, "{line}");
+            let Arguments { folders: found, of_library: of_found_library, others: found_others, .. } = &arguments;
+            let want = (&words(folders), &words(of_library), &words(others));
+            assert_eq!((found, of_found_library, found_others), want, "{line}");
             assert_eq!((arguments.only_name_prompts(), arguments.is_hook()), (only_name_prompts, is_hook), "{line}");
         }
     }

@@ -41,8 +41,6 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
-    #[command(flatten)]
-    target: Target,
     /// Register for the project in the working directory, in a file of that project, instead of for all your projects
     #[arg(long, requires = "target")]
     project: bool,
@@ -58,6 +56,8 @@ pub(super) struct Install {
     /// Leave out `"trust": true`, with which Gemini CLI calls the tools of this server without asking (gemini)
     #[arg(long, requires = "target")]
     no_trust: bool,
+    #[command(flatten)]
+    target: Target,
     /// More options for the server
     #[arg(last = true, value_name = "SERVER OPTIONS", requires = "target")]
     options: Vec<String>,
@@ -71,11 +71,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
-    #[command(flatten)]
-    target: Target,
     /// Remove what `install --project` wrote in the working directory
     #[arg(long, requires = "target")]
     project: bool,
+    #[command(flatten)]
+    target: Target,
 }
 
 // What `install` and `uninstall` have in common.
