@@ -281,7 +281,7 @@ impl Agent {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
     }
 
-    /// Whether a server can be registered so that it calls the tools without asking; `install` does that.
+    /// Whether a server can be registered so that the agent calls its tools without asking, as `install` does.
     pub fn has_trust(&self) -> bool {
         self.config.trust.is_some()
     }

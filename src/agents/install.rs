@@ -106,7 +106,7 @@ impl fmt::Display for PlanError {
             ),
             PlanError::Invalid(server) => write!(
                 f,
-                "{}: what `{SERVER}` has cannot be kept: {}; correct it, or use --reset to register it anew",
+                "{}: what is registered as `{SERVER}` cannot be kept: {}; correct it, or use --reset to start from nothing",
                 location(&server.path, server.position),
                 server.errors.join("; ")
             ),
@@ -144,7 +144,7 @@ impl Installation {
         Ok(Plan { arguments, has_hook, ..planner.finish(&installed) })
     }
 
-    /// Returns the arguments of the server. Adds to `kept` what the present entry has and nobody has asked for.
+    /// Returns the arguments of the server. Adds to `kept` what stays of the present entry and was not given.
     fn add_server(&self, planner: &mut Planner, kept: &mut Vec<String>) -> Result<Vec<String>, PlanError> {
         let (mut present, mut is_taken) = (None, false);
         for server in planner.registrations()? {
@@ -203,7 +203,7 @@ impl Installation {
     }
 
     /// Returns whether the user has a hook then. A new one gets the options of the server that name prompts. Adds to `kept`
-    /// what the present hook has and nobody has asked for.
+    /// what stays of the present hook, or comes from the server, and was not given.
     fn add_hook(&self, planner: &mut Planner, of_server: &[String], kept: &mut Vec<String>) -> Result<bool, PlanError> {
         let (plain, others) = planner.hooks();
         let is_registered = !plain.is_empty() || !others.is_empty();
@@ -217,6 +217,10 @@ impl Installation {
             }
         };
         planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
+        planner.notes.extend(plain.iter().skip(1).map(|hook| {
+            let at = location(&hook.path, hook.position);
+            format!("{at}: removes the hook {}, because with two, each message is expanded twice", named(&hook.line))
+        }));
         if others.is_empty() || !plain.is_empty() {
             let given = Arguments::of(&self.options).of_hook;
             let known = match plain.first() {

@@ -227,7 +227,8 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
     let has_folders = !Arguments::of(&plan.arguments).folders.is_empty();
     if !has_folders && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
         output::warning(&format!(
-            "{PROMPTS_VARIABLE} is not part of the registration, and few agents pass it on; name its folders with --prompts"
+            "{PROMPTS_VARIABLE} is not part of the registration with {title}, and few agents pass it on; name its folders with \
+             --prompts"
         ));
     }
     if !agent.is_found(system) {
@@ -246,7 +247,6 @@ struct Change {
 }
 
 /// What `install` or `uninstall` did.
-#[derive(Default)]
 struct Outcome {
     changes: Vec<Change>,
     /// Why an agent has no change, or not all of it.
@@ -272,7 +272,10 @@ impl Target {
         plan: impl Fn(&'static Agent) -> anyhow::Result<Plan>,
         nothing: &str,
     ) -> anyhow::Result<Outcome> {
-        let Outcome { mut changes, mut failures } = Outcome::default();
+        if self.json && !self.yes && !self.dry_run {
+            bail!("--json asks nothing; add --yes to write, or --dry-run to write nothing");
+        }
+        let (mut changes, mut failures) = (Vec::new(), Vec::new());
         let mut fail = |error: anyhow::Error| {
             let message = format!("{error:#}");
             if !self.json {
@@ -309,19 +312,14 @@ impl Target {
 
     /// Shows the changes, and asks whether to write them, unless an option says so.
     fn is_confirmed(&self, changes: &[Change], nothing: &str) -> anyhow::Result<bool> {
-        let is_changed = changes.iter().any(|change| !change.plan.files.is_empty());
         if self.json {
-            if is_changed && !self.yes && !self.dry_run {
-                bail!("--json asks nothing; add --yes to write, or --dry-run to write nothing");
-            }
             return Ok(self.yes);
         }
-        let is_one = self.agents.len() == 1;
+        let name = |agent: &Agent| if self.agents.len() == 1 { String::new() } else { format!("{}: ", agent.name) };
         let mut text = Vec::new();
         for Change { agent, plan, .. } in changes {
             if plan.files.is_empty() {
-                let name = if is_one { String::new() } else { format!("{}: ", agent.name) };
-                writeln!(text, "{name}{nothing}")?;
+                writeln!(text, "{}{nothing}", name(agent))?;
             }
             for file in &plan.files {
                 show(&mut text, file)?;
@@ -329,25 +327,18 @@ impl Target {
         }
         output::print(&text)?;
         for Change { agent, plan, .. } in changes {
-            let name = if is_one { String::new() } else { format!("{}: ", agent.name) };
-            plan.notes.iter().for_each(|note| output::note(&format!("{name}{note}")));
+            plan.notes.iter().for_each(|note| output::note(&format!("{}{note}", name(agent))));
         }
-        if !is_changed {
+        if changes.iter().all(|change| change.plan.files.is_empty()) {
             return Ok(false);
         }
         if self.dry_run {
-            output::print(
-                b"nothing is written, because of --dry-run
-",
-            )?;
+            print_line("nothing is written, because of --dry-run")?;
             return Ok(false);
         }
         let is_confirmed = self.yes || is_answer_yes()?;
         if !is_confirmed {
-            output::print(
-                b"nothing is written
-",
-            )?;
+            print_line("nothing is written")?;
         }
         Ok(is_confirmed)
     }
@@ -375,13 +366,7 @@ impl Change {
 /// Prints a line, in as many as it needs on a terminal.
 fn print_line(line: &str) -> anyhow::Result<()> {
     let line = output::terminal_width().map_or_else(|| line.to_owned(), |columns| output::wrapped(line, 0, columns));
-    output::print(
-        format!(
-            "{line}
-"
-        )
-        .as_bytes(),
-    )
+    output::print(format!("{line}\n").as_bytes())
 }
 
 /// Asks for confirmation at the terminal.

@@ -400,6 +400,19 @@ fn the_environment_and_other_keys_of_an_entry_stay_and_reset_removes_them() {
 }
 
 #[test]
+fn a_second_hook_is_removed_and_the_user_is_told() {
+    let user = User::new();
+    register(&user, "codex", "", "--prompts /a");
+    let mut hooks: Value = serde_json::from_str(&user.read(".codex/hooks.json")).unwrap();
+    let second = json!({"hooks": [{"type": "command", "command": "prompt-expander hook codex --prompts /b"}]});
+    hooks["hooks"]["UserPromptSubmit"].as_array_mut().unwrap().push(second);
+    user.write(".codex/hooks.json", hooks.to_string());
+    let ran = user.run(&["install", "codex", "--yes"]);
+    assert!(ran.stderr.contains(": removes the hook `prompt-expander hook codex --prompts /b`, because"), "{ran:?}");
+    assert_eq!(registered(&user, "codex")[1], "--prompts /a");
+}
+
+#[test]
 fn an_entry_whose_options_cannot_be_read_is_only_reset_on_request() {
     let user = User::new();
     user.write(
@@ -407,8 +420,8 @@ fn an_entry_whose_options_cannot_be_read_is_only_reset_on_request() {
         r#"{"mcpServers": {"prompts": {"command": "prompt-expander", "args": "--prompts /a"}}}"#,
     );
     let said = user.refused(&["install", "cursor", "--yes"]);
-    let want = ":1:17: what `prompts` has cannot be kept: `args` must be a list of strings, but is a string; correct it, or use \
-                --reset to register it anew";
+    let want = ":1:17: what is registered as `prompts` cannot be kept: `args` must be a list of strings, but is a string; correct it, or use \
+                --reset to start from nothing";
     assert_eq!(said, format!("{}{want}", user.path(".cursor/mcp.json").display()));
     user.done(&["install", "cursor", "--reset", "--yes"]);
     assert!(user.read(".cursor/mcp.json").contains("\"args\": []"), "{}", user.read(".cursor/mcp.json"));
@@ -552,7 +565,7 @@ fn json_says_what_would_be_written_and_what_was() {
         json!([{"file": config, "backup": backup, "removed": false}, file(&hooks)])
     );
     assert_eq!(
-        run(&["install", "codex", "--json"]),
+        run(&["install", "codex", "--json", "--yes"]),
         json!({"agents": [{"name": "codex", "files": [], "notes": []}], "written": false})
     );
     assert_eq!(
