@@ -557,8 +557,10 @@ fn json_says_what_would_be_written_and_what_was() {
             {"name": "gemini", "files": [file(&gemini)], "notes": [note]},
         ], "written": false})
     );
-    let said = user.refused(&line);
-    assert_eq!(said, "--json asks nothing; add --yes to write, or --dry-run to write nothing");
+    let ran = user.run(&line);
+    assert!(ran.status.code() == Some(1) && ran.stdout.is_empty(), "{ran:?}");
+    assert!(ran.stderr.contains("--json asks nothing; add --yes to write, or --dry-run to write nothing"), "{ran:?}");
+    assert_eq!(user.files(), [".codex/config.toml"]);
     let backup = user.path(".codex/config.toml.before-prompt-expander");
     assert_eq!(
         run(&[&line[..], &["--yes"]].concat())["agents"][0]["files"],
@@ -1544,10 +1546,8 @@ mod at_a_terminal {
         child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
         child.wait().unwrap();
         let said = said.replace("\r\n", "\n");
-        assert!(
-            said.starts_with(&format!("codex   registered  {}:1\n", user.path(".codex/config.toml").display())),
-            "{said}"
-        );
+        let first = said.lines().next().unwrap();
+        assert!(first.starts_with("codex   registered  ") && first.ends_with("/.codex/config.toml:1"), "{said}");
         assert!(said.contains("cursor  not registered\n") && said.contains("not found here: "), "{said}");
     }
 }
