@@ -99,6 +99,8 @@ struct Config {
     is_private: bool,
     /// The key of a server's environment.
     env: &'static str,
+    /// The key of a server whose tools the agent calls without asking.
+    trust: Option<&'static str>,
     /// Whether `command` is a list that includes the arguments.
     has_command_list: bool,
     /// What the agent's own `mcp add` writes for this program with these arguments.
@@ -119,6 +121,7 @@ impl Config {
         template: "{}\n",
         is_private: false,
         env: "env",
+        trust: None,
         has_command_list: false,
         entry: |program, arguments| Entry {
             required: vec![
@@ -276,6 +279,11 @@ impl Agent {
     /// Those that have a prompt-submit hook.
     pub fn with_hook() -> impl Iterator<Item = &'static Agent> {
         AGENTS.into_iter().filter(|agent| agent.hook.is_some())
+    }
+
+    /// Whether a server can be registered so that the agent calls its tools without asking, as `install` does.
+    pub fn has_trust(&self) -> bool {
+        self.config.trust.is_some()
     }
 
     /// Whether it is on this machine: its program is on `PATH`, or its folder exists.

@@ -99,15 +99,24 @@ fn with_common(examples: &str) -> String {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)] // the options of the one command that runs, if any, are enough
 enum Command {
-    /// Register with an agent, or list the agents found on this machine
+    /// Register with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the agent's config as the MCP server `prompts`, with the given --prompts and --no-builtin. The
-    /// rest of the file stays as it is, comments included, and a backup of the file is saved next to it. The change is shown
-    /// first; nothing is written until you confirm.
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts and --no-builtin. If
+    /// it is registered already, only what you ask for changes: an option that is given replaces those of the same name, and the
+    /// others stay, in the server and in the hook. The rest of the file stays as it is, comments included.
+    ///
+    /// The change is shown first; nothing is written until you confirm. A backup of each file is saved next to it: its state
+    /// before the first change as `FILE.before-prompt-expander`, and before the last one as `FILE.previous-prompt-expander`.
+    ///
+    /// For Gemini CLI, a new entry has `"trust": true`: it then calls the tools of this server without asking you. --no-trust
+    /// leaves that out.
     #[command(after_help = install::EXAMPLES)]
     Install(WithFolders<install::Install>),
-    /// Remove what `install` added: the server `prompts` and the hook
-    #[command(after_help = install::UNINSTALL_EXAMPLE)]
+    /// Remove what `install` added, the server and the hook; or list what is registered
+    ///
+    /// A file that nothing else has changed since is restored from its backup, or removed if `install` made it. Folders are never
+    /// removed. The change is shown first; nothing is written until you confirm.
+    #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::Uninstall),
     /// List prompts with their descriptions, all of them or those that match a query
     ///

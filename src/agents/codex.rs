@@ -26,6 +26,7 @@ pub(super) static CODEX: Agent = Agent {
         template: "",
         is_private: true,
         env: "env",
+        trust: None,
         has_command_list: false,
         entry: |program, arguments| Entry {
             required: vec![

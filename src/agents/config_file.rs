@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 /// The longest file that is read, in bytes. (Claude Code has its history in its config, which may grow to megabytes.)
 const MAX_FILE: usize = 64 * 1024 * 1024;
 
-/// Follows the name of a file in the name of its backup.
-const BACKUP: &str = "before-prompt-expander";
+/// Follows the name of a file in the name of the backup of its state before the first change, which is never overwritten.
+const FIRST_BACKUP: &str = "before-prompt-expander";
 
-/// How many backups a file may have.
-const MAX_BACKUPS: usize = 100;
+/// The same for the state before the last change, from the second change on.
+const LAST_BACKUP: &str = "previous-prompt-expander";
 
 /// How many symlinks a path may go through.
 const MAX_LINKS: usize = 40;
@@ -44,10 +44,10 @@ pub struct ConfigFile {
     pub(super) template: &'static str,
     /// Whether only the user may read a new file.
     pub(super) is_private: bool,
+    /// Whether `install` made it, and nothing else is in it.
+    pub(super) is_made_by_install: bool,
     /// Backups that are no longer needed once the edited text is written.
     pub(super) obsolete_backups: Vec<PathBuf>,
-    /// The folder that is removed with the file, if nothing else is in it.
-    pub(super) folder: Option<PathBuf>,
 }
 
 /// Why a file cannot be read or changed, or what in it the agent cannot understand.
@@ -112,8 +112,8 @@ impl ConfigFile {
             syntax,
             template: "{}",
             is_private: false,
+            is_made_by_install: false,
             obsolete_backups: Vec::new(),
-            folder: None,
         }
     }
 
@@ -208,7 +208,7 @@ impl ConfigFile {
     /// It cannot be written, or it has changed since it was read. It then stays as it is.
     pub fn write(&self) -> Result<Option<PathBuf>, ConfigError> {
         let target = self.target()?;
-        let new = self.edited.as_ref().map(|text| self.temporary(text, &target)).transpose()?;
+        let new = self.edited.as_ref().map(|text| self.temporary(text, &target, &target)).transpose()?;
         self.check_unchanged()?;
         let backup = match &self.original {
             Some(original) if self.obsolete_backups.is_empty() && new.is_some() => {
@@ -226,7 +226,6 @@ impl ConfigFile {
         }
         // If these cannot be removed, they do no harm.
         self.obsolete_backups.iter().for_each(|backup| _ = fs::remove_file(backup));
-        self.folder.iter().for_each(|folder| _ = fs::remove_dir(folder));
         Ok(backup)
     }
 
@@ -238,8 +237,8 @@ impl ConfigFile {
         Err(ConfigError::new(&self.path, message))
     }
 
-    /// A file next to the target, which is to replace it.
-    fn temporary(&self, text: &str, target: &Path) -> Result<tempfile::NamedTempFile, ConfigError> {
+    /// A file next to the target, which is to replace it, with the owner and the permissions of another file.
+    fn temporary(&self, text: &str, target: &Path, other: &Path) -> Result<tempfile::NamedTempFile, ConfigError> {
         let folder = target.parent().unwrap_or(Path::new(""));
         let failed = |error: io::Error| {
             let fix = if error.kind() == ErrorKind::PermissionDenied { "; make the folder writable" } else { "" };
@@ -255,52 +254,41 @@ impl ConfigFile {
             builder.permissions(fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 }));
         }
         let file = builder.tempfile_in(folder).map_err(failed)?;
-        fill(file.as_file(), text, target).map_err(failed)?;
+        fill(file.as_file(), text, other).map_err(failed)?;
         Ok(file)
     }
 
-    /// Writes the original into a file next to this one, and returns its path. An existing file is never overwritten; one with
-    /// the same text serves as the backup.
+    /// Writes the original into a file next to this one, and returns its path.
     fn back_up(&self, original: &str, target: &Path) -> Result<PathBuf, ConfigError> {
-        let failed = |path: &Path, why: &dyn fmt::Display| {
-            ConfigError::new(path, format!("the backup cannot be written: {why}; nothing is changed"))
+        let [first, last] = self.backup_paths();
+        let failed = |path: &Path, error: io::Error| {
+            ConfigError::new(path, format!("the backup cannot be written: {error}; nothing is changed"))
         };
-        let mut unreadable = None;
-        for path in backup_paths(&self.path) {
-            match read_text(&path) {
-                Ok(Some(text)) if text == original => return Ok(path),
-                Ok(None) => {
-                    create_backup(&path, original, target).map_err(|error| failed(&path, &error))?;
-                    return Ok(path);
-                }
-                Ok(Some(_)) => {}
-                Err(error) => unreadable = Some(error),
+        if !self.is_made_by_install {
+            match create_backup(&first, original, target) {
+                Ok(()) => return Ok(first),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&first, error)),
             }
         }
-        Err(match unreadable {
-            Some(error) => failed(&error.path, &error.message),
-            None => {
-                failed(&self.path, &format!("it already has {MAX_BACKUPS} backups; remove those that you do not need"))
-            }
+        let new = self.temporary(original, &last, target)?;
+        new.persist(&last).map_err(|error| failed(&last, error.error))?;
+        Ok(last)
+    }
+
+    /// The backup of the state before the first change, and that of the state before the last one.
+    pub(super) fn backup_paths(&self) -> [PathBuf; 2] {
+        [FIRST_BACKUP, LAST_BACKUP].map(|ending| {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(format!(".{ending}"));
+            name.into()
         })
     }
 
-    /// The backups of the file, each with its text, the oldest first.
-    pub(super) fn backups(&self) -> Vec<(PathBuf, String)> {
-        backup_paths(&self.path).map_while(|path| Some((path.clone(), read_text(&path).ok()??))).collect()
+    /// The text of a backup of the file; `None`: it does not exist, or cannot be read.
+    pub(super) fn backup(&self, path: &Path) -> Option<String> {
+        read_text(path).ok().flatten()
     }
-}
-
-/// The paths of a file's backups, the oldest first.
-fn backup_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
-    (1..=MAX_BACKUPS).map(|number| backup_path(path, number))
-}
-
-fn backup_path(path: &Path, number: usize) -> PathBuf {
-    let number = if number > 1 { format!(".{number}") } else { String::new() };
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{BACKUP}{number}"));
-    name.into()
 }
 
 /// Writes a backup with the owner and the permissions of `target`. Fails if the file exists.
@@ -518,25 +506,29 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_pipe_or_a_folder_with_the_name_of_a_backup_is_skipped_without_waiting() {
+    fn whatever_has_the_name_of_the_first_backup_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = edited(folder.path());
-        let pipe = backup_path(&file.path, 1);
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        fs::create_dir(backup_path(&file.path, 2)).unwrap();
-        fs::write(backup_path(&file.path, 3), [0xff]).unwrap();
-        let backup = backup_path(&file.path, 4);
-        assert_eq!(file.write().unwrap().as_ref(), Some(&backup));
-        assert_eq!(fs::read_to_string(&backup).unwrap(), "a");
+        let [first, last] = file.backup_paths();
+        rustix::fs::mknodat(rustix::fs::CWD, &first, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for earlier in [None, Some("earlier")] {
+            earlier.iter().for_each(|text| fs::write(&last, text).unwrap());
+            fs::write(&file.path, "a").unwrap();
+            assert_eq!(file.write().unwrap().as_ref(), Some(&last));
+            assert_eq!(fs::read_to_string(&last).unwrap(), "a");
+            assert!(!fs::metadata(&first).unwrap().is_file());
+        }
     }
 
     #[test]
-    fn a_file_is_not_written_when_no_name_is_free_for_its_backup() {
+    fn a_file_is_not_written_without_a_backup() {
         let folder = tempfile::tempdir().unwrap();
         let file = edited(folder.path());
-        backup_paths(&file.path).for_each(|path| fs::write(path, "another").unwrap());
+        let [first, last] = file.backup_paths();
+        fs::write(first, "another").unwrap();
+        fs::create_dir(last).unwrap();
         let error = file.write().unwrap_err().to_string();
-        assert!(error.contains("it already has 100 backups"), "{error}");
+        assert!(error.contains("the backup cannot be written: "), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
     }
 
@@ -547,7 +539,7 @@ mod tests {
         file.path = folder.path().join("x".repeat(250));
         fs::write(&file.path, "a").unwrap();
         let error = file.write().unwrap_err().to_string();
-        assert!(error.contains("the backup cannot be written: it cannot be read"), "{error}");
+        assert!(error.contains("the backup cannot be written: "), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "a");
     }
 

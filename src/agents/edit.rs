@@ -51,6 +51,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Whether it sets this key, or gives it this value in a new entry.
+    pub(super) fn sets(&self, key: &str, value: &Value) -> bool {
+        let is_required = self.required.iter().any(|(required, _)| *required == key);
+        is_required || self.initial.iter().any(|initial| *initial == (key, value.clone()))
+    }
+
     /// All that a new entry contains.
     fn all(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         let required = self.required.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?)));

@@ -26,6 +26,7 @@ pub(super) static GEMINI: Agent = Agent {
         project: &[".gemini/settings.json"],
         // Its own command ends the file without a line ending.
         template: "{}",
+        trust: Some("trust"),
         entry: |program, arguments| Entry {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("trust", json!(true))],

@@ -55,6 +55,11 @@ impl HookLine {
         arguments.get(at + 1).map(String::as_str)
     }
 
+    /// Its options that name prompts.
+    pub(super) fn options(&self) -> Vec<String> {
+        self.program().map(|(_, arguments)| Arguments::of(arguments).of_hook).unwrap_or_default()
+    }
+
     /// Whether its failure cannot block a prompt.
     pub fn never_fails(&self) -> bool {
         self.line.trim().ends_with(NEVER_FAILS)

@@ -6,9 +6,10 @@
 
 use super::edit::{self, Entry, Syntax, SyntaxError};
 use super::hook_line::{handlers, is_plain, is_prompt_expander};
+use super::registration::{merged, not_given};
 use super::{
-    AGENTS, Agent, AgentFiles, ConfigError, ConfigFile, Hook, HookLine, Position, Registration, SERVER, Scope, System,
-    is_same_file,
+    AGENTS, Agent, AgentFiles, Arguments, ConfigError, ConfigFile, Hook, HookLine, Position, Registration, SERVER,
+    Scope, System, is_same_file,
 };
 use crate::wording::{named, printable};
 use serde_json::Value;
@@ -20,7 +21,7 @@ use std::time::Duration;
 /// How long an agent may wait for a hook.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server to be registered.
+/// A server to be registered, and a hook.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// The agent.
@@ -29,12 +30,16 @@ pub struct Installation {
     pub scope: Scope,
     /// The absolute path of the program.
     pub program: String,
-    /// The arguments of the server.
-    pub arguments: Vec<String>,
-    /// The arguments of the hook after `hook AGENT`; `None`: no hook is registered.
-    pub hook: Option<Vec<String>>,
+    /// The options of the server. A hook gets those of them that name prompts.
+    pub options: Vec<String>,
+    /// Whether a hook is registered if there is none yet.
+    pub hook: bool,
+    /// Whether what is registered and not among `options` is removed.
+    pub reset: bool,
     /// Whether another server of the same name is replaced.
     pub replace: bool,
+    /// Whether an agent that can be told to call the tools without asking is told so in a new entry.
+    pub trust: bool,
 }
 
 /// What is to be removed: the server named `prompts` if it is prompt-expander, and the hook.
@@ -51,8 +56,14 @@ pub struct Removal {
 pub struct Plan {
     /// The files that would change.
     pub files: Vec<ConfigFile>,
-    /// Notes for the user, in lower case.
+    /// What may not work as the user expects, in lower case.
+    pub warnings: Vec<String>,
+    /// What to know before confirming, in lower case.
     pub notes: Vec<String>,
+    /// The arguments of the server after an installation.
+    pub arguments: Vec<String>,
+    /// Whether the user has a hook after an installation.
+    pub has_hook: bool,
 }
 
 /// Why there is no plan.
@@ -62,6 +73,8 @@ pub enum PlanError {
     Config(ConfigError),
     /// Another server has the name.
     Taken(Box<Registration>),
+    /// The present entry has errors, so that its options are unknown.
+    Invalid(Box<Registration>),
     /// The project's file of this agent is the user's.
     NotAProject(&'static Agent, PathBuf),
     /// The home directory is unknown, and so is the config of this agent.
@@ -91,6 +104,12 @@ impl fmt::Display for PlanError {
                 location(&server.path, server.position),
                 what_it_runs(server)
             ),
+            PlanError::Invalid(server) => write!(
+                f,
+                "{}: what is registered as `{SERVER}` cannot be kept: {}; correct it, or use --reset to start from nothing",
+                location(&server.path, server.position),
+                server.errors.join("; ")
+            ),
             PlanError::NotAProject(agent, file) => write!(
                 f,
                 "the working directory is not a project for {}: `{}` is its config for all projects; leave out \
@@ -115,60 +134,107 @@ impl Installation {
     /// Plans the installation. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
-        self.add_server(&mut planner)?;
-        self.add_hook(&mut planner)?;
-        Ok(planner.finish())
+        let mut kept = Vec::new();
+        let arguments = self.add_server(&mut planner, &mut kept)?;
+        let has_hook = self.add_hook(&mut planner, &arguments, &mut kept)?;
+        let installed = planner.installed()?;
+        if !kept.is_empty() {
+            planner.notes.push(format!("keeps {}; --reset removes them", kept.join(", ")));
+        }
+        Ok(Plan { arguments, has_hook, ..planner.finish(&installed) })
     }
 
-    fn add_server(&self, planner: &mut Planner) -> Result<(), PlanError> {
-        let mut is_replaced = false;
+    /// Returns the arguments of the server. Adds to `kept` what stays of the present entry and was not given.
+    fn add_server(&self, planner: &mut Planner, kept: &mut Vec<String>) -> Result<Vec<String>, PlanError> {
+        let (mut present, mut is_taken) = (None, false);
         for server in planner.registrations()? {
-            let at = location(&server.path, server.position);
             match (server.name == SERVER, server.is_prompt_expander()) {
                 (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
-                (true, false) => is_replaced = true,
-                (true, true) if server.is_disabled => {
-                    planner.notes.push(format!("{at}: `{SERVER}` is disabled, and stays disabled until you enable it"));
-                }
-                (false, true) => planner.notes.push(format!(
-                    "{at}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
+                (true, false) => is_taken = true,
+                (true, true) if self.reset => {}
+                (true, true) if !server.errors.is_empty() => return Err(PlanError::Invalid(Box::new(server))),
+                (true, true) => present = Some(server),
+                (false, true) => planner.warnings.push(format!(
+                    "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
+                    location(&server.path, server.position),
                     server.name
                 )),
                 _ => {}
             }
         }
         let variables = self.agent.launch.variables.as_ref();
-        for word in [&self.program].into_iter().chain(&self.arguments) {
+        for word in [&self.program].into_iter().chain(&self.options) {
             if let Some(mark) = variables.and_then(|variables| variables.mark_in(word)) {
-                planner.notes.push(format!(
+                planner.warnings.push(format!(
                     "{} takes `{mark}` in {} for the beginning of a variable, and may not find the path; rename it",
                     self.agent.title,
                     named(word)
                 ));
             }
         }
-        let entry = (self.agent.config.entry)(&self.program, &self.arguments);
+        let known = present.as_ref().map_or(&[][..], |server| &server.args);
+        let arguments = merged(known, &self.options);
+        let mut entry = (self.agent.config.entry)(&self.program, &arguments);
+        if let Some(key) = self.agent.config.trust {
+            if !self.trust {
+                entry.initial.retain(|(initial, _)| *initial != key);
+                entry.required.push((key, None));
+            } else if present.is_none() {
+                planner.notes.push(format!(
+                    "because of `\"{key}\": true`, {} calls the tools of this server without asking you; --no-trust leaves \
+                     it out",
+                    self.agent.title
+                ));
+            }
+        }
+        if let Some(server) = &present {
+            if server.is_disabled {
+                let at = location(&server.path, server.position);
+                let warning = format!("{at}: `{SERVER}` is disabled, and stays disabled until you enable it");
+                planner.warnings.push(warning);
+            }
+            kept.extend(not_given(known, &self.options).map(shown_option));
+            kept.extend(server.entry.iter().filter(|(key, value)| !entry.sets(key, value)).map(|(key, _)| key.clone()));
+        }
+        let is_replaced = is_taken || self.reset;
         let part = Part::Server { keys: planner.server_keys(), entry, is_replaced };
         planner.config()?.edit(|text, syntax| part.add_to(text, syntax))?;
-        Ok(())
+        Ok(arguments)
     }
 
-    fn add_hook(&self, planner: &mut Planner) -> Result<(), PlanError> {
+    /// Returns whether the user has a hook then. A new one gets the options of the server that name prompts. Adds to `kept`
+    /// what stays of the present hook, or comes from the server, and was not given.
+    fn add_hook(&self, planner: &mut Planner, of_server: &[String], kept: &mut Vec<String>) -> Result<bool, PlanError> {
         let (plain, others) = planner.hooks();
-        let (Some(arguments), Some(hook)) = (&self.hook, &self.agent.hook) else { return Ok(()) };
-        let line = self.agent.hook_line(hook, &self.program, arguments).map_err(|_| PlanError::Nul)?;
+        let is_registered = !plain.is_empty() || !others.is_empty();
+        let Some(hook) = self.agent.hook.as_ref().filter(|_| self.hook || is_registered) else {
+            return Ok([Scope::User, Scope::Project].into_iter().any(|scope| planner.files.has_hook(scope)));
+        };
         let what_next = match plain.is_empty() {
             false => "each message is expanded twice until you remove it",
             true => {
                 "no other hook is written; remove this one first, or make sure that it has the same prompts as the server"
             }
         };
-        planner.notes.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
+        planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
+        planner.notes.extend(plain.iter().skip(1).map(|hook| {
+            let at = location(&hook.path, hook.position);
+            format!("{at}: removes the hook {}, because with two, each message is expanded twice", named(&hook.line))
+        }));
         if others.is_empty() || !plain.is_empty() {
-            let part = Part::hook(hook, line);
+            let given = Arguments::of(&self.options).of_hook;
+            let known = match plain.first() {
+                Some(_) if self.reset => Vec::new(),
+                Some(hook) => hook.options(),
+                None => Arguments::of(of_server).of_hook,
+            };
+            let line = self.agent.hook_line(hook, &self.program, &merged(&known, &given));
+            let part = Part::hook(hook, line.map_err(|_| PlanError::Nul)?);
             planner.hook_file()?.edit(|text, syntax| part.add_to(text, syntax))?;
+            let new = not_given(&known, &given).map(shown_option).filter(|option| !kept.contains(option));
+            kept.extend(new.collect::<Vec<_>>());
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -176,47 +242,28 @@ impl Removal {
     /// Plans the removal. Reads the agent's files.
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
-        let mut removed: Vec<(PathBuf, Part)> = Vec::new();
-        if let Some(part) = self.installed_server(&mut planner)? {
-            let file = planner.config()?;
-            file.edit(|text, syntax| part.remove_from(text, syntax))?;
-            removed.push((file.path.clone(), part));
-        }
-        let (plain, others) = planner.hooks();
-        if let (Some(hook), Some(known)) = (&self.agent.hook, plain.into_iter().next()) {
-            let part = Part::hook(hook, known.line);
-            let file = planner.hook_file()?;
-            file.edit(|text, syntax| part.remove_from(text, syntax))?;
-            removed.push((file.path.clone(), part));
-        }
-        planner.notes.extend(others.iter().map(|hook| format!("{}; remove it yourself", not_by_install(hook))));
-        let mut plan = planner.finish();
-        for file in &mut plan.files {
-            let parts = removed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect::<Vec<_>>();
-            restore(file, &parts);
-            let is_of_agent = |folder: &&Path| **folder != system.project && system.home.as_deref() != Some(*folder);
-            if file.edited.is_none() {
-                file.folder = file.path.parent().filter(is_of_agent).map(Path::to_owned);
+        for server in planner.registrations()? {
+            if server.name == SERVER && !server.is_prompt_expander() {
+                planner.warnings.push(format!(
+                    "{}: `{SERVER}` is another server, which is left alone; {}",
+                    location(&server.path, server.position),
+                    what_it_runs(&server)
+                ));
             }
         }
+        let (_, others) = planner.hooks();
+        planner.warnings.extend(others.iter().map(|hook| format!("{}; remove it yourself", not_by_install(hook))));
+        let installed = planner.installed()?;
+        for (_, part) in &installed {
+            let file = match part {
+                Part::Server { .. } => planner.config()?,
+                Part::Hook { .. } => planner.hook_file()?,
+            };
+            file.edit(|text, syntax| part.remove_from(text, syntax))?;
+        }
+        let mut plan = planner.finish(&installed);
+        plan.files.iter_mut().for_each(|file| restore(file, &parts_in(file, &installed)));
         Ok(plan)
-    }
-
-    /// The server as it would be installed; `None`: it is not.
-    fn installed_server(&self, planner: &mut Planner) -> Result<Option<Part>, PlanError> {
-        let Some(server) = planner.registrations()?.into_iter().find(|server| server.name == SERVER) else {
-            return Ok(None);
-        };
-        let Some(command) = server.command.as_ref().filter(|_| server.is_prompt_expander()) else {
-            planner.notes.push(format!(
-                "{}: `{SERVER}` is another server, which is left alone; {}",
-                location(&server.path, server.position),
-                what_it_runs(&server)
-            ));
-            return Ok(None);
-        };
-        let entry = (self.agent.config.entry)(command, &server.args);
-        Ok(Some(Part::Server { keys: planner.server_keys(), entry, is_replaced: true }))
     }
 }
 
@@ -270,26 +317,40 @@ impl Part {
     }
 }
 
+fn parts_in<'p>(file: &ConfigFile, installed: &'p [(PathBuf, Part)]) -> Vec<&'p Part> {
+    installed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect()
+}
+
+/// A text of a file with these parts added; `None`: that fails.
+fn with_parts(file: &ConfigFile, text: &str, parts: &[&Part]) -> Option<String> {
+    let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
+    parts.iter().try_fold(text.to_owned(), add).ok()
+}
+
 /// Restores the backup of a file from which these parts are removed, to the last byte, if adding them is all that happened to
 /// the file since; or removes it, if there was no file before.
 fn restore(file: &mut ConfigFile, parts: &[&Part]) {
-    let with_parts = |text: &str| {
-        let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
-        parts.iter().try_fold(text.to_owned(), add).ok()
-    };
-    let is_before = |text: &str| with_parts(text) == file.original;
+    let is_before = |text: &str| with_parts(file, text, parts) == file.original;
     let has_parts = |text: &str| {
         let value = file.parse(text);
         parts.iter().any(|part| part.is_in(&value))
     };
-    let backups: Vec<_> = file.backups().into_iter().filter(|(_, text)| is_before(text)).collect();
-    let restored = match backups.iter().find(|(_, text)| !has_parts(text)) {
-        Some((_, text)) => Some(text.clone()),
-        None if is_before(file.template) => None,
-        None => return,
+    let [first, last] = file.backup_paths().map(|path| {
+        let text = file.backup(&path).filter(|text| is_before(text));
+        (text, path)
+    });
+    let original = |text: &Option<String>| text.clone().filter(|text| !has_parts(text));
+    let (restored, obsolete) = match (original(&first.0), original(&last.0)) {
+        (Some(text), _) => (Some(text), vec![first.1, last.1]),
+        (None, None) if !file.is_made_by_install => return,
+        // The first backup may be older than the file that is restored or removed.
+        (None, restored) => {
+            let backups = [first, last].into_iter();
+            (restored, backups.filter_map(|(text, path)| text.map(|_| path)).collect())
+        }
     };
     file.edited = restored;
-    file.obsolete_backups = backups.into_iter().map(|(path, _)| path).collect();
+    file.obsolete_backups = obsolete;
 }
 
 /// The files of an agent, and those of them that are edited.
@@ -299,6 +360,7 @@ struct Planner<'s> {
     /// The config that is edited.
     config: PathBuf,
     edited: Vec<ConfigFile>,
+    warnings: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -311,25 +373,25 @@ impl<'s> Planner<'s> {
         if scope == Scope::Project && of_user.iter().any(|of_user| is_same_file(of_user, &config)) {
             return Err(PlanError::NotAProject(agent, config));
         }
-        let mut planner = Planner { scope, files, config, edited: Vec::new(), notes: Vec::new() };
-        planner.notes = planner.notes_of_shared_config();
+        let mut planner = Planner { scope, files, config, edited: Vec::new(), warnings: Vec::new(), notes: Vec::new() };
+        planner.warnings = planner.warnings_of_shared_config();
         Ok(planner)
     }
 
-    /// A note for each other agent that reads the same config.
-    fn notes_of_shared_config(&self) -> Vec<String> {
+    /// A warning for each other agent that reads the same config.
+    fn warnings_of_shared_config(&self) -> Vec<String> {
         let (agent, system) = (self.files.agent, self.files.system);
         let is_read_by = |other: &&Agent| {
             let scopes = [Scope::User, Scope::Project].into_iter();
             let mut paths = scopes.flat_map(|scope| other.config_paths(scope, system));
             **other != *agent && paths.any(|path| is_same_file(&path, &self.config))
         };
-        let note = |other: &Agent| {
+        let warning = |other: &Agent| {
             let is_same_entry = other.server_keys(self.scope, system) == agent.server_keys(self.scope, system);
             let what = if is_same_entry { ", and both use the same entry" } else { "" };
             format!("{}: this file is the config of {} too{what}", shown(&self.config), other.title)
         };
-        AGENTS.into_iter().filter(is_read_by).map(note).collect()
+        AGENTS.into_iter().filter(is_read_by).map(warning).collect()
     }
 
     fn registrations(&self) -> Result<Vec<Registration>, ConfigError> {
@@ -349,12 +411,29 @@ impl<'s> Planner<'s> {
     }
 
     /// The hooks that `install` may rewrite, and the others that run prompt-expander: they do more than that, or are in
-    /// another file. Notes what could not be read.
+    /// another file. Warns of what could not be read.
     fn hooks(&mut self) -> (Vec<HookLine>, Vec<HookLine>) {
         let (hooks, errors) = self.files.hooks(self.scope);
-        let notes = errors.iter().map(|error| format!("{error}; whether a hook is registered there is unknown"));
-        self.notes.extend(notes);
+        let warnings = errors.iter().map(|error| format!("{error}; whether a hook is registered there is unknown"));
+        self.warnings.extend(warnings);
         hooks.into_iter().partition(|hook| self.files.agent.is_by_install(hook, self.files.system))
+    }
+
+    /// What `install` has added, and to which files: the server named `prompts` if it is prompt-expander, and the hook.
+    fn installed(&self) -> Result<Vec<(PathBuf, Part)>, ConfigError> {
+        let agent = self.files.agent;
+        let mut installed = Vec::new();
+        let server =
+            self.registrations()?.into_iter().find(|server| server.name == SERVER && server.is_prompt_expander());
+        if let Some((command, server)) = server.as_ref().and_then(|server| Some((server.command.as_ref()?, server))) {
+            let mut entry = (agent.config.entry)(command, &server.args);
+            entry.initial.retain(|(key, _)| server.entry.contains_key(*key)); // `install --no-trust` leaves one out
+            installed.push((self.config.clone(), Part::Server { keys: self.server_keys(), entry, is_replaced: true }));
+        }
+        let mut hooks = self.files.hooks(self.scope).0.into_iter();
+        let hook = hooks.find(|hook| agent.is_by_install(hook, self.files.system));
+        installed.extend(agent.hook.as_ref().zip(hook).map(|(hook, line)| (line.path, Part::hook(hook, line.line))));
+        Ok(installed)
     }
 
     fn config(&mut self) -> Result<&mut ConfigFile, ConfigError> {
@@ -393,8 +472,15 @@ impl<'s> Planner<'s> {
         Ok(&mut self.edited[at])
     }
 
-    fn finish(self) -> Plan {
-        Plan { files: self.edited.into_iter().filter(ConfigFile::is_edited).collect(), notes: self.notes }
+    /// The plan, if this was installed before.
+    fn finish(self, installed: &[(PathBuf, Part)]) -> Plan {
+        let mut files: Vec<_> = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
+        for file in &mut files {
+            let parts = parts_in(file, installed);
+            file.is_made_by_install = !parts.is_empty()
+                && with_parts(file, file.template, &parts).is_some_and(|made| file.original == Some(made));
+        }
+        Plan { files, warnings: self.warnings, notes: self.notes, ..Plan::default() }
     }
 }
 
@@ -458,6 +544,12 @@ fn location(path: &Path, position: Option<Position>) -> String {
 /// A path as it is printed, whatever is in it.
 fn shown(path: &Path) -> String {
     printable(&path.display().to_string())
+}
+
+/// An option with its value, as it is typed.
+fn shown_option(option: &[String]) -> String {
+    let words = || option.iter().map(String::as_str);
+    printable(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
 }
 
 fn what_it_runs(server: &Registration) -> String {

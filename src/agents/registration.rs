@@ -183,6 +183,8 @@ pub struct Arguments {
     pub folders: Vec<String>,
     /// `--prompts` with its folders, and `--no-builtin`.
     pub of_library: Vec<String>,
+    /// The same and `--project`: those that a hook has as well.
+    pub of_hook: Vec<String>,
     /// All others, such as a command, or `--prompts` without a folder.
     pub others: Vec<String>,
 }
@@ -193,19 +195,21 @@ impl Arguments {
         let mut arguments = Arguments::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
+            let mut option = vec![word.clone()];
             if word == "--prompts"
                 && let Some(folder) = words.next()
             {
                 arguments.folders.push(folder.clone());
-                arguments.of_library.extend([word.clone(), folder.clone()]);
+                option.push(folder.clone());
             } else if let Some(folder) = word.strip_prefix("--prompts=") {
                 arguments.folders.push(folder.to_owned());
-                arguments.of_library.push(word.clone());
-            } else if word == "--no-builtin" {
-                arguments.of_library.push(word.clone());
-            } else {
-                arguments.others.push(word.clone());
+            } else if word != "--no-builtin" {
+                arguments.of_hook.extend(option.iter().filter(|word| *word == "--project").cloned());
+                arguments.others.extend(option);
+                continue;
             }
+            arguments.of_hook.extend_from_slice(&option);
+            arguments.of_library.extend(option);
         }
         arguments
     }
@@ -226,6 +230,38 @@ impl Arguments {
             _ => false,
         }
     }
+}
+
+/// Present arguments with given options: an option that is given replaces all of the same name, and takes the place of the
+/// first of them; others stay.
+pub(super) fn merged(present: &[String], given: &[String]) -> Vec<String> {
+    let mut new: Vec<&[String]> = options(given).collect();
+    let mut merged = Vec::new();
+    for option in options(present) {
+        if !has_option(given, option) {
+            merged.push(option);
+        }
+        merged.extend(new.extract_if(.., |new| name(new) == name(option)));
+    }
+    [merged, new].concat().concat()
+}
+
+/// The options of the present arguments that stay, because no other of the same name is given.
+pub(super) fn not_given<'p>(present: &'p [String], given: &[String]) -> impl Iterator<Item = &'p [String]> {
+    options(present).filter(|option| !has_option(given, option))
+}
+
+fn has_option(arguments: &[String], option: &[String]) -> bool {
+    options(arguments).any(|known| name(known) == name(option))
+}
+
+/// Each option with its value. A value begins with a hyphen only after `=`.
+fn options(arguments: &[String]) -> impl Iterator<Item = &[String]> {
+    arguments.chunk_by(|_, next| !next.starts_with('-') || next == "-")
+}
+
+fn name(option: &[String]) -> &str {
+    option[0].split('=').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -328,6 +364,44 @@ mod tests {
     }
 
     #[test]
+    fn an_option_that_is_given_replaces_those_of_its_name_and_others_stay() {
+        for (present, given, result, keeps) in [
+            ("", "", "", ""),
+            ("", "--prompts /a", "--prompts /a", ""),
+            ("--prompts /a --tap t", "", "--prompts /a --tap t", "--prompts /a|--tap t"),
+            (
+                "--prompts /a --tap t --prompts /b",
+                "--prompts /c --prompts /d",
+                "--prompts /c --prompts /d --tap t",
+                "--tap t",
+            ),
+            ("--prompts=/a --project", "--prompts /c", "--prompts /c --project", "--project"),
+            ("--tap -", "--tap=t", "--tap=t", ""),
+            ("--no-builtin", "--no-builtin", "--no-builtin", ""),
+            (
+                "--page-size=9 --no-builtin",
+                "--tap t",
+                "--page-size=9 --no-builtin --tap t",
+                "--page-size=9|--no-builtin",
+            ),
+            ("serve --project", "--project", "serve --project", "serve"),
+        ] {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let (present, given) = (words(present), words(given));
+            assert_eq!(merged(&present, &given), words(result));
+            let keeps_these: Vec<String> = not_given(&present, &given).map(|option| option.join(" ")).collect();
+            assert_eq!(keeps_these.join("|"), keeps);
+        }
+    }
+
+    #[test]
+    fn a_hook_has_the_options_that_name_prompts_in_their_order() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let line = "--no-builtin hook codex --project --prompts /a --tap t --prompts=/b";
+        assert_eq!(Arguments::of(&words(line)).of_hook, words("--no-builtin --project --prompts /a --prompts=/b"));
+    }
+
+    #[test]
     fn arguments_that_name_prompts_are_separated_from_the_others() {
         for (line, folders, of_library, others, only_name_prompts, is_hook) in [
             ("", "", "", "", true, false),
@@ -346,8 +420,9 @@ mod tests {
         ] {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             let arguments = Arguments::of(&words(line));
-            let want = Arguments { folders: words(folders), of_library: words(of_library), others: words(others) };
-            assert_eq!(arguments, want, "{line}");
+            let Arguments { folders: found, of_library: of_found_library, others: found_others, .. } = &arguments;
+            let want = (&words(folders), &words(of_library), &words(others));
+            assert_eq!((found, of_found_library, found_others), want, "{line}");
             assert_eq!((arguments.only_name_prompts(), arguments.is_hook()), (only_name_prompts, is_hook), "{line}");
         }
     }

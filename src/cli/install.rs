@@ -5,18 +5,18 @@
 use super::Cli;
 use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::source::{Folders, PROJECT, PROMPTS_VARIABLE, absolute};
+use super::source::{Folders, PROMPTS_VARIABLE, absolute};
 use crate::agents::{
-    AGENTS, Agent, ConfigFile, Installation, Plan, Registration, Removal, SERVER, Scope, Status, System,
+    AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Registration, Removal, SERVER, Scope, Status, System,
 };
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
-use clap::{Args, Parser};
+use clap::{ArgGroup, Args, Parser};
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
 use std::env;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,121 +32,182 @@ const AROUND: usize = 60;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander install                          list the agents found here, with their status
-  prompt-expander install codex                    show what would change, and ask
-  prompt-expander install codex --hook --yes       with the hook, for a script
-  prompt-expander install gemini --prompts ~/team/prompts
-  prompt-expander install vscode --project --dry-run
+  prompt-expander install codex --hook             show what would change, and ask
+  prompt-expander install codex gemini --hook --yes
+  prompt-expander install --all --dry-run          only show what would change in each agent
+  prompt-expander install gemini --prompts ~/team/prompts --no-trust
+  prompt-expander install vscode --project
   prompt-expander install codex -- --log-file ~/prompts.log";
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
-    /// The agent to register with; without it, the agents on this machine are listed with their status
-    #[arg(value_parser = agent_parser())]
-    agent: Option<&'static Agent>,
     /// Register for the project in the working directory, in a file of that project, instead of for all your projects
-    #[arg(long, requires = "agent")]
+    #[arg(long, requires = "target")]
     project: bool,
     /// Also register the prompt-submit hook: the model gets an expansion without calling a tool (codex, claude-code, gemini)
-    #[arg(long, requires = "agent")]
+    #[arg(long, requires = "target")]
     hook: bool,
-    /// Write without asking
-    #[arg(long, short, requires = "agent")]
-    yes: bool,
-    /// Show what would change, and write nothing
-    #[arg(long, requires = "agent", conflicts_with = "yes")]
-    dry_run: bool,
+    /// Do not keep what is registered: start from nothing, without the present options, environment and other settings
+    #[arg(long, requires = "target")]
+    reset: bool,
     /// Replace another server that is registered as `prompts`
-    #[arg(long, requires = "agent")]
+    #[arg(long, requires = "target")]
     replace: bool,
-    /// Print one JSON object with the status of every agent; cannot be combined with AGENT
-    #[arg(long, conflicts_with = "agent")]
-    json: bool,
-    /// More arguments for the server
-    #[arg(last = true, value_name = "SERVER ARGUMENTS", requires = "agent")]
-    arguments: Vec<String>,
+    /// Leave out `"trust": true`, with which Gemini CLI calls the tools of this server without asking (gemini)
+    #[arg(long, requires = "target")]
+    no_trust: bool,
+    #[command(flatten)]
+    target: Target,
+    /// More options for the server
+    #[arg(last = true, value_name = "SERVER OPTIONS", requires = "target")]
+    options: Vec<String>,
 }
 
-pub(super) const UNINSTALL_EXAMPLE: &str = "\
-Example:
-  prompt-expander uninstall codex --yes";
+pub(super) const UNINSTALL_EXAMPLES: &str = "\
+Examples:
+  prompt-expander uninstall                        list what is registered
+  prompt-expander uninstall codex gemini           show what would change, and ask
+  prompt-expander uninstall --all --yes";
 
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
-    /// The agent
-    #[arg(value_parser = agent_parser())]
-    agent: &'static Agent,
     /// Remove what `install --project` wrote in the working directory
-    #[arg(long)]
+    #[arg(long, requires = "target")]
     project: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+// What `install` and `uninstall` have in common.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").args(["agents", "all"]))]
+struct Target {
+    /// The agents; without any, they are listed with their status
+    #[arg(value_name = "AGENT", value_parser = agent_parser())]
+    agents: Vec<&'static Agent>,
+    /// All agents on this machine
+    #[arg(long)]
+    all: bool,
     /// Write without asking
-    #[arg(long, short)]
+    #[arg(long, short, requires = "target")]
     yes: bool,
     /// Show what would change, and write nothing
-    #[arg(long, conflicts_with = "yes")]
+    #[arg(long, requires = "target", conflicts_with = "yes")]
     dry_run: bool,
+    /// Print one JSON object: what was written, or the status of every agent
+    #[arg(long)]
+    json: bool,
 }
 
 impl Install {
     pub(super) fn run(self, folders: &Folders) -> anyhow::Result<ExitCode> {
         let system = system()?;
-        let Some(agent) = self.agent else {
+        if self.target.is_absent() {
             if folders.is_given() {
                 bail!("--prompts and --no-builtin are for a registration; name the agent, as in `install codex`");
             }
-            return list(&system, self.json);
+            return list(&AGENTS.map(|agent| agent.status(&system)), self.target.json);
+        }
+        let is_meant = |agent: &&Agent| match self.target.all {
+            true => agent.is_found(&system),
+            false => self.target.agents.contains(agent),
         };
-        if self.hook && agent.hook.is_none() {
-            let with_hook: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
+        let agents: Vec<&'static Agent> = AGENTS.into_iter().filter(is_meant).collect();
+        if agents.is_empty() {
+            let names = AGENTS.map(|agent| agent.name);
             bail!(
-                "{} has no hook that can add to what you type; {} have one. Leave out --hook",
-                agent.title,
-                all_of(&with_hook)
+                "no agent was found on this machine; looked for {}; name one to register with it anyway",
+                all_of(&names)
             );
         }
-        let library = folders.arguments()?;
-        check_server(&self.arguments)?;
+        if self.no_trust && !self.target.all && !agents.iter().any(|agent| agent.has_trust()) {
+            let with_trust = AGENTS.into_iter().filter(|agent| agent.has_trust()).map(|agent| agent.name);
+            bail!("--no-trust is only for {}; leave it out", all_of(&with_trust.collect::<Vec<_>>()));
+        }
+        check_server(&self.options)?;
+        let options = [folders.arguments()?, self.options.clone()].concat();
         for problem in folders.library().view().missing() {
             output::warning(&problem.to_string());
         }
-        if folders.prompts.is_empty() && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
-            output::warning(&format!(
-                "{PROMPTS_VARIABLE} is not part of the registration, and few agents pass it on; name its folders with --prompts"
-            ));
-        }
-        // The one option of the server that a hook has, too; --prompts and --no-builtin come before `--`.
-        let project = self.arguments.iter().filter(|word| *word == PROJECT).cloned();
-        // A hook that is registered already must know the same prompts as the server.
-        let has_hook = self.hook || agent.read_files(&system).has_hook(scope(self.project));
-        let installation = Installation {
-            agent,
-            scope: scope(self.project),
-            program: program()?,
-            hook: has_hook.then(|| library.iter().cloned().chain(project).collect()),
-            arguments: [library, self.arguments].concat(),
-            replace: self.replace,
+        let program = program()?;
+        let plan = |agent: &'static Agent| {
+            if self.hook && agent.hook.is_none() && !self.target.all {
+                let with_hook: Vec<&str> = Agent::with_hook().map(|agent| agent.name).collect();
+                bail!(
+                    "{} has no hook that can add to what you type; {} have one. Leave out --hook",
+                    agent.title,
+                    all_of(&with_hook)
+                );
+            }
+            let installation = Installation {
+                agent,
+                scope: scope(self.project),
+                program: program.clone(),
+                options: options.clone(),
+                hook: self.hook,
+                reset: self.reset,
+                replace: self.replace,
+                trust: !self.no_trust,
+            };
+            let plan = installation.plan(&system)?;
+            warn(&plan, agent, &system);
+            Ok(plan)
         };
-        let plan = installation.plan(&system)?;
-        if !agent.is_found(&system) {
-            let title = agent.title;
-            output::warning(&format!(
-                "{title} was not found on this machine; the registration takes effect when it is installed"
-            ));
+        let outcome = self.target.carry_out(&agents, plan, "registered already; nothing to change")?;
+        if !self.target.json {
+            self.print_next_steps(&outcome)?;
         }
-        if !carry_out(&plan, self.yes, self.dry_run, "registered already; nothing to change")? {
-            return Ok(ExitCode::SUCCESS);
+        Ok(outcome.status())
+    }
+
+    fn print_next_steps(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let written = || outcome.changes.iter().filter(|change| !change.written.is_empty());
+        for Change { agent, plan, .. } in written() {
+            let next = (agent.next_step)(plan.has_hook, self.project);
+            print_line(&format!("{FAINT}next:{FAINT:#} {next}"))?;
         }
-        let next = (agent.next_step)(has_hook, self.project);
-        output::print(format!("{FAINT}next:{FAINT:#} {next}\n").as_bytes())?;
-        Ok(ExitCode::SUCCESS)
+        let without_hook = written().filter(|change| change.agent.hook.is_some() && !change.plan.has_hook);
+        let names: Vec<&str> = without_hook.map(|change| change.agent.name).collect();
+        if !names.is_empty() {
+            let project = if self.project { " --project" } else { "" };
+            print_line(&format!(
+                "{FAINT}tip:{FAINT:#} add the hook with `prompt-expander install {}{project} --hook`: the model then gets each \
+                 prompt at once, without having to call a tool",
+                names.join(" ")
+            ))?;
+        }
+        Ok(())
     }
 }
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let removal = Removal { agent: self.agent, scope: scope(self.project) };
-        let plan = removal.plan(&system()?)?;
-        carry_out(&plan, self.yes, self.dry_run, "not registered; nothing to remove")?;
-        Ok(ExitCode::SUCCESS)
+        let system = system()?;
+        let states = AGENTS.map(|agent| agent.status(&system));
+        if self.target.is_absent() && self.target.json {
+            return list(&states, true);
+        }
+        let registered: Vec<Status> = states.into_iter().filter(has_something).collect();
+        if self.target.is_absent() {
+            if registered.is_empty() && output::terminal_width().is_some() {
+                print_line("nothing is registered")?;
+            }
+            return list(&registered, false);
+        }
+        let agents: Vec<&'static Agent> = match self.target.all {
+            true => registered.iter().map(|state| state.agent).collect(),
+            false => AGENTS.into_iter().filter(|agent| self.target.agents.contains(agent)).collect(),
+        };
+        if agents.is_empty() && !self.target.json {
+            print_line("nothing is registered")?;
+        }
+        let plan = |agent| {
+            let plan = Removal { agent, scope: scope(self.project) }.plan(&system)?;
+            plan.warnings.iter().for_each(|warning| output::warning(warning));
+            Ok(plan)
+        };
+        let outcome = self.target.carry_out(&agents, plan, "not registered; nothing to remove")?;
+        Ok(outcome.status())
     }
 }
 
@@ -154,59 +215,159 @@ fn scope(is_project: bool) -> Scope {
     if is_project { Scope::Project } else { Scope::User }
 }
 
-/// Shows a plan, asks for confirmation, and carries the plan out. Returns whether it did.
-fn carry_out(plan: &Plan, yes: bool, is_dry: bool, nothing: &str) -> anyhow::Result<bool> {
-    for note in &plan.notes {
-        output::warning(note);
+/// Warns of what may not work after this installation.
+fn warn(plan: &Plan, agent: &Agent, system: &System) {
+    plan.warnings.iter().for_each(|warning| output::warning(warning));
+    let title = agent.title;
+    if let Err(why) = parse_server(&plan.arguments) {
+        output::warning(&format!(
+            "{title} would not start the server with what is registered: {why}; correct it, or use --reset"
+        ));
     }
-    if plan.files.is_empty() {
-        output::print(format!("{nothing}\n").as_bytes())?;
-        return Ok(false);
+    let has_folders = !Arguments::of(&plan.arguments).folders.is_empty();
+    if !has_folders && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
+        output::warning(&format!(
+            "{PROMPTS_VARIABLE} is not part of the registration with {title}, and few agents pass it on; name its folders with \
+             --prompts"
+        ));
     }
-    // Print before the question, not after it.
-    for file in &plan.files {
-        file.target()?;
+    if !agent.is_found(system) {
+        output::warning(&format!(
+            "{title} was not found on this machine; the registration takes effect when it is installed"
+        ));
     }
-    let mut text = Vec::new();
-    for file in &plan.files {
-        show(&mut text, file)?;
-    }
-    output::print(&text)?;
-    if is_dry {
-        output::print(b"nothing is written, because of --dry-run\n")?;
-        return Ok(false);
-    }
-    if !yes && !is_confirmed()? {
-        bail!("nothing is written");
-    }
-    for file in &plan.files {
-        let backup = file.write()?;
-        let path = output::shown(&file.path);
-        let message = match (&file.edited, backup) {
-            (None, _) => format!("removed {path}, which had nothing else in it\n"),
-            (Some(_), Some(backup)) => format!("wrote {path}; its backup is {}\n", output::shown(&backup)),
-            (Some(_), None) => format!("wrote {path}\n"),
-        };
-        output::print(message.as_bytes())?;
-    }
-    Ok(true)
 }
 
-/// Asks for confirmation at the terminal.
-fn is_confirmed() -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() {
-        bail!(
-            "cannot ask for confirmation, because standard input is not a terminal; add --yes to write without asking, or --dry-run to see the changes only"
-        );
+/// The change of one agent.
+struct Change {
+    agent: &'static Agent,
+    plan: Plan,
+    /// The backup of each file that was written, in their order in the plan.
+    written: Vec<Option<PathBuf>>,
+}
+
+/// What `install` or `uninstall` did.
+struct Outcome {
+    changes: Vec<Change>,
+    /// Why an agent has no change, or not all of it.
+    failures: Vec<String>,
+}
+
+impl Outcome {
+    fn status(&self) -> ExitCode {
+        if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
-    let mut stderr = io::stderr();
-    write!(stderr, "Write this? [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
-    let mut answer = String::new();
-    let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
-    if length == 0 {
-        let _ = writeln!(stderr); // ends the line of the question
+}
+
+impl Target {
+    /// Whether no agent is meant.
+    fn is_absent(&self) -> bool {
+        self.agents.is_empty() && !self.all
     }
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+
+    /// Plans the change of each agent, shows them all, asks once, and writes. An agent that fails does not stop the others.
+    fn carry_out(
+        &self,
+        agents: &[&'static Agent],
+        plan: impl Fn(&'static Agent) -> anyhow::Result<Plan>,
+        nothing: &str,
+    ) -> anyhow::Result<Outcome> {
+        if self.json && !self.yes && !self.dry_run {
+            bail!("--json asks nothing; add --yes to write, or --dry-run to write nothing");
+        }
+        let (mut changes, mut failures) = (Vec::new(), Vec::new());
+        let mut fail = |error: anyhow::Error| {
+            let message = format!("{error:#}");
+            if !self.json {
+                output::error(&message);
+            }
+            failures.push(message);
+        };
+        for &agent in agents {
+            let planned = plan(agent).and_then(|plan| {
+                // Not only after the question: whether they can be written.
+                plan.files.iter().try_for_each(|file| file.target().map(drop))?;
+                Ok(plan)
+            });
+            match planned {
+                Ok(plan) => changes.push(Change { agent, plan, written: Vec::new() }),
+                Err(error) => fail(error),
+            }
+        }
+        if self.is_confirmed(&changes, nothing)? {
+            for change in &mut changes {
+                if let Err(error) = change.write(self.json) {
+                    fail(error);
+                }
+            }
+        }
+        if self.json {
+            output::print_json(&JsonChanges::from(changes.as_slice()))?;
+            if !failures.is_empty() {
+                output::error(&failures.join("; "));
+            }
+        }
+        Ok(Outcome { changes, failures })
+    }
+
+    /// Shows the changes, and asks whether to write them, unless an option says so.
+    fn is_confirmed(&self, changes: &[Change], nothing: &str) -> anyhow::Result<bool> {
+        if self.json {
+            return Ok(self.yes);
+        }
+        let name = |agent: &Agent| if self.agents.len() == 1 { String::new() } else { format!("{}: ", agent.name) };
+        let mut text = Vec::new();
+        for Change { agent, plan, .. } in changes {
+            if plan.files.is_empty() {
+                writeln!(text, "{}{nothing}", name(agent))?;
+            }
+            for file in &plan.files {
+                show(&mut text, file)?;
+            }
+        }
+        output::print(&text)?;
+        for Change { agent, plan, .. } in changes {
+            plan.notes.iter().for_each(|note| output::note(&format!("{}{note}", name(agent))));
+        }
+        if changes.iter().all(|change| change.plan.files.is_empty()) {
+            return Ok(false);
+        }
+        if self.dry_run {
+            print_line("nothing is written, because of --dry-run")?;
+            return Ok(false);
+        }
+        let is_confirmed =
+            self.yes || output::confirm("Write this?", "write without asking, or --dry-run to see the changes only")?;
+        if !is_confirmed {
+            print_line("nothing is written")?;
+        }
+        Ok(is_confirmed)
+    }
+}
+
+impl Change {
+    /// Writes the files in their order, up to the first that cannot be written.
+    fn write(&mut self, is_json: bool) -> anyhow::Result<()> {
+        for file in &self.plan.files {
+            let backup = file.write()?;
+            if !is_json {
+                let path = output::shown(&file.path);
+                print_line(&match (&file.edited, &backup) {
+                    (None, _) => format!("removed {path}, which had nothing else in it"),
+                    (Some(_), Some(backup)) => format!("wrote {path}; its backup is {}", output::shown(backup)),
+                    (Some(_), None) => format!("wrote {path}"),
+                })?;
+            }
+            self.written.push(backup);
+        }
+        Ok(())
+    }
+}
+
+/// Prints a line, in as many as it needs on a terminal.
+fn print_line(line: &str) -> anyhow::Result<()> {
+    let line = output::terminal_width().map_or_else(|| line.to_owned(), |columns| output::wrapped(line, 0, columns));
+    output::print(format!("{line}\n").as_bytes())
 }
 
 /// The lines that change, and a few around them.
@@ -264,27 +425,30 @@ fn shortened(line: &str, lines: &[Line<'_, str>], at: usize) -> String {
     format!("{}{}{}", mark(from.is_some()), &line[from.unwrap_or(0)..to.unwrap_or(line.len())], mark(to.is_some()))
 }
 
-/// Refuses arguments with which the server would not start.
+/// Refuses options with which the server would not start.
 fn check_server(words: &[String]) -> anyhow::Result<()> {
-    let before = [env!("CARGO_PKG_NAME").to_owned()];
-    let cli = match Cli::try_parse_from(before.iter().chain(words)) {
+    let cli = match parse_server(words) {
         Ok(cli) => cli,
-        Err(error) if error.exit_code() == 0 => {
-            bail!("the server would not start: the arguments after `--` only print text");
-        }
-        Err(error) => {
-            let reason = error.to_string();
-            let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            bail!("the server would not start with the arguments after `--`: {reason}");
-        }
+        Err(why) => bail!("the server would not start with the arguments after `--`: {why}"),
     };
-    if cli.command.is_some() {
-        bail!("the arguments after `--` must be options of the server, not a command");
-    }
     if cli.common.source.folders.is_given() {
         bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");
     }
     Ok(())
+}
+
+/// Parses the arguments of a server; or says why it would not start.
+fn parse_server(words: &[String]) -> Result<Cli, String> {
+    let before = [env!("CARGO_PKG_NAME").to_owned()];
+    match Cli::try_parse_from(before.iter().chain(words)) {
+        Ok(cli) if cli.command.is_some() => Err("they include a command, but must be options only".to_owned()),
+        Ok(cli) => Ok(cli),
+        Err(error) if error.exit_code() == 0 => Err("they only print text".to_owned()),
+        Err(error) => {
+            let reason = error.to_string();
+            Err(reason.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+        }
+    }
 }
 
 /// The absolute path of this program that stays the same after an update: if a symlink on `PATH` leads here, the symlink,
@@ -332,6 +496,44 @@ impl Folders {
 }
 
 #[derive(Serialize)]
+struct JsonChanges<'c> {
+    agents: Vec<JsonChange<'c>>,
+    written: bool,
+}
+
+#[derive(Serialize)]
+struct JsonChange<'c> {
+    name: &'static str,
+    files: Vec<JsonFile>,
+    notes: &'c [String],
+}
+
+#[derive(Serialize)]
+struct JsonFile {
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<String>,
+    removed: bool,
+}
+
+impl<'c> From<&'c [Change]> for JsonChanges<'c> {
+    /// Once something is written, only what is written; before, what would be.
+    fn from(changes: &'c [Change]) -> Self {
+        let written = changes.iter().any(|change| !change.written.is_empty());
+        let agents = changes.iter().map(|Change { agent, plan, written: backups }| {
+            let files = &plan.files[..if written { backups.len() } else { plan.files.len() }];
+            let files = files.iter().enumerate().map(|(at, file)| JsonFile {
+                file: file.path.display().to_string(),
+                backup: backups.get(at).and_then(Option::as_ref).map(|backup| backup.display().to_string()),
+                removed: file.edited.is_none(),
+            });
+            JsonChange { name: agent.name, files: files.collect(), notes: &plan.notes }
+        });
+        JsonChanges { agents: agents.collect(), written }
+    }
+}
+
+#[derive(Serialize)]
 struct Json {
     #[serde(rename = "clients")]
     agents: Vec<JsonAgent>,
@@ -362,55 +564,79 @@ struct JsonRegistration {
     is_prompt_expander: bool,
 }
 
-/// Lists the agents with their state.
-fn list(system: &System, is_json: bool) -> anyhow::Result<ExitCode> {
-    let states: Vec<Status> = AGENTS.into_iter().map(|agent| agent.status(system)).collect();
+/// Whether something is registered with an agent, or that is unknown.
+fn has_something(state: &Status) -> bool {
+    !state.registrations.is_empty() || !state.hooks.is_empty() || !state.errors.is_empty()
+}
+
+/// Lists agents with their state.
+fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode> {
     if is_json {
         output::print_json(&Json { agents: states.iter().map(json).collect() })?;
         return Ok(ExitCode::SUCCESS);
     }
+    let (shown, others): (Vec<&Status>, Vec<&Status>) =
+        states.iter().partition(|state| state.is_found || has_something(state));
+    let rows: Vec<Row> = shown.iter().flat_map(|state| rows(state)).collect();
     let mut text = Vec::new();
-    let is_shown = |state: &&Status| {
-        state.is_found || !state.registrations.is_empty() || !state.hooks.is_empty() || !state.errors.is_empty()
-    };
-    let (shown, others): (Vec<&Status>, Vec<&Status>) = states.iter().partition(is_shown);
-    let is_table = output::terminal_width().is_some();
-    let column = shown.iter().map(|state| state.agent.name.len()).max().unwrap_or(0);
-    for state in &shown {
-        let name = state.agent.name;
-        for (what, file) in rows(state) {
-            if is_table {
-                let gap = " ".repeat(column - name.len() + 2);
-                let file = file.map_or_else(String::new, |file| format!("  {FAINT}{file}{FAINT:#}"));
-                writeln!(text, "{NAME}{name}{NAME:#}{gap}{what}{file}")?;
-            } else {
-                writeln!(text, "{name}\t{what}\t{}", file.unwrap_or_default())?;
-            }
-        }
+    match output::terminal_width() {
+        Some(columns) => show_rows(&mut text, &rows, columns)?,
+        None => rows.iter().try_for_each(|Row { name, what, file }| writeln!(text, "{name}\t{what}\t{file}"))?,
     }
     output::print(&text)?;
     for state in &shown {
         state.errors.iter().for_each(|error| output::warning(&error.to_string()));
     }
-    if !others.is_empty() && is_table {
+    if !others.is_empty() && output::terminal_width().is_some() {
         let names: Vec<&str> = others.iter().map(|state| state.agent.name).collect();
-        output::print(format!("{FAINT}not found here:{FAINT:#} {}\n", names.join(", ")).as_bytes())?;
+        print_line(&format!("{FAINT}not found here:{FAINT:#} {}", names.join(", ")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rows for an agent, each with the file that it is about.
-fn rows(state: &Status) -> Vec<(String, Option<String>)> {
+/// One registration of an agent.
+struct Row {
+    name: &'static str,
+    what: String,
+    /// The file that it is about, or nothing.
+    file: String,
+}
+
+/// A table of this many columns. If it is too narrow for the files, each has a line of its own.
+fn show_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()> {
+    let name_width = rows.iter().map(|row| output::width(row.name)).max().unwrap_or(0);
+    let with_file = || rows.iter().filter(|row| !row.file.is_empty());
+    let what_width = with_file().map(|row| output::width(&row.what)).max().unwrap_or(0);
+    let file_width = with_file().map(|row| output::width(&row.file)).max().unwrap_or(0);
+    let is_wide = name_width + 2 + what_width + 2 + file_width <= columns;
+    for Row { name, what, file } in rows {
+        let gap = " ".repeat(name_width - output::width(name) + 2);
+        let what = output::wrapped(what, name_width + 2, columns);
+        write!(text, "{NAME}{name}{NAME:#}{gap}{what}")?;
+        if !file.is_empty() {
+            let gap = match is_wide {
+                true => " ".repeat(what_width - output::width(&what) + 2),
+                false => "\n    ".to_owned(),
+            };
+            write!(text, "{gap}{FAINT}{file}{FAINT:#}")?;
+        }
+        writeln!(text)?;
+    }
+    Ok(())
+}
+
+fn rows(state: &Status) -> Vec<Row> {
+    let row = |what: &str, file: String| Row { name: state.agent.name, what: what.to_owned(), file };
     let servers = state.registrations.iter().map(|server| {
         let position = server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        (describe(server), Some(format!("{}{position}", output::shown(&server.path))))
+        row(&describe(server), format!("{}{position}", output::shown(&server.path)))
     });
-    let hooks = state.hooks.iter().map(|file| ("hook".to_owned(), Some(output::shown(file))));
-    let rows: Vec<_> = servers.chain(hooks).collect();
+    let hooks = state.hooks.iter().map(|file| row("hook", output::shown(file)));
+    let rows: Vec<Row> = servers.chain(hooks).collect();
     match (rows.is_empty(), state.errors.is_empty()) {
         (false, _) => rows,
-        (true, true) => vec![("not registered".to_owned(), None)],
-        (true, false) => vec![("its config cannot be read".to_owned(), None)],
+        (true, true) => vec![row("not registered", String::new())],
+        (true, false) => vec![row("its config cannot be read", String::new())],
     }
 }
 

@@ -11,7 +11,7 @@ use crate::prompt::{Diagnostic, Severity};
 use crate::wording::{printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
-pub(super) use messages::{collect_messages, error, note, print_messages, report, warning};
+pub(super) use messages::{collect_messages, confirm, error, note, print_messages, report, warning};
 pub(super) use pager::{print_paged, turn_pager_off};
 pub(super) use paths::abbreviated;
 use serde::Serialize;

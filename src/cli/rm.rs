@@ -7,12 +7,11 @@ use super::{completions, edit};
 use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
 use crate::prompt::Name;
 use crate::wording::{count, named, quoted};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -126,24 +125,11 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
     let shown: Vec<String> = files.iter().map(described).collect();
-    if !io::stdin().is_terminal() {
-        bail!(
-            "cannot ask for confirmation, because standard input is not a terminal; add --yes to remove {}",
-            shown.join(", ")
-        );
-    }
     let question = match shown.as_slice() {
-        [file] => format!("remove {file}? [y/N] "),
-        _ => format!("{}\nremove these {}? [y/N] ", shown.join("\n"), count(shown.len(), "file")),
+        [file] => format!("Remove {file}?"),
+        _ => format!("{}\nRemove these {}?", shown.join("\n"), count(shown.len(), "file")),
     };
-    let mut stderr = anstream::stderr().lock();
-    write!(stderr, "{question}").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
-    let mut answer = String::new();
-    let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
-    if length == 0 {
-        let _ = writeln!(stderr); // Ctrl-D left the cursor behind the question
-    }
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    output::confirm(&question, &format!("remove {}", shown.join(", ")))
 }
 
 /// The path of a file, and what it is if the path does not show that.

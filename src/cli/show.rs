@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde::Serialize;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -57,7 +58,11 @@ impl Show {
             }
             _ => text()?.into_bytes(),
         };
-        output::print_verbatim(&bytes)?;
+        if io::stdout().is_terminal() {
+            output::print_paged(&bytes)?;
+        } else {
+            output::print_verbatim(&bytes)?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

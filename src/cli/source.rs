@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 /// A list of folders, separated as in `PATH`; `--prompts` overrides it.
 pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
-pub(super) const PROJECT: &str = "--project";
-
 // The options for all commands.
 #[derive(Debug, Default, Args)]
 pub(super) struct Common {

@@ -651,9 +651,9 @@ mod editors {
         fn nothing_is_cut_on_a_terminal_of_20_columns() {
             let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
             let Some(said) = typed(&client, 20, "prompt-expander new git/commit-message", "") else { return };
-            let path = own(&client, "git/commit-message.md");
+            let path = "~/.config/prompt-expander/prompts/git/commit-message.md";
             let next = "write the prompt with `prompt-expander edit git/commit-message`; the file is a template";
-            assert_eq!(said, format!("{}\nnote: {next}\n", path.display()));
+            assert_eq!(said, format!("{path}\nnote: {next}\n"));
             let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
             assert!(
                 said.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),

@@ -33,8 +33,11 @@ pub(super) fn set(text: &str, keys: &[String], entry: &Entry, replaced: bool) ->
     let Some((name, parents)) = keys.split_last() else { return Ok(text.to_owned()) };
     let mut document = document(text)?;
     let table = table_at(&mut document, text, parents)?;
-    if replaced {
-        table.remove(name);
+    match table.get_mut(name).and_then(Item::as_table_like_mut) {
+        // The comment above it stays.
+        Some(known) if replaced => known.clear(),
+        None if replaced => _ = table.remove(name),
+        _ => {}
     }
     match table.get_mut(name).map(Item::as_table_like_mut) {
         None => {
@@ -91,8 +94,13 @@ fn new_item(entry: &Entry, is_inline: bool) -> Option<Item> {
     })
 }
 
-/// Gives an existing entry what it must have. `None`: TOML cannot express one of its values.
+/// Gives an existing entry what it must have, and an empty one all of a new one. `None`: TOML cannot express one of its values.
 fn set_required(known: &mut dyn TableLike, entry: &Entry) -> Option<()> {
+    if known.is_empty() {
+        for (key, value) in &entry.initial {
+            known.insert(key, Item::Value(to_toml(value)?));
+        }
+    }
     for (key, value) in &entry.required {
         match (value, known.get_mut(key)) {
             (None, _) => _ = known.remove(key),
@@ -233,6 +241,18 @@ mod tests {
     fn no_empty_line_remains_where_an_entry_was_first() {
         let text = "[mcp_servers.prompts]\ncommand = 'x'\n\n[a]\nb = 1\n";
         assert_eq!(remove(text, &keys("mcp_servers.prompts")).unwrap(), "[a]\nb = 1\n");
+    }
+
+    #[test]
+    fn a_comment_above_an_entry_of_toml_stays_when_it_is_replaced() {
+        let text = "[mcp_servers.prompts] # c\ncommand = 'x'\n[mcp_servers.prompts.env]\nE = 'e'\n\n# d\n[a]\n";
+        for before in ["", "# mine\n"] {
+            let replaced = set(&format!("{before}{text}"), &keys("mcp_servers.prompts"), &entry(&[]), true).unwrap();
+            let table = "[mcp_servers.prompts] # c\nenv = {}\ncommand = \"/p\"\n";
+            assert_eq!(replaced, format!("{before}{table}\n# d\n[a]\n"));
+        }
+        let replaced = set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), true).unwrap();
+        assert_eq!(Syntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"], "/p");
     }
 
     #[test]

@@ -5,8 +5,9 @@ use crate::library::Problem;
 use crate::wording::printable_json;
 use anstream::stderr;
 use anstyle::Style;
+use anyhow::{Context, bail};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 /// What is printed at the end; `None` if each message is printed at once.
@@ -35,7 +36,7 @@ pub(in crate::cli) fn print_messages() {
         return;
     }
     if let Ok(json) = serde_json::to_string(&messages) {
-        let _ = writeln!(std::io::stderr(), "{}", printable_json(&json));
+        let _ = writeln!(io::stderr(), "{}", printable_json(&json));
     }
 }
 
@@ -65,6 +66,24 @@ pub(in crate::cli) fn report(problems: &[Problem]) {
     }
 }
 
+/// Asks a question that is answered with yes or no, and returns whether the answer was yes. `what` is what --yes would do.
+///
+/// # Errors
+/// Standard input is not a terminal.
+pub(in crate::cli) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        bail!("cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}");
+    }
+    let mut stderr = stderr();
+    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
+    let mut answer = String::new();
+    let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
+    if length == 0 {
+        let _ = writeln!(stderr); // Ctrl-D does not end the line of the question
+    }
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messages)) {
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
@@ -74,7 +93,7 @@ fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messa
 }
 
 fn is_terminal() -> bool {
-    std::io::stderr().is_terminal()
+    io::stderr().is_terminal()
 }
 
 fn with_messages<T>(change: impl FnOnce(&mut Option<Messages>) -> T) -> T {
