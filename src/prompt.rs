@@ -22,7 +22,7 @@ pub(crate) mod suggestion;
 mod template;
 mod unexpanded;
 
-pub use binding::{Binding, Bound, Call, Origin};
+pub use binding::{Binding, Bound, Call, NotAChoice, Origin};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, not_utf8, too_large};
@@ -35,6 +35,7 @@ pub use unexpanded::{Reason, Unexpanded};
 
 use crate::wording::{all_of, named, quoted};
 use std::fmt;
+use unicode_normalization::UnicodeNormalization;
 
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,14 +68,24 @@ pub struct Argument {
     pub required: bool,
     /// Its value if a call does not give it, or gives an empty text.
     pub default: Option<String>,
-    /// Values that a client may propose; others are valid too.
+    /// The values that it is meant for, which a client may propose. Another one is a warning; see `strict`.
     pub choices: Vec<String>,
+    /// Whether a value that is not among the choices is an error.
+    pub strict: bool,
 }
 
 impl Argument {
     /// Whether a call without it is an error.
     pub fn is_needed(&self) -> bool {
         self.required && self.default.is_none()
+    }
+
+    /// Whether a value is empty or among the choices, or there are none. Spaces around it make no difference, and neither do
+    /// composed or separate accents.
+    pub fn allows(&self, value: &str) -> bool {
+        let value = value.trim();
+        let is_same = |choice: &String| choice.trim().nfc().eq(value.nfc());
+        self.choices.is_empty() || value.is_empty() || self.choices.iter().any(is_same)
     }
 }
 
@@ -126,6 +137,13 @@ pub enum ExpandError {
         /// The input.
         text: String,
     },
+    /// Values are not among the choices of arguments that are [strict](Argument::strict).
+    NotAChoice {
+        /// All of them, in the order of the declaration of their arguments.
+        values: Vec<NotAChoice>,
+        /// How to call the prompt.
+        usage: String,
+    },
     /// A part of the text belongs to no argument.
     ExtraText {
         /// The part.
@@ -158,6 +176,10 @@ impl fmt::Display for ExpandError {
                 "it was given values by name, and has no placeholder for the text {}; give everything by name, or nothing",
                 quoted(text)
             ),
+            ExpandError::NotAChoice { values, usage } => {
+                let values: Vec<String> = values.iter().map(NotAChoice::to_string).collect();
+                write!(f, "{}; write {}", values.join(", and "), named(usage))
+            }
             ExpandError::ExtraText { text, usage } => write!(
                 f,
                 "{} belongs to none of its arguments; write {}, with quotes around a value of several words",

@@ -27,8 +27,10 @@
 
 use super::template::INPUT;
 use super::{Argument, ExpandError, Prompt, suggestion};
+use crate::wording::{self, alternatives, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::ops::Range;
 
 /// How a prompt is called.
@@ -60,6 +62,33 @@ pub struct Binding<'v> {
     pub input: Option<Cow<'v, str>>,
     /// Why the prompt cannot be expanded.
     pub error: Option<ExpandError>,
+    /// What works, but is probably a mistake of the caller: a value that is not among the choices of its argument. Each is one
+    /// line, lowercase, without a final stop.
+    pub warnings: Vec<String>,
+}
+
+/// A value that is not among the choices of its argument. Its `Display` is a clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAChoice {
+    /// The name of the argument.
+    pub argument: String,
+    /// The value.
+    pub value: String,
+    /// The choices.
+    pub choices: Vec<String>,
+}
+
+impl fmt::Display for NotAChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotAChoice { argument, value, choices } = self;
+        write!(
+            f,
+            "{} is not a choice for {}, which takes {}",
+            quoted(value),
+            wording::named(argument),
+            alternatives(choices)
+        )
+    }
 }
 
 /// What one argument gets.
@@ -191,14 +220,37 @@ impl<'v> Given<'v> {
         let arguments: Vec<Bound<'v>> = prompt.arguments.iter().zip(self.arguments).map(bind).collect();
         let missing = arguments.iter().filter(|bound| bound.origin == Origin::Missing);
         let missing: Vec<String> = missing.map(|bound| bound.name.to_owned()).collect();
+        let (refused, doubtful) = not_choices(prompt, &arguments);
         let usage = || prompt.usage().unwrap_or_default();
         let error = match self.extra {
             Some(extra) => Some(ExpandError::ExtraText { text: extra.to_owned(), usage: usage() }),
             None if !missing.is_empty() => Some(ExpandError::Missing { names: missing, usage: usage() }),
+            None if !refused.is_empty() => Some(ExpandError::NotAChoice { values: refused, usage: usage() }),
             None => None,
         };
-        Binding { arguments, input: self.input, error }
+        let warning = |value: NotAChoice| format!("{value}; it is used as it is (usage: {})", wording::named(&usage()));
+        Binding { arguments, input: self.input, error, warnings: doubtful.into_iter().map(warning).collect() }
     }
+}
+
+/// The values that are not among the choices of their arguments: those of strict arguments, and those of others. An empty
+/// value is no choice at all; a default is the author's own, of which `check` warns; and the value of an argument that the
+/// body does not use goes nowhere.
+fn not_choices(prompt: &Prompt, arguments: &[Bound<'_>]) -> (Vec<NotAChoice>, Vec<NotAChoice>) {
+    let is_outside = |(argument, bound): &(&Argument, &Bound<'_>)| {
+        bound.origin != Origin::Default && !argument.allows(&bound.value) && prompt.uses(argument)
+    };
+    let outside = prompt.arguments.iter().zip(arguments).filter(is_outside);
+    let (strict, others): (Vec<_>, Vec<_>) = outside.partition(|(argument, _)| argument.strict);
+    let values = |outside: Vec<(&Argument, &Bound<'_>)>| {
+        let value = |(argument, bound): (&Argument, &Bound<'_>)| NotAChoice {
+            argument: argument.name.clone(),
+            value: bound.value.trim().to_owned(),
+            choices: argument.choices.clone(),
+        };
+        outside.into_iter().map(value).collect()
+    };
+    (values(strict), values(others))
 }
 
 /// Values by name; other names than those of arguments are ignored, except `input`.
@@ -699,6 +751,33 @@ mod tests {
         assert_eq!(expand("a {{input}}", &[("a", "1"), ("input", "2")]).unwrap(), "[1]<2>");
         let missing = expand("a! b! c", &[("c", "1")]).unwrap_err();
         assert_eq!(missing, "it needs a value for `a` and `b`; write `:p a=… b=… [c=…]`");
+    }
+
+    #[test]
+    fn a_value_outside_the_choices_is_a_warning_or_if_they_are_strict_an_error() {
+        let mut prompt = prompt("level=low tone file {{input}}");
+        for (argument, strict) in [(0, false), (1, true)] {
+            let choices = ["low", "high é"].map(str::to_owned).to_vec();
+            prompt.arguments[argument] = Argument { choices, strict, ..prompt.arguments[argument].clone() };
+        }
+        let warnings = |text: &str| prompt.bind(Call::Text(text)).warnings;
+        assert_eq!(
+            warnings("level=paranoid tone=low x"),
+            ["`paranoid` is not a choice for `level`, which takes `low` or `high é`; it is used as it is (usage: \
+              `:p [level=…] [tone=…] [file=…]`)"]
+        );
+        for fine in
+            ["x", "level= tone= x", "level=low tone=\"high é\" file=paranoid", "tone=' low ' level=\"high e\u{301}\""]
+        {
+            assert_eq!((warnings(fine), prompt.bind(Call::Text(fine)).error), (Vec::new(), None), "{fine}");
+        }
+        let error = prompt.expand(Call::Text("tone=Low x")).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`Low` is not a choice for `tone`, which takes `low` or `high é`; write `:p [level=…] [tone=…] [file=…]`"
+        );
+        prompt.arguments[0].default = Some("other".to_owned());
+        assert_eq!(prompt.bind(Call::Text("x")).warnings, [""; 0], "a default is the author's own");
     }
 
     #[test]

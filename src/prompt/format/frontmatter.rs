@@ -10,7 +10,7 @@ use crate::prompt::Argument;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::suggestion::closest;
-use crate::wording::quoted;
+use crate::wording::{alternatives, quoted};
 use lenient::{Entries, Entry};
 use std::collections::{HashMap, HashSet};
 use yaml::{Field, Node, Refusal, Value};
@@ -116,7 +116,7 @@ const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
-const ARGUMENT_KEYS: [&str; 5] = ["name", "description", "required", "default", "choices"];
+const ARGUMENT_KEYS: [&str; 6] = ["name", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
@@ -425,14 +425,27 @@ impl<'y> Reader<'y, '_> {
             }
             Value::Map(fields) => {
                 self.lint(&fields, &ARGUMENT_KEYS);
+                let position = |key: &str| fields.iter().rfind(|field| field.key == key).map(|field| field.position);
+                let (default, strict) = (position("default"), position("strict"));
                 let mut fields = Fields(fields);
-                Argument {
+                let argument = Argument {
                     name: self.text(fields.take("name")).filter(usable).unwrap_or_default(),
                     description: self.text(fields.take("description")),
                     required: self.truth(fields.take("required")),
                     default: self.text(fields.take("default")),
                     choices: self.texts(fields.take("choices")),
+                    strict: self.truth(fields.take("strict")),
+                };
+                if let Some(value) = argument.default.as_ref().filter(|value| !argument.allows(value)) {
+                    let choices = alternatives(&argument.choices);
+                    let message = format!("the default {} is not among the choices, {choices}", quoted(value));
+                    self.warn(default, message, "add it to `choices`, or write one of them as `default`");
                 }
+                if argument.strict && argument.choices.is_empty() {
+                    let message = "`strict` has no effect without `choices`: every value is accepted";
+                    self.warn(strict, message, "write `choices: [one, another]`, or delete `strict`");
+                }
+                argument
             }
             Value::Null(_) | Value::List(_) => Argument::default(),
         }

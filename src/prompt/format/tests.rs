@@ -733,6 +733,31 @@ fn choices_and_tags_are_lists_of_texts_as_written() {
 }
 
 #[test]
+fn a_default_outside_the_choices_and_strict_without_choices_get_a_warning() {
+    let warnings = |keys: &str| {
+        let prompt = parse(&format!("---\narguments:\n  - name: level\n    {keys}\n---\n{{{{level}}}}"));
+        (prompt.arguments[0].strict, prompt.warnings().iter().map(shown).collect::<Vec<_>>())
+    };
+    assert_eq!(warnings("choices: [low, high]\n    default: low\n    strict: true"), (true, Vec::new()));
+    assert_eq!(warnings("choices: [low, high]\n    default: \"\"\n    strict: no"), (false, Vec::new()));
+    assert_eq!(warnings("strict: false"), (false, Vec::new()));
+    assert_eq!(
+        warnings("choices: [low, high]\n    default: medium").1,
+        [
+            "5:5: the default `medium` is not among the choices, `low` or `high`; add it to `choices`, or write one of them \
+             as `default`"
+        ]
+    );
+    assert_eq!(
+        warnings("strict: true").1,
+        [
+            "4:5: `strict` has no effect without `choices`: every value is accepted; write `choices: [one, another]`, or \
+             delete `strict`"
+        ]
+    );
+}
+
+#[test]
 fn a_name_in_braces_that_looks_undeclared_gets_one_warning_unless_it_is_code() {
     let warnings = |body: &str| {
         let prompt = parse(&format!("---\narguments: [options]\n---\n{{{{options}}}}\n{body}"));
