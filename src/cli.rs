@@ -7,6 +7,7 @@ mod agent;
 mod call;
 mod check;
 mod completions;
+mod copy;
 mod doctor;
 mod edit;
 mod editor;
@@ -114,6 +115,13 @@ enum Command {
     /// compared with the limits of the agents.
     #[command(after_help = explain::EXAMPLES)]
     Explain(WithSource<explain::Explain>),
+    /// Copy to the clipboard what an agent gets for `:NAME INPUT`
+    ///
+    /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
+    /// with X11, and `termux-clipboard-set` on Android. Over ssh without any of them, it asks the terminal, with the escape
+    /// sequence OSC 52.
+    #[command(after_help = copy::EXAMPLES)]
+    Copy(WithSource<copy::Copy>),
     /// Create a prompt file
     ///
     /// Prints the path of the new file. Text from a pipe becomes the prompt. An existing file is never changed, and a name that
@@ -187,6 +195,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::List(list)) => list.command.run(&before.and(list.source).library_with_warnings()),
         Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.source).library_with_warnings()),
         Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.source).library_with_warnings()),
+        Some(Command::Copy(copy)) => copy.command.run(&before.and(copy.source).library_with_warnings()),
         Some(Command::New(new)) => new.command.run(before.and(new.source).library()),
         Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.source).library()),
         Some(Command::Check(check)) => check.command.run(&before.and(check.source).library_with_warnings()),

@@ -21,6 +21,7 @@ mod write;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
+pub use read::read_prompt;
 pub use snapshot::Snapshot;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
