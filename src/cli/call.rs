@@ -3,7 +3,9 @@
 use super::source::absolute;
 use super::{completions, output, stdin};
 use crate::library::{Library, Lookup, Unknown, read_prompt};
-use crate::prompt::{self, Binding, Bound, ExpandError, Format, INPUT, MAX_EXPANSION, Messages, Origin, Prompt, join_piped};
+use crate::prompt::{
+    self, Binding, Bound, ExpandError, Format, INPUT, MAX_EXPANSION, Messages, Origin, Prompt, join_piped,
+};
 use crate::wording::{named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -93,10 +95,14 @@ impl Call {
         if let Some(dash) = dash {
             words.remove(dash);
             if words.iter().any(|word| word == "-") {
-                bail!("`-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it");
+                bail!(
+                    "`-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it"
+                );
             }
             if io::stdin().is_terminal() {
-                bail!("`-` is the place of text from a pipe, and there is no pipe; for a `-` that is text, put `--` before it");
+                bail!(
+                    "`-` is the place of text from a pipe, and there is no pipe; for a `-` that is text, put `--` before it"
+                );
             }
         }
         words.extend(self.literal);

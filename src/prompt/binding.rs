@@ -875,6 +875,101 @@ mod tests {
         assert_eq!(expand("a b", &[]), "[][]");
     }
 
+    /// The expansion for words, among which `-` is the place of a text from a pipe, at the end without one.
+    fn piped(declared: &str, words: &[&str], text: &str) -> Result<String, String> {
+        let at = words.iter().position(|word| *word == "-").unwrap_or(words.len());
+        let words: Vec<String> = words.iter().filter(|word| **word != "-").map(|word| word.to_string()).collect();
+        expand(declared, Call::Piped { words: &words, text, at })
+    }
+
+    #[test]
+    fn piped_text_is_one_more_word_and_at_the_end_it_goes_to_the_last_slot() {
+        for (declared, words, want) in [
+            // Without words, it is read like text typed in a chat.
+            ("{{input}}", &[][..], "<P q=1\n>"),
+            ("a", &[], "[P q=1\n]"),
+            ("a q", &[], "[P][1]"),
+            ("a! b!", &["-"], "[P][q=1\n]"),
+            // One value that takes text.
+            ("{{input}}", &["one"], "<one\n\nP q=1\n>"),
+            ("{{input}}", &["one", "two  three"], "<one two  three\n\nP q=1\n>"),
+            ("{{input}}", &["one", "-"], "<one\n\nP q=1\n>"),
+            ("{{input}}", &["-", "one"], "<P q=1\n\none>"),
+            ("{{input}}", &["one", "-", "two", "three"], "<one\n\nP q=1\n\ntwo three>"),
+            ("a", &["one"], "[one\n\nP q=1\n]"),
+            ("a", &["a=one"], "[one\n\nP q=1\n]"),
+            ("a", &["a="], "[P q=1\n]"),
+            ("a", &["-", "a=one"], "[P q=1\n\na=one]"),
+            ("a=x", &["one"], "[one\n\nP q=1\n]"),
+            // Required arguments: the words fill the first, the text ends the last.
+            ("a! b!", &["one"], "[one][P q=1\n]"),
+            ("a! b!", &["one two"], "[one two][P q=1\n]"),
+            ("a! b!", &["one", "two", "three"], "[one][two three\n\nP q=1\n]"),
+            ("a! b!", &["b=two"], "[P q=1\n][two]"),
+            ("a! b!", &["b=two", "one"], "[one\n\nP q=1\n][two]"),
+            ("a! b!", &["-", "two"], "[P q=1][two]"),
+            ("a! b!", &["-", "b=two"], "[P q=1][two]"),
+            ("a! b!", &["one", "-"], "[one][P q=1\n]"),
+            ("a! b!", &["one", "-", "two"], "[one][P q=1\n\ntwo]"),
+            ("a! b!", &["one", "two", "-", "three"], "[one][two\n\nP q=1\n\nthree]"),
+            ("a! b! c!", &["one", "-", "three"], "[one][P q=1][three]"),
+            // Optional arguments are given by name if one is required, else by position.
+            ("a! b=x", &["one"], "[one\n\nP q=1\n][x]"),
+            ("a! b=x", &["b=two words"], "[P q=1\n][two words]"),
+            ("a b", &["one"], "[one][P q=1\n]"),
+            ("a b c", &["one"], "[one][][P q=1\n]"),
+            ("a b c", &["one", "-"], "[one][][P q=1\n]"),
+            ("a b c", &["b=two"], "[][two][P q=1\n]"),
+            ("a b c", &["-", "two"], "[P q=1][two][]"),
+            ("a b", &["one", "two"], "[one][two\n\nP q=1\n]"),
+            // Everything is given by name: the text belongs to the pair before it.
+            ("a b", &["a=one", "b=two"], "[one][two\n\nP q=1\n]"),
+            ("a b", &["a=one", "-", "b=two"], "[one\n\nP q=1][two]"),
+            ("a! b=x", &["a=one", "b=two", "three"], "[one][two three\n\nP q=1\n]"),
+            // With a placeholder for the input, that takes it.
+            ("a! {{input}}", &["one"], "[one]<P q=1\n>"),
+            ("a! {{input}}", &["one", "two"], "[one]<two\n\nP q=1\n>"),
+            ("a! {{input}}", &["one two"], "[one two]<P q=1\n>"),
+            ("a! {{input}}", &["a=one two"], "[one two]<P q=1\n>"),
+            ("a! {{input}}", &["-", "two"], "[P q=1]<two>"),
+            ("a=x {{input}}", &["one"], "[x]<one\n\nP q=1\n>"),
+            ("a {{input}}", &["a=one", "two", "-", "three"], "[one]<two\n\nP q=1\n\nthree>"),
+        ] {
+            assert_eq!(piped(declared, words, "P q=1\n").as_deref(), Ok(want), "{declared} {words:?}");
+        }
+    }
+
+    #[test]
+    fn piped_text_that_belongs_to_no_argument_is_refused() {
+        let error = piped("a b", &["-", "a=1", "b=2"], "P").unwrap_err();
+        assert!(error.starts_with("`P` belongs to none of its arguments"), "{error}");
+        // The input is not taken for an argument that is missing.
+        let error = piped("a! b! {{input}}", &["one"], "P").unwrap_err();
+        assert!(error.starts_with("it needs a value for `b`"), "{error}");
+        let error = piped("a! b! c!", &["one"], "P").unwrap_err();
+        assert!(error.starts_with("it needs a value for `b`"), "{error}");
+    }
+
+    #[test]
+    fn piped_text_and_words_follow_a_body_without_placeholders() {
+        let mut prompt = prompt("a b!");
+        prompt.messages = vec![MessageTemplate::parse("Body", 1, ["a", "b"])];
+        let words = ["one".to_owned(), "a=2".to_owned()];
+        for (at, want) in [(0, "Body\n\nP\n\none a=2"), (1, "Body\n\none\n\nP\n\na=2"), (2, "Body\n\none a=2\n\nP\n")] {
+            let call = Call::Piped { words: &words, text: "P\n", at };
+            assert_eq!(prompt.expand(call).unwrap().into_text(), want);
+        }
+    }
+
+    #[test]
+    fn an_empty_pipe_adds_nothing() {
+        for words in [&["one two"][..], &["one", "two"], &["one", "-", "two"], &["b=1", "x"], &[]] {
+            let others: Vec<String> = words.iter().filter(|word| **word != "-").map(|word| word.to_string()).collect();
+            assert_eq!(piped("a b", words, ""), expand("a b", Call::Words(&others)), "{words:?}");
+        }
+        assert_eq!(piped("a b", &["-", "x"], "\r\n").unwrap(), "[x][]");
+    }
+
     #[test]
     fn a_long_text_full_of_quotes_is_divided_in_linear_time() {
         for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" "] {
@@ -905,6 +1000,26 @@ mod tests {
             }
             before.dedup();
             prop_assert!(before.len() <= 3 && !before.contains(&'x'), "{:?} lost {:?}: {}", input, before, expanded);
+        }
+
+        #[test]
+        fn no_word_and_no_text_from_a_pipe_is_lost(
+            declared in prop::sample::select(&["{{input}}", "a", "a b c", "a! b", "a! b!", "a {{input}}", "a! b! {{input}}"]),
+            words in prop::collection::vec("[x-z ]{1,3}|[ab]=[x-z]{0,2}|-", 0..6),
+            text in "[x-zb=\"' \n]{0,8}[p-r]",
+        ) {
+            prop_assume!(words.iter().filter(|word| *word == "-").count() < 2);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let Ok(expanded) = piped(declared, &words, &text) else { return Ok(()) };
+            let letters = |text: &str| {
+                let mut letters: Vec<char> = text.chars().filter(|letter| ('p'..='z').contains(letter)).collect();
+                letters.sort();
+                letters
+            };
+            prop_assert_eq!(letters(&expanded), letters(&format!("{}{text}", words.concat())));
+            if words.iter().any(|word| *word != "-") {
+                prop_assert!(expanded.contains(&text), "{:?} is not whole in {:?}", text, expanded);
+            }
         }
 
         #[test]
