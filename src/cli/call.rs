@@ -26,7 +26,7 @@ pub(super) struct Call {
     /// after an empty line, to the last argument that takes text; a `-` among the words puts it there instead
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
-    /// Further words, which may begin with `-`
+    /// Further words of the input, as they are: they may begin with `-`, and a `-` is text
     #[arg(last = true, value_name = "WORD")]
     literal: Vec<String>,
     /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set

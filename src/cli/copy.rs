@@ -69,7 +69,6 @@ fn commands() -> Vec<CopyCommand> {
     if cfg!(target_os = "macos") {
         return vec![MACOS];
     }
-    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let mut commands = Vec::new();
     if is_set("TERMUX_VERSION") {
         commands.push(TERMUX);
@@ -86,6 +85,11 @@ fn commands() -> Vec<CopyCommand> {
     commands
 }
 
+/// Whether an environment variable is set, and not to nothing.
+fn is_set(name: &str) -> bool {
+    env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
 /// Copies the text with the first command that works, else by the terminal of an ssh connection.
 fn copy(text: &str) -> anyhow::Result<()> {
     let commands = commands();
@@ -97,12 +101,13 @@ fn copy(text: &str) -> anyhow::Result<()> {
             Outcome::Failed(why) => failures.push(format!("{}: {why}", command[0])),
         }
     }
-    let is_remote = ["SSH_TTY", "SSH_CONNECTION"].iter().any(|name| env::var_os(name).is_some());
+    let is_remote = ["SSH_TTY", "SSH_CONNECTION"].into_iter().any(is_set);
     if commands.is_empty() && is_remote && std::io::stdout().is_terminal() {
         return copy_by_terminal(text);
     }
     if !failures.is_empty() {
-        bail!("the clipboard cannot be reached: {}; use `prompt-expander expand …` instead", failures.join("; "));
+        let why = failures.join("; ");
+        bail!("the clipboard cannot be reached: {why}; use `prompt-expander expand NAME | …` instead");
     }
     let programs: Vec<&str> = commands.iter().map(|command| command[0]).collect();
     match programs.is_empty() {
@@ -110,7 +115,7 @@ fn copy(text: &str) -> anyhow::Result<()> {
             "there is no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; use `prompt-expander expand NAME | …` instead"
         ),
         false => bail!(
-            "there is no program that copies to the clipboard; install {}, or use `prompt-expander expand NAME | …`",
+            "no program that copies to the clipboard is installed; install {}, or use `prompt-expander expand NAME | …`",
             alternatives(&programs)
         ),
     }
@@ -142,7 +147,11 @@ fn run(command: CopyCommand, text: &str) -> anyhow::Result<Outcome> {
     let mut said = Vec::new();
     errors.rewind().and_then(|()| errors.read_to_end(&mut said)).context("the temporary file cannot be read")?;
     let said = output::one_line(&String::from_utf8_lossy(&said));
-    Ok(Outcome::Failed(if said.is_empty() { status.to_string() } else { said }))
+    Ok(Outcome::Failed(match said.is_empty() {
+        false => said,
+        true if status.success() => "it did not read the whole text".to_owned(),
+        true => status.to_string(),
+    }))
 }
 
 /// Terminals accept no longer sequence.
