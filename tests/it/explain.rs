@@ -223,7 +223,7 @@ fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
         lines.lines().skip(1).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(lines(7_000), ["limits  within the known limits of all agents"]);
-    let hooks = ["codex hook        7,", "claude-code hook  7,", "others            within their known limits"];
+    let hooks = ["codex hook        8,0", "claude-code hook  8,0", "others            within their known limits"];
     for (line, want) in lines(7_700).iter().zip(hooks) {
         assert!(line.starts_with(want), "{line}");
     }
