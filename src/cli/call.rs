@@ -12,15 +12,15 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Call {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`. Or a file that need not be among your prompts:
     /// `./draft.md`
-    #[arg(add = ArgValueCompleter::new(completions::names))]
-    name: String,
+    #[arg(add = ArgValueCompleter::new(completions::names), required_unless_present = "literal")]
+    name: Option<String>,
     /// The input for the prompt. Several words fill one argument each if the prompt has arguments; otherwise, they are joined
     /// by spaces. A single word is read like text typed in a chat. Text from a pipe or a file on standard input is added
     /// after an empty line, to the last argument that takes text; a `-` among the words puts it there instead
@@ -41,13 +41,15 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Call {
+    /// The name, which may be after `--`, too.
+    fn name(&self) -> &str {
+        self.name.as_ref().or(self.literal.first()).map_or("", String::as_str)
+    }
+
     /// The file that the name is the path of, if it is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        let path = Path::new(&self.name);
-        let is_path = path.is_absolute() || ["./", "../", "~/"].iter().any(|start| self.name.starts_with(start));
-        let is_windows_path = cfg!(windows) && [".\\", "..\\", "~\\"].iter().any(|start| self.name.starts_with(start));
-        let is_file = (is_path || is_windows_path) && Format::detect(path).is_some();
-        is_file.then(|| absolute(path))
+        let path = Path::new(self.name());
+        (is_path(path) && Format::detect(path).is_some()).then(|| absolute(path))
     }
 
     /// The prompt. Warns of folders that cannot be read.
@@ -59,7 +61,7 @@ impl Call {
             return read_prompt(&file).map(Arc::new).map_err(|problem| anyhow!("{problem}"));
         }
         let view = library.view();
-        let found = view.find(&self.name);
+        let found = view.find(self.name());
         let skipped = match &found {
             Lookup::Found(_) | Lookup::Broken(_) => view.missing(),
             Lookup::Unknown { skipped, .. } => skipped.clone(),
@@ -70,7 +72,7 @@ impl Call {
         match found {
             Lookup::Found(prompt) => Ok(prompt),
             Lookup::Broken(problem) => bail!("{problem}"),
-            Lookup::Unknown { why, .. } => Err(refusal(&why, &self.name)),
+            Lookup::Unknown { why, .. } => Err(refusal(&why, self.name())),
         }
     }
 
@@ -105,7 +107,7 @@ impl Call {
                 );
             }
         }
-        words.extend(self.literal);
+        words.extend(self.literal.into_iter().skip(usize::from(self.name.is_none())));
         let at = dash.unwrap_or(words.len());
         // With values by name, only a prompt with a placeholder for the input takes more text.
         let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
@@ -201,8 +203,21 @@ pub(super) fn cannot(prompt: &Prompt, error: &ExpandError) -> anyhow::Error {
     anyhow!("{} cannot be expanded: {error}", named(&prompt.name))
 }
 
+/// Whether this is a path rather than a name: absolute, or with `./`, `../` or `~/`.
+fn is_path(path: &Path) -> bool {
+    !matches!(path.components().next(), None | Some(Component::Normal(_))) || path.starts_with("~")
+}
+
 fn refusal(unknown: &Unknown, typed: &str) -> anyhow::Error {
-    if Format::detect(Path::new(typed)).is_some() && Path::new(typed).is_file() {
+    let path = Path::new(typed);
+    if is_path(path) && absolute(path).is_file() {
+        return anyhow!(
+            "{} is not a prompt file: its name does not end in `.{}`",
+            named(typed),
+            Format::Markdown.suffix()
+        );
+    }
+    if Format::detect(path).is_some() && path.is_file() {
         return anyhow!("{unknown}; for the file in the working directory, write {}", named(&format!("./{typed}")));
     }
     match unknown {

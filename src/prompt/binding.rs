@@ -344,6 +344,7 @@ fn join<'v>(pieces: impl IntoIterator<Item = Piece<'v>>) -> String {
         joined += match (previous, piece) {
             (None, _) => "",
             (Some(Piece::Word(_)), Piece::Word(_)) => " ",
+            _ if joined.is_empty() => "", // after an empty word
             _ => "\n\n",
         };
         joined += piece.text();
@@ -892,6 +893,7 @@ mod tests {
             ("a! b!", &["-"], "[P][q=1\n]"),
             // One value that takes text.
             ("{{input}}", &["one"], "<one\n\nP q=1\n>"),
+            ("{{input}}", &[""], "<P q=1\n>"),
             ("{{input}}", &["one", "two  three"], "<one two  three\n\nP q=1\n>"),
             ("{{input}}", &["one", "-"], "<one\n\nP q=1\n>"),
             ("{{input}}", &["-", "one"], "<P q=1\n\none>"),

@@ -61,6 +61,7 @@ fn a_dash_is_the_place_of_the_piped_text() {
     }
     client.run(["expand", "review", "-", "focus"], "").printed("Review this.\n\nfocus\n");
     client.run(["expand", "review", "--", "-"], "").printed("Review this.\n\n-\n");
+    client.run(["expand", "--", "review", "-", "--x"], "DIFF").printed("Review this.\n\n- --x\n\nDIFF\n");
     client.run(["expand", "review", "-", "x", "-"], "DIFF").failed(
         1,
         "error: `-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it\n",
@@ -242,6 +243,9 @@ fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
     fs::write(client.root().join("draft.md"), "Draft").unwrap();
     let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
     client.run(["expand", "draft.md", "x"], "").failed(1, error);
+    fs::write(client.root().join("draft.txt"), "Draft").unwrap();
+    let error = "error: `./draft.txt` is not a prompt file: its name does not end in `.md`\n";
+    client.run(["expand", "./draft.txt", "x"], "").failed(1, error);
 }
 
 #[cfg(unix)]
