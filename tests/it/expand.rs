@@ -141,6 +141,28 @@ fn a_pipe_that_stays_silent_for_a_second_gets_a_note_that_says_what_is_awaited()
     assert!(fs::read_to_string(client.prompts().join("late.md")).unwrap().contains("Late text"));
 }
 
+/// Programs in Node give their children such pipes.
+#[cfg(unix)]
+#[test]
+fn a_socket_that_does_not_block_is_read_like_a_pipe() {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let client = client();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut command = client.command();
+    command.args(client.library_arguments()).args(["expand", "review", "focus"]);
+    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(command); // it has the other end
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut String::new()).unwrap(); // the note: it has found nothing to read
+    ours.write_all(b"DIFF\n").unwrap();
+    drop(ours);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Review this.\n\nfocus\n\nDIFF\n");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_terminal_is_never_read() {
