@@ -7,6 +7,7 @@ mod agent;
 mod call;
 mod check;
 mod completions;
+mod copy;
 mod doctor;
 mod edit;
 mod editor;
@@ -132,9 +133,17 @@ enum Command {
     ///
     /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments, their values and where those
     /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion,
-    /// compared with the limits of the agents.
+    /// compared with the limits of the agents, of which those that are near are shown. Tokens are estimated from the letters,
+    /// digits and punctuation; for English, code, Japanese and Chinese, the estimate is within about a quarter of what models count.
     #[command(after_help = with_common(explain::EXAMPLES))]
     Explain(WithCommon<explain::Explain>),
+    /// Copy to the clipboard what an agent gets for `:NAME INPUT`
+    ///
+    /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
+    /// with X11, and `termux-clipboard-set` on Android. Over ssh without any of them, it asks the terminal, with the escape
+    /// sequence OSC 52.
+    #[command(after_help = with_common(copy::EXAMPLES))]
+    Copy(WithCommon<copy::Copy>),
     /// Create a prompt file
     ///
     /// Prints the path of the new file. Text from a pipe becomes the prompt; without it, the file is a template to be filled
@@ -256,6 +265,7 @@ impl Cli {
             Some(Command::List(list)) => list.command.run(&before.and(list.common).library_with_warnings()),
             Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.common).library_with_warnings()),
             Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common).library_with_warnings()),
+            Some(Command::Copy(copy)) => copy.command.run(&before.and(copy.common).library_with_warnings()),
             Some(Command::New(new)) => new.command.run(&before.and(new.common)),
             Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common)),
             Some(Command::Path(path)) => path.command.run(&before.and(path.common)),

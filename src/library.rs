@@ -22,6 +22,8 @@ mod write;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
+
+pub use read::read_prompt;
 pub(crate) use read::read_whole;
 pub use snapshot::Snapshot;
 pub use unread::Unread;

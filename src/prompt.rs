@@ -22,7 +22,7 @@ pub(crate) mod suggestion;
 mod template;
 mod unexpanded;
 
-pub use binding::{Binding, Bound, Call, NotAChoice, Origin};
+pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, not_utf8, too_large};

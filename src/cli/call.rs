@@ -1,26 +1,34 @@
-//! The arguments that `expand` and `explain` share: a prompt and its input.
+//! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
+use super::source::absolute;
 use super::{completions, output, stdin};
-use crate::library::{Library, Lookup, Unknown};
-use crate::prompt::{self, Binding, ExpandError, INPUT, MAX_EXPANSION, Messages, Prompt};
+use crate::library::{Library, Lookup, Unknown, read_prompt};
+use crate::prompt::{
+    self, Binding, Bound, ExpandError, Format, INPUT, MAX_EXPANSION, Messages, Origin, Prompt, join_piped,
+};
 use crate::wording::{named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Call {
-    /// The prompt's name, with or without a colon: `research`, `:git/commit`
-    #[arg(add = ArgValueCompleter::new(completions::names))]
-    name: String,
-    /// The input for the prompt. A single word is read like text typed in a chat. Several words fill one argument each if the
-    /// prompt has arguments; otherwise, they are joined by spaces. `-` reads the input from standard input, and so does
-    /// leaving it out, unless standard input is a terminal. Put `--` before words that begin with `-`
+    /// The prompt's name, with or without a colon: `research`, `:git/commit`. Or a file that need not be among your prompts:
+    /// `./draft.md`
+    #[arg(add = ArgValueCompleter::new(completions::names), required_unless_present = "literal")]
+    name: Option<String>,
+    /// The input for the prompt. Several words fill one argument each if the prompt has arguments; otherwise, they are joined
+    /// by spaces. A single word is read like text typed in a chat. Text from a pipe or a file on standard input is added
+    /// after an empty line, to the last argument that takes text; a `-` among the words puts it there instead
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
+    /// Further words of the input, as they are: they may begin with `-`, and a `-` is text
+    #[arg(last = true, value_name = "WORD")]
+    literal: Vec<String>,
     /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set
     /// arguments by name, and the remaining text fills the required arguments in order
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value,
@@ -34,13 +42,27 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Call {
+    /// The name, which may be after `--`, too.
+    fn name(&self) -> &str {
+        self.name.as_ref().or(self.literal.first()).map_or("", String::as_str)
+    }
+
+    /// The file that the name is the path of, if it is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let path = Path::new(self.name());
+        (is_path(path) && Format::detect(path).is_some()).then(|| absolute(path))
+    }
+
     /// The prompt. Warns of folders that cannot be read.
     ///
     /// # Errors
     /// There is no prompt of this name, or its file is broken.
     pub(super) fn find(&self, library: &Library) -> anyhow::Result<Arc<Prompt>> {
+        if let Some(file) = self.file() {
+            return read_prompt(&file).map(Arc::new).map_err(|problem| anyhow!("{problem}"));
+        }
         let view = library.view();
-        let found = view.find(&self.name);
+        let found = view.find(self.name());
         let skipped = match &found {
             Lookup::Found(_) | Lookup::Broken(_) => view.missing(),
             Lookup::Unknown { skipped, .. } => skipped.clone(),
@@ -51,14 +73,15 @@ impl Call {
         match found {
             Lookup::Found(prompt) => Ok(prompt),
             Lookup::Broken(problem) => bail!("{problem}"),
-            Lookup::Unknown { why, .. } => Err(refusal(&why)),
+            Lookup::Unknown { why, .. } => Err(refusal(&why, self.name())),
         }
     }
 
-    /// The values and the input of the call; reads standard input if necessary.
+    /// The values and the input of the call. Standard input is read, unless it is a terminal.
     ///
     /// # Errors
-    /// The prompt has no argument of a given name, or takes no input in addition to --arg; standard input is not text.
+    /// The prompt has no argument of a given name, or takes no input in addition to --arg; standard input is not text, or
+    /// its text would not be in the expansion.
     pub(super) fn texts(self, prompt: &Prompt) -> anyhow::Result<Texts> {
         let mut values = BTreeMap::new();
         for (name, value) in self.arguments {
@@ -70,20 +93,48 @@ impl Call {
         if let Some(error @ ExpandError::Unknown { .. }) = prompt.bind(known).error {
             return Err(cannot(prompt, &error));
         }
-        // With values by name, only a prompt with a placeholder for the input takes more text.
-        let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
-        let (input, words) = match self.input.as_slice() {
-            words @ [_, ..] if !takes_input => {
-                let words = quoted(&words.join(" "));
+        let mut words = self.input;
+        let dash = words.iter().position(|word| word == "-");
+        if let Some(dash) = dash {
+            words.remove(dash);
+            if words.iter().any(|word| word == "-") {
                 bail!(
-                    "{words} cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg"
+                    "`-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it"
                 );
             }
-            [dash] if dash == "-" => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
-            [] if takes_input && !io::stdin().is_terminal() => (stdin::text(MAX_EXPANSION, "an expansion")?, None),
-            words => (words.join(" "), Some(self.input).filter(|_| values.is_empty())),
+            if io::stdin().is_terminal() {
+                bail!(
+                    "`-` is the place of text from a pipe, and there is no pipe; for a `-` that is text, put `--` before it"
+                );
+            }
+        }
+        words.extend(self.literal.into_iter().skip(usize::from(self.name.is_none())));
+        let at = dash.unwrap_or(words.len());
+        // With values by name, only a prompt with a placeholder for the input takes more text.
+        let takes_input = values.is_empty() || (prompt.takes_input() && !values.contains_key(INPUT));
+        if !takes_input && !words.is_empty() {
+            let words = quoted(&words.join(" "));
+            bail!(
+                "{words} cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg"
+            );
+        }
+        let piped = match io::stdin().is_terminal() {
+            true => String::new(),
+            false => stdin::text(MAX_EXPANSION, "an expansion")?,
         };
-        Ok(Texts { values, input, words })
+        if !takes_input && !piped.is_empty() {
+            bail!(
+                "the text on standard input cannot be combined with --arg for this prompt; use no --arg, or, if it is not \
+                 meant for the prompt, add `< /dev/null`"
+            );
+        }
+        let texts = Texts { input: join_piped(&words, &piped, at), values, words, piped, at };
+        // For values that the prompt does not use there is a warning, but text from a pipe is never dropped.
+        let is_from_text = |(_, origin): &(String, Origin)| *origin != Origin::Named && !texts.piped.is_empty();
+        match texts.unused(prompt).into_iter().find(is_from_text) {
+            Some((message, _)) => bail!("{message}"),
+            None => Ok(texts),
+        }
     }
 }
 
@@ -91,16 +142,22 @@ impl Call {
 pub(super) struct Texts {
     /// Values by name.
     values: BTreeMap<String, String>,
+    /// The input as the shell has split it.
+    words: Vec<String>,
+    /// The text from standard input.
+    piped: String,
+    /// The index of the word before which that text belongs.
+    at: usize,
+    /// The words and the text as one text.
     pub(super) input: String,
-    /// The input as the shell has split it; `None` if it is from standard input or there are values by name.
-    words: Option<Vec<String>>,
 }
 
 impl Texts {
     fn call(&self) -> prompt::Call<'_> {
-        match &self.words {
-            Some(words) => prompt::Call::Words(words),
-            None => prompt::Call::Named { values: &self.values, input: &self.input, is_strict: false },
+        let Texts { values, words, piped, at, input } = self;
+        match values.is_empty() {
+            true => prompt::Call::Piped { words, text: piped, at: *at },
+            false => prompt::Call::Named { values, input, is_strict: false },
         }
     }
 
@@ -113,13 +170,57 @@ impl Texts {
     pub(super) fn bind<'t>(&'t self, prompt: &'t Prompt) -> Binding<'t> {
         prompt.bind(self.call())
     }
+
+    /// What works, but is probably not what the caller intends.
+    pub(super) fn warnings(&self, prompt: &Prompt) -> Vec<String> {
+        let unused = self.unused(prompt).into_iter().map(|(message, _)| message);
+        self.bind(prompt).warnings.into_iter().chain(unused).collect()
+    }
+
+    /// The values that are not in the expansion because there is no placeholder for them: a message, and where the value comes
+    /// from.
+    fn unused(&self, prompt: &Prompt) -> Vec<(String, Origin)> {
+        let has_placeholders = prompt.placeholders().next().is_some();
+        let is_unused = |bound: &Bound<'_>| match bound.origin {
+            _ if bound.value.is_empty() => false,
+            Origin::Named => prompt.placeholders().all(|placeholder| placeholder.name != bound.name),
+            // Without any placeholder, the whole text follows the body.
+            Origin::Pair | Origin::Word | Origin::Rest => {
+                has_placeholders && prompt.placeholders().all(|placeholder| placeholder.name != bound.name)
+            }
+            Origin::Default | Origin::Omitted | Origin::Missing => false,
+        };
+        let message = |bound: Bound<'_>| {
+            let (name, argument) = (named(&prompt.name), named(bound.name));
+            let placeholder = named(&format!("{{{{{}}}}}", bound.name));
+            format!("the value of {argument} is not in the expansion: {name} has no placeholder {placeholder}")
+        };
+        let unused = self.bind(prompt).arguments.into_iter().filter(is_unused);
+        unused.map(|bound| (message(bound.clone()), bound.origin)).collect()
+    }
 }
 
 pub(super) fn cannot(prompt: &Prompt, error: &ExpandError) -> anyhow::Error {
     anyhow!("{} cannot be expanded: {error}", named(&prompt.name))
 }
 
-fn refusal(unknown: &Unknown) -> anyhow::Error {
+/// Whether this is a path rather than a name: absolute, or with `./`, `../` or `~/`.
+fn is_path(path: &Path) -> bool {
+    !matches!(path.components().next(), None | Some(Component::Normal(_))) || path.starts_with("~")
+}
+
+fn refusal(unknown: &Unknown, typed: &str) -> anyhow::Error {
+    let path = Path::new(typed);
+    if is_path(path) && absolute(path).is_file() {
+        return anyhow!(
+            "{} is not a prompt file: its name does not end in `.{}`",
+            named(typed),
+            Format::Markdown.suffix()
+        );
+    }
+    if Format::detect(path).is_some() && path.is_file() {
+        return anyhow!("{unknown}; for the file in the working directory, write {}", named(&format!("./{typed}")));
+    }
     match unknown {
         Unknown::NoSuchPrompt { .. } | Unknown::Empty | Unknown::NotACommand { .. } => {
             anyhow!("{unknown} (`prompt-expander list` shows all prompts)")

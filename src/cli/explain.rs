@@ -5,6 +5,7 @@
 
 mod json;
 mod page;
+mod tokens;
 
 use super::call::{Call, Texts};
 use super::output;
@@ -16,31 +17,31 @@ use clap::Args;
 use json::JsonExplanation;
 use serde_json::json;
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander explain research solar cells
   prompt-expander explain compare --arg options='Rust or Go'
-  git diff | prompt-expander explain review";
+  git diff | prompt-expander explain review focus on locks
+  prompt-expander explain ./draft.md solar cells";
 
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
     /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
-    /// `placeholders`, `left`, `expansion` (or `error`) with `limits`, and `problems`
+    /// `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
 }
 
-/// Bytes for each token, the estimate that Codex uses.
-const BYTES_OF_TOKEN: usize = 4;
-
 /// All facts about a prompt and what it is called with.
 struct Explanation<'c> {
     prompt: &'c Prompt,
-    layer: Layer,
+    /// `None` if the call names a file.
+    layer: Option<Layer>,
     source: Location,
     /// The prompts of the same name that it overrides.
     shadows: Vec<(Layer, Location)>,
@@ -51,6 +52,8 @@ struct Explanation<'c> {
     placeholders: Vec<Filled<'c>>,
     unexpanded: Vec<Unexpanded>,
     expansion: Result<Lengths, ExpandError>,
+    /// What works, but is probably not what the caller intends.
+    warnings: Vec<String>,
     /// The warnings of `check`.
     problems: Vec<Problem>,
 }
@@ -67,7 +70,7 @@ struct Filled<'c> {
 struct Lengths {
     bytes: usize,
     characters: usize,
-    /// An estimate.
+    /// An estimate; see `explain/tokens.rs`.
     tokens: usize,
     measures: Vec<Measure>,
 }
@@ -83,8 +86,9 @@ struct Measure {
 impl Explain {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let prompt = self.call.find(library)?;
+        let file = self.call.file();
         let texts = self.call.texts(&prompt)?;
-        let explanation = Explanation::of(&prompt, &texts, library.view().locations(&prompt.name));
+        let explanation = Explanation::of(&prompt, &texts, library, file);
         if self.json {
             output::print_json(&JsonExplanation::from(explanation))?;
         } else {
@@ -95,10 +99,16 @@ impl Explain {
 }
 
 impl<'c> Explanation<'c> {
-    /// `sources` are all prompts of this name, the one in use first.
-    fn of(prompt: &'c Prompt, texts: &'c Texts, sources: Vec<(Layer, Location)>) -> Explanation<'c> {
-        let mut sources = sources.into_iter();
-        let (layer, source) = sources.next().unwrap_or((Layer::User, Location::Builtin)); // deleted just now
+    /// `file` is the file that the call names, if it names one.
+    fn of(prompt: &'c Prompt, texts: &'c Texts, library: &Library, file: Option<PathBuf>) -> Explanation<'c> {
+        let (layer, source, shadows) = match file {
+            Some(file) => (None, Location::File(file), Vec::new()),
+            None => {
+                let mut sources = library.view().locations(&prompt.name).into_iter();
+                let (layer, source) = sources.next().unwrap_or((Layer::User, Location::Builtin)); // deleted just now
+                (Some(layer), source, sources.collect())
+            }
+        };
         let path = match &source {
             Location::File(path) => path.clone(),
             Location::Builtin => prompt.name.to_string().into(),
@@ -109,12 +119,13 @@ impl<'c> Explanation<'c> {
             prompt,
             layer,
             source,
-            shadows: sources.collect(),
+            shadows,
             placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),
             given,
             input,
             unexpanded: prompt.unexpanded(),
             expansion: texts.expand(prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
+            warnings: texts.warnings(prompt),
             problems: prompt.warnings().into_iter().map(problem).collect(),
         }
     }
@@ -138,9 +149,9 @@ fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Fille
 }
 
 impl Lengths {
-    fn of(prompt: &Prompt, texts: &Texts, layer: Layer, text: &str) -> Lengths {
+    fn of(prompt: &Prompt, texts: &Texts, layer: Option<Layer>, text: &str) -> Lengths {
         let result = json!({ "prompt": text }).to_string();
-        let is_of_project = layer == Layer::Project;
+        let is_of_project = layer == Some(Layer::Project);
         let measure = |agent: &'static Agent, limit: Limit| {
             let length = match limit.delivery {
                 Delivery::Tool => limit.unit.count(&result),
@@ -155,7 +166,7 @@ impl Lengths {
         Lengths {
             bytes: text.len(),
             characters: text.chars().count(),
-            tokens: text.len().div_ceil(BYTES_OF_TOKEN),
+            tokens: tokens::tokens(text),
             measures: AGENTS.into_iter().flat_map(measures_of).collect(),
         }
     }
@@ -165,6 +176,11 @@ impl Measure {
     /// Whether the agent shows all of it.
     fn is_whole(&self) -> bool {
         self.length <= self.limit.max
+    }
+
+    /// Whether it is at least 80 % of the limit.
+    fn is_near(&self) -> bool {
+        self.length.saturating_mul(5) >= self.limit.max.saturating_mul(4)
     }
 
     /// The unit of the length, for people.

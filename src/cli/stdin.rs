@@ -1,13 +1,28 @@
 //! Text that a command reads from standard input.
 
+use super::output;
 use anyhow::{Context, anyhow, bail};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read, StdinLock};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// If nothing arrives for this long, a note says what the program is waiting for: a person may have expected that it does not
+/// read.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is for.
 pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
+    let (silent, arrival) = mpsc::channel::<()>();
+    // Without the thread there is no note, but the text.
+    let _ = thread::Builder::new().spawn(move || {
+        if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+            output::note("reading standard input; end it, or add `< /dev/null`");
+        }
+    });
     let mut bytes = Vec::new();
-    let mut stdin = io::stdin().lock().take(limit as u64 + 1);
-    stdin.read_to_end(&mut bytes).context("standard input cannot be read")?;
+    let stdin = Stdin { stdin: io::stdin().lock(), silent: Some(silent) };
+    stdin.take(limit as u64 + 1).read_to_end(&mut bytes).context("standard input cannot be read")?;
     if bytes.len() > limit {
         bail!("standard input is longer than {limit} bytes, the limit for {what}");
     }
@@ -15,4 +30,38 @@ pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
         let at = error.utf8_error().valid_up_to();
         anyhow!("standard input is not UTF-8 at byte {at}; convert it first, for example with `iconv`")
     })
+}
+
+/// Standard input. It blocks even if the process that started this one has made it non-blocking.
+struct Stdin {
+    stdin: StdinLock<'static>,
+    /// Dropped when the first bytes or the end have arrived.
+    silent: Option<Sender<()>>,
+}
+
+impl Read for Stdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stdin.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stdin, error)?,
+                read => {
+                    self.silent = None;
+                    return read;
+                }
+            }
+        }
+    }
+}
+
+/// Waits until something can be read.
+#[cfg(unix)]
+fn wait(stdin: &StdinLock<'_>, _: io::Error) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    poll(&mut [PollFd::new(stdin, PollFlags::IN)], None)?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn wait(_: &StdinLock<'_>, error: io::Error) -> io::Result<()> {
+    Err(error)
 }

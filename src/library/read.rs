@@ -2,8 +2,9 @@
 //!
 //! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
 
+use super::Problem;
 use super::cache::Stamp;
-use crate::prompt::{Diagnostic, MAX_FILE, too_large};
+use crate::prompt::{Diagnostic, Format, MAX_FILE, Name, Prompt, too_large};
 use crate::wording::quoted;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -69,6 +70,24 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_without_blocking(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The prompt in a file, which need not be in a library. Its name is that of the file, without the suffix.
+///
+/// # Errors
+/// The suffix or the name is not that of a prompt file, or the file cannot be read or parsed.
+pub fn read_prompt(path: &Path) -> Result<Prompt, Problem> {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let problem = |diagnostic| Problem { file: file.clone(), path: path.to_owned(), diagnostic };
+    let parse = || {
+        let invalid = |why: String| Diagnostic::error(None, why, "rename it to something like `draft.md`");
+        let stem = Format::stem(&file).zip(Format::detect(path));
+        let (stem, format) = stem.ok_or_else(|| invalid("a prompt file has the suffix `.md`".to_owned()))?;
+        let name = Name::new(stem)
+            .map_err(|why| invalid(format!("{} cannot be the name of a prompt: {why}", quoted(stem))))?;
+        format.parse(name, &read(path, |_| Ok(()))?.bytes)
+    };
+    parse().map_err(problem)
 }
 
 /// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data) fails instead, where

@@ -18,6 +18,8 @@
 //! 4. **No slot.** In `:compare options=Rust or Go`, no required argument is without a value, so there is no slot for `or
 //!    Go`. It belongs to the pair before it: `options` is `Rust or Go`. Text before the first pair is an error.
 //! 5. **Defaults** are for arguments without a value, or with an empty one. What is required and has neither is an error.
+//! 6. **Piped text** ([`Call::Piped`]) is one more word, whatever it contains. It is never a pair. As the last word it goes to
+//!    the last slot, or to the last pair if there is no slot. Empty lines set it off from the words of the same value.
 //!
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
 //! `name=`. A body without any placeholder is followed by the whole text, no matter what the prompt declares.
@@ -41,6 +43,16 @@ pub enum Call<'c> {
     /// Words that a shell has divided. A single one is read like [`Call::Text`], since quotes may be the shell's way to
     /// write a text.
     Words(&'c [String]),
+    /// Words that a shell has divided, and among them a text from a pipe. Without words it is [`Call::Text`], and without text
+    /// [`Call::Words`].
+    Piped {
+        /// The words.
+        words: &'c [String],
+        /// The text.
+        text: &'c str,
+        /// The index of the word before which the text belongs.
+        at: usize,
+    },
     /// Values by name, and perhaps an input next to them, which is not divided. Without values it is [`Call::Text`].
     Named {
         /// The values; one for `input` replaces the input.
@@ -138,7 +150,10 @@ impl Prompt {
             Call::Text(text) => divide_text(self, text).into_binding(self),
             Call::Words([]) => divide_text(self, "").into_binding(self),
             Call::Words([text]) => divide_text(self, text).into_binding(self),
-            Call::Words(words) => divide_words(self, words).into_binding(self),
+            Call::Words(words) => divide_words(self, &pieces(words, "", 0)).into_binding(self),
+            Call::Piped { words, text: "", .. } => self.bind(Call::Words(words)),
+            Call::Piped { words: [], text, .. } => self.bind(Call::Text(text)),
+            Call::Piped { words, text, at } => divide_words(self, &pieces(words, text, at)).into_binding(self),
             Call::Named { values, input, .. } if values.is_empty() => divide_text(self, input).into_binding(self),
             Call::Named { values, input, is_strict } => {
                 let mut binding = named(self, values, input).into_binding(self);
@@ -291,44 +306,98 @@ fn unused_input(prompt: &Prompt, values: &BTreeMap<String, String>, input: &str)
     (!is_used).then(|| ExpandError::UnusedInput { text: input.to_owned() })
 }
 
-/// Divides words of a shell: each is one word, no matter what it contains.
-fn divide_words<'v>(prompt: &Prompt, words: &'v [String]) -> Given<'v> {
+/// A part of the input that stays whole.
+#[derive(Clone, Copy)]
+enum Piece<'v> {
+    /// A word of a shell.
+    Word(&'v str),
+    /// The text from a pipe.
+    Piped(&'v str),
+}
+
+impl<'v> Piece<'v> {
+    fn text(self) -> &'v str {
+        let (Piece::Word(text) | Piece::Piped(text)) = self;
+        text
+    }
+}
+
+/// The words with the text from a pipe before the word with the index `at`. Line endings at the end of the text are dropped
+/// if a word follows it.
+fn pieces<'v>(words: &'v [String], text: &'v str, at: usize) -> Vec<Piece<'v>> {
+    let (before, after) = words.split_at(at.min(words.len()));
+    let text = if after.is_empty() { text } else { text.trim_end_matches(['\r', '\n']) };
+    let words = |words: &'v [String]| words.iter().map(|word| Piece::Word(word));
+    words(before).chain((!text.is_empty()).then_some(Piece::Piped(text))).chain(words(after)).collect()
+}
+
+/// The input of [`Call::Piped`] as one text: the words with a space between two of them, and an empty line between a word and
+/// the text from the pipe.
+pub fn join_piped(words: &[String], text: &str, at: usize) -> String {
+    join(pieces(words, text, at))
+}
+
+fn join<'v>(pieces: impl IntoIterator<Item = Piece<'v>>) -> String {
+    let mut joined = String::new();
+    let mut previous = None;
+    for piece in pieces {
+        joined += match (previous, piece) {
+            (None, _) => "",
+            (Some(Piece::Word(_)), Piece::Word(_)) => " ",
+            _ if joined.is_empty() => "", // after an empty word
+            _ => "\n\n",
+        };
+        joined += piece.text();
+        previous = Some(piece);
+    }
+    joined
+}
+
+/// Divides words of a shell and a text from a pipe: each is one word, no matter what it contains.
+fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
     let arguments = &prompt.arguments;
     let mut given = Given::nothing(prompt);
     let is_single = arguments.len() == 1 && !prompt.has_input_placeholder();
-    // Each word that is not a pair, and the argument of the pair before it.
-    let mut rest: Vec<(Option<usize>, &str)> = Vec::new();
+    // What is not a pair, and the argument of the pair before it.
+    let mut rest: Vec<(Option<usize>, Piece<'v>)> = Vec::new();
     let mut pair_before = None;
-    for word in words {
-        match pair_at(arguments, word).filter(|(index, _)| given.arguments[*index].is_none()) {
+    for &piece in pieces {
+        let pair = match piece {
+            Piece::Word(word) => pair_at(arguments, word).filter(|(index, _)| given.arguments[*index].is_none()),
+            Piece::Piped(_) => None,
+        };
+        match pair {
             Some((index, length)) if !is_single || rest.is_empty() => {
-                given.give(Slot::Argument(index), Cow::Borrowed(&word[length..]), Origin::Pair);
+                given.give(Slot::Argument(index), Cow::Borrowed(&piece.text()[length..]), Origin::Pair);
                 pair_before = Some(index);
             }
-            _ => rest.push((pair_before, word)),
+            _ => rest.push((pair_before, piece)),
         }
     }
     let slots = given.slots(prompt);
     if let Some((last, first)) = slots.split_last() {
-        let mut rest = rest.into_iter().map(|(_, word)| word);
-        for (slot, word) in first.iter().zip(&mut rest) {
-            given.give(*slot, Cow::Borrowed(word), Origin::Word);
+        // At the end, the text from a pipe is for the last slot, even if there are too few words for the others.
+        let piped_at_end = rest.pop_if(|(_, piece)| matches!(piece, Piece::Piped(_)));
+        let mut rest = rest.into_iter().map(|(_, piece)| piece);
+        for (slot, piece) in first.iter().zip(&mut rest) {
+            given.give(*slot, Cow::Borrowed(piece.text()), Origin::Word);
         }
-        let rest: Vec<&str> = rest.collect();
+        let rest: Vec<Piece<'v>> = rest.chain(piped_at_end.map(|(_, piece)| piece)).collect();
         if !rest.is_empty() {
-            given.give(*last, Cow::Owned(rest.join(" ")), Origin::Rest);
+            given.give(*last, Cow::Owned(join(rest)), Origin::Rest);
         }
     } else if !prompt.takes_input() {
-        for (pair, word) in rest {
-            match pair.and_then(|pair| given.arguments[pair].as_mut()) {
-                Some((value, _)) if value.is_empty() => *value = Cow::Borrowed(word),
-                Some((value, _)) => *value = Cow::Owned(format!("{value} {word}")),
-                None => given.extra = given.extra.or(Some(word)),
-            }
+        for (index, argument) in given.arguments.iter_mut().enumerate() {
+            let Some((value, _)) = argument else { continue };
+            let after = rest.iter().filter(|(pair, _)| *pair == Some(index)).map(|(_, piece)| *piece);
+            let own = Some(Piece::Word(value)).filter(|_| !value.is_empty());
+            let extended = join(own.into_iter().chain(after));
+            *value = Cow::Owned(extended);
         }
+        given.extra = rest.iter().find(|(pair, _)| pair.is_none()).map(|(_, piece)| piece.text());
     }
     if prompt.takes_input() && !prompt.has_input_placeholder() {
-        given.input = Some(Cow::Owned(words.join(" ")));
+        given.input = Some(Cow::Owned(join(pieces.iter().copied())));
     }
     given
 }
@@ -807,6 +876,102 @@ mod tests {
         assert_eq!(expand("a b", &[]), "[][]");
     }
 
+    /// The expansion for words, among which `-` is the place of a text from a pipe, at the end without one.
+    fn piped(declared: &str, words: &[&str], text: &str) -> Result<String, String> {
+        let at = words.iter().position(|word| *word == "-").unwrap_or(words.len());
+        let words: Vec<String> = words.iter().filter(|word| **word != "-").map(|word| word.to_string()).collect();
+        expand(declared, Call::Piped { words: &words, text, at })
+    }
+
+    #[test]
+    fn piped_text_is_one_more_word_and_at_the_end_it_goes_to_the_last_slot() {
+        for (declared, words, want) in [
+            // Without words, it is read like text typed in a chat.
+            ("{{input}}", &[][..], "<P q=1\n>"),
+            ("a", &[], "[P q=1\n]"),
+            ("a q", &[], "[P][1]"),
+            ("a! b!", &["-"], "[P][q=1\n]"),
+            // One value that takes text.
+            ("{{input}}", &["one"], "<one\n\nP q=1\n>"),
+            ("{{input}}", &[""], "<P q=1\n>"),
+            ("{{input}}", &["one", "two  three"], "<one two  three\n\nP q=1\n>"),
+            ("{{input}}", &["one", "-"], "<one\n\nP q=1\n>"),
+            ("{{input}}", &["-", "one"], "<P q=1\n\none>"),
+            ("{{input}}", &["one", "-", "two", "three"], "<one\n\nP q=1\n\ntwo three>"),
+            ("a", &["one"], "[one\n\nP q=1\n]"),
+            ("a", &["a=one"], "[one\n\nP q=1\n]"),
+            ("a", &["a="], "[P q=1\n]"),
+            ("a", &["-", "a=one"], "[P q=1\n\na=one]"),
+            ("a=x", &["one"], "[one\n\nP q=1\n]"),
+            // Required arguments: the words fill the first, the text ends the last.
+            ("a! b!", &["one"], "[one][P q=1\n]"),
+            ("a! b!", &["one two"], "[one two][P q=1\n]"),
+            ("a! b!", &["one", "two", "three"], "[one][two three\n\nP q=1\n]"),
+            ("a! b!", &["b=two"], "[P q=1\n][two]"),
+            ("a! b!", &["b=two", "one"], "[one\n\nP q=1\n][two]"),
+            ("a! b!", &["-", "two"], "[P q=1][two]"),
+            ("a! b!", &["-", "b=two"], "[P q=1][two]"),
+            ("a! b!", &["one", "-"], "[one][P q=1\n]"),
+            ("a! b!", &["one", "-", "two"], "[one][P q=1\n\ntwo]"),
+            ("a! b!", &["one", "two", "-", "three"], "[one][two\n\nP q=1\n\nthree]"),
+            ("a! b! c!", &["one", "-", "three"], "[one][P q=1][three]"),
+            // Optional arguments are given by name if one is required, else by position.
+            ("a! b=x", &["one"], "[one\n\nP q=1\n][x]"),
+            ("a! b=x", &["b=two words"], "[P q=1\n][two words]"),
+            ("a b", &["one"], "[one][P q=1\n]"),
+            ("a b c", &["one"], "[one][][P q=1\n]"),
+            ("a b c", &["one", "-"], "[one][][P q=1\n]"),
+            ("a b c", &["b=two"], "[][two][P q=1\n]"),
+            ("a b c", &["-", "two"], "[P q=1][two][]"),
+            ("a b", &["one", "two"], "[one][two\n\nP q=1\n]"),
+            // Everything is given by name: the text belongs to the pair before it.
+            ("a b", &["a=one", "b=two"], "[one][two\n\nP q=1\n]"),
+            ("a b", &["a=one", "-", "b=two"], "[one\n\nP q=1][two]"),
+            ("a! b=x", &["a=one", "b=two", "three"], "[one][two three\n\nP q=1\n]"),
+            // With a placeholder for the input, that takes it.
+            ("a! {{input}}", &["one"], "[one]<P q=1\n>"),
+            ("a! {{input}}", &["one", "two"], "[one]<two\n\nP q=1\n>"),
+            ("a! {{input}}", &["one two"], "[one two]<P q=1\n>"),
+            ("a! {{input}}", &["a=one two"], "[one two]<P q=1\n>"),
+            ("a! {{input}}", &["-", "two"], "[P q=1]<two>"),
+            ("a=x {{input}}", &["one"], "[x]<one\n\nP q=1\n>"),
+            ("a {{input}}", &["a=one", "two", "-", "three"], "[one]<two\n\nP q=1\n\nthree>"),
+        ] {
+            assert_eq!(piped(declared, words, "P q=1\n").as_deref(), Ok(want), "{declared} {words:?}");
+        }
+    }
+
+    #[test]
+    fn piped_text_that_belongs_to_no_argument_is_refused() {
+        let error = piped("a b", &["-", "a=1", "b=2"], "P").unwrap_err();
+        assert!(error.starts_with("`P` belongs to none of its arguments"), "{error}");
+        // The input is not taken for an argument that is missing.
+        let error = piped("a! b! {{input}}", &["one"], "P").unwrap_err();
+        assert!(error.starts_with("it needs a value for `b`"), "{error}");
+        let error = piped("a! b! c!", &["one"], "P").unwrap_err();
+        assert!(error.starts_with("it needs a value for `b`"), "{error}");
+    }
+
+    #[test]
+    fn piped_text_and_words_follow_a_body_without_placeholders() {
+        let mut prompt = prompt("a b!");
+        prompt.messages = vec![MessageTemplate::parse("Body", 1, ["a", "b"])];
+        let words = ["one".to_owned(), "a=2".to_owned()];
+        for (at, want) in [(0, "Body\n\nP\n\none a=2"), (1, "Body\n\none\n\nP\n\na=2"), (2, "Body\n\none a=2\n\nP\n")] {
+            let call = Call::Piped { words: &words, text: "P\n", at };
+            assert_eq!(prompt.expand(call).unwrap().into_text(), want);
+        }
+    }
+
+    #[test]
+    fn an_empty_pipe_adds_nothing() {
+        for words in [&["one two"][..], &["one", "two"], &["one", "-", "two"], &["b=1", "x"], &[]] {
+            let others: Vec<String> = words.iter().filter(|word| **word != "-").map(|word| word.to_string()).collect();
+            assert_eq!(piped("a b", words, ""), expand("a b", Call::Words(&others)), "{words:?}");
+        }
+        assert_eq!(piped("a b", &["-", "x"], "\r\n").unwrap(), "[x][]");
+    }
+
     #[test]
     fn a_long_text_full_of_quotes_is_divided_in_linear_time() {
         for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" "] {
@@ -837,6 +1002,26 @@ mod tests {
             }
             before.dedup();
             prop_assert!(before.len() <= 3 && !before.contains(&'x'), "{:?} lost {:?}: {}", input, before, expanded);
+        }
+
+        #[test]
+        fn no_word_and_no_text_from_a_pipe_is_lost(
+            declared in prop::sample::select(&["{{input}}", "a", "a b c", "a! b", "a! b!", "a {{input}}", "a! b! {{input}}"]),
+            words in prop::collection::vec("[x-z ]{1,3}|[ab]=[x-z]{0,2}|-", 0..6),
+            text in "[x-zb=\"' \n]{0,8}[p-r]",
+        ) {
+            prop_assume!(words.iter().filter(|word| *word == "-").count() < 2);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let Ok(expanded) = piped(declared, &words, &text) else { return Ok(()) };
+            let letters = |text: &str| {
+                let mut letters: Vec<char> = text.chars().filter(|letter| ('p'..='z').contains(letter)).collect();
+                letters.sort();
+                letters
+            };
+            prop_assert_eq!(letters(&expanded), letters(&format!("{}{text}", words.concat())));
+            if words.iter().any(|word| *word != "-") {
+                prop_assert!(expanded.contains(&text), "{:?} is not whole in {:?}", text, expanded);
+            }
         }
 
         #[test]

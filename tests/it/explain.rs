@@ -21,12 +21,11 @@ fn explained(client: &Client, arguments: &[&str], stdin: &str) -> Value {
 fn it_shows_the_file_the_arguments_the_placeholders_and_the_length() {
     let client = Client::new().prompt("git/compare.md", COMPARE);
     let file = std::path::absolute(client.prompts()).unwrap().join("git/compare.md");
-    let ran = client.run(["explain", ":git:compare", "Rust or Go", "criteria=speed & size"], "unread");
+    let ran = client.run(["explain", ":git:compare", "Rust or Go", "criteria=speed & size"], "");
     let text =
         "Compare Rust or Go by speed & size:  Rust or Go\n{{options}} {{ .Values.x }} {{optoins}} ${{ github.ref }}";
     client.run(["expand", "git/compare", "Rust or Go", "criteria=speed & size"], "").printed(&format!("{text}\n"));
-    let typed = "`:git/compare Rust or Go criteria=speed & size`";
-    let (length, hook) = (text.len(), text.len() + 2 * typed.len() + 244);
+    let length = text.len();
     let want = format!(
         ":git/compare
   about  Compare options
@@ -47,27 +46,13 @@ Placeholders
   unknown     {{{{optoins}}}} (10:30)
 
 Expansion
-  bytes             {length}
-  characters        {length}
-  tokens            about {} (4 bytes each)
-  codex tool        {} of 48,000 characters of the result
-  codex code mode   {length} of 17,999 characters
-  codex hook        {hook} of 10,000 bytes
-  claude-code tool  {} of 50,000 characters of the result
-  claude-code hook  {hook} of 10,000 UTF-16 units
-  gemini tool       {} of 40,000 characters of the result
-  gemini hook       {hook} of 1,000,000 bytes
-  opencode tool     {} of 51,138 bytes of the result
+  length  {length} bytes, {length} characters, about 31 tokens
+  limits  within the known limits of all agents
 
 Warnings
   10:30  `{{{{optoins}}}}` is not a placeholder, and is left as it is; write `{{{{options}}}}` if it is meant to be replaced
 ",
         file.display(),
-        length.div_ceil(4),
-        length + 14,
-        length + 14,
-        length + 14,
-        length + 14,
     );
     ran.printed(&want);
 }
@@ -75,8 +60,11 @@ Warnings
 #[test]
 fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
     let client = Client::new().prompt("p.md", "---\narguments: [b, {name: input, default: d}]\n---\nBody {{topic}}\n");
-    client.run(["expand", "p", "--arg", "b=x"], "all of it").printed("Body {{topic}}\n\nall of it\n");
+    let ran = client.run(["expand", "p", "--arg", "b=x"], "all of it");
+    let unused = "the value of `b` is not in the expansion: `p` has no placeholder `{{b}}`";
+    assert_eq!((ran.stdout.as_str(), ran.stderr), ("Body {{topic}}\n\nall of it\n", format!("warning: {unused}\n")));
     let explained = explained(&client, &["p", "--arg", "b=x"], "all of it");
+    assert_eq!(explained["warnings"], json!([unused]));
     assert_eq!((&explained["input"], &explained["arguments"][1]["value"]), (&json!("all of it"), &json!("d")));
     let shown = client.run(["explain", "p", "--arg", "b=x"], "all of it").stdout;
     assert!(shown.contains("\n  input      d (its default)\n  the input  all of it (as given)\n"), "{shown}");
@@ -127,14 +115,21 @@ fn each_argument_shows_where_its_value_comes_from() {
 fn what_each_argument_gets_is_what_the_expansion_has() {
     let body = "---\narguments: [a, b, {name: c, default: d}]\n---\n[{{a}}][{{b}}][{{c}}]";
     let client = Client::new().prompt("p.md", body);
-    for words in
-        [&["x"][..], &["x", "y z", "w"], &["b=1", "x y"], &["a=1", "b=2", "c=3", "4"], &["--arg", "a=1"], &["-"]]
-    {
+    let piped = "one c='2 3' four five";
+    for (words, stdin) in [
+        (&["x"][..], ""),
+        (&["x", "y z", "w"], piped),
+        (&["b=1", "x y"], piped),
+        (&["a=1", "b=2", "c=3", "4"], piped),
+        (&["--arg", "a=1"], ""),
+        (&["-"], piped),
+        (&["x", "-", "y"], piped),
+    ] {
         let arguments = [&["p"], words].concat();
-        let explained = explained(&client, &arguments, "one c='2 3' four five");
+        let explained = explained(&client, &arguments, stdin);
         let values = explained["arguments"].as_array().unwrap().iter();
         let values: String = values.map(|given| format!("[{}]", given["value"].as_str().unwrap())).collect();
-        client.run([&["expand"], &arguments[..]].concat(), "one c='2 3' four five").printed(&format!("{values}\n"));
+        client.run([&["expand"], &arguments[..]].concat(), stdin).printed(&format!("{values}\n"));
     }
 }
 
@@ -217,6 +212,26 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
         page("docs/clients/opencode.md")
             .contains(&format!("({} came through,", thousands(limit("opencode", "tool").0)))
     );
+}
+
+#[test]
+fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
+    let client = Client::new().prompt("p.md", "{{input}}");
+    let lines = |characters: usize| {
+        let shown = client.run(["explain", "p"], "x".repeat(characters)).stdout;
+        let (_, lines) = shown.split_once("\nExpansion\n").unwrap();
+        lines.lines().skip(1).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(7_000), ["limits  within the known limits of all agents"]);
+    let hooks = ["codex hook        8,0", "claude-code hook  8,0", "others            within their known limits"];
+    for (line, want) in lines(7_700).iter().zip(hooks) {
+        assert!(line.starts_with(want), "{line}");
+    }
+    let has_code_mode = |characters: usize| lines(characters).iter().any(|line| line.starts_with("codex code mode "));
+    assert!(!has_code_mode(14_399) && has_code_mode(14_400), "80 % of 17,999");
+    assert!(lines(1_000_000).iter().all(|line| !line.starts_with("others ")), "there are no others");
+    let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
+    assert_eq!(limits.as_array().unwrap().len(), 8);
 }
 
 #[test]

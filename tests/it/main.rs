@@ -13,6 +13,7 @@ mod command_line;
 mod completion;
 mod completions;
 mod doctor;
+mod expand;
 mod expand_prompt;
 mod explain;
 #[cfg(unix)]

@@ -24,7 +24,7 @@ const COMMON: [&str; 1] = ["wording"];
 /// A dependency, and the only modules that use it.
 const USED_IN: [(&str, &[&str]); 18] = [
     ("anstream", &["cli"]),
-    ("base64", &["server"]),
+    ("base64", &["cli", "server"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("diffy", &["cli"]),

@@ -12,7 +12,8 @@ pub(super) struct JsonExplanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     description: String,
-    layer: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layer: Option<&'static str>,
     source: String,
     shadows: Vec<JsonSource>,
     tags: Vec<String>,
@@ -28,6 +29,8 @@ pub(super) struct JsonExplanation {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expansion: Option<JsonExpansion>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<JsonProblem>,
 }
@@ -91,7 +94,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             name: prompt.name.to_string(),
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
-            layer: output::layer(explanation.layer),
+            layer: explanation.layer.map(output::layer),
             source: output::source(explanation.source),
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),
@@ -102,6 +105,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             unexpanded: explanation.unexpanded.into_iter().map(Into::into).collect(),
             error,
             expansion,
+            warnings: explanation.warnings,
             problems: explanation.problems.into_iter().map(Into::into).collect(),
         }
     }

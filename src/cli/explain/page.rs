@@ -1,6 +1,6 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
-use super::{BYTES_OF_TOKEN, Explanation, Filled, Measure};
+use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
 use crate::prompt::{Bound, INPUT, Origin, Reason, Unexpanded};
@@ -55,7 +55,7 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields = vec![
         Field::new("about", one_line(&prompt.description)),
         Field::new("title", one_line(&prompt.title)),
-        Field::new("layer", output::layer(explanation.layer)),
+        Field::new("layer", explanation.layer.map(output::layer).unwrap_or_default()),
     ];
     if let Location::File(path) = &explanation.source {
         fields.push(Field::path("file", path));
@@ -141,17 +141,19 @@ fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
         Ok(lengths) => lengths,
         Err(error) => return vec![Field::new("error", error.to_string()).styled(ERROR)],
     };
-    let tokens = format!("about {} ({BYTES_OF_TOKEN} bytes each)", thousands(lengths.tokens));
-    let mut fields = vec![
-        Field::new("bytes", thousands(lengths.bytes)),
-        Field::new("characters", thousands(lengths.characters)),
-        Field::new("tokens", tokens),
-    ];
-    fields.extend(lengths.measures.iter().map(measure));
-    fields
+    let Lengths { bytes, characters, tokens, measures } = lengths;
+    let [bytes, characters, tokens] = [bytes, characters, tokens].map(|number| thousands(*number));
+    let length = format!("{bytes} bytes, {characters} characters, about {tokens} tokens");
+    let near: Vec<Field> = measures.iter().filter(|measure| measure.is_near()).map(measure_field).collect();
+    let others = match near.len() {
+        0 => vec![Field::new("limits", "within the known limits of all agents")],
+        near if near < measures.len() => vec![Field::new("others", "within their known limits")],
+        _ => Vec::new(),
+    };
+    [vec![Field::new("length", length)], near, others].into_iter().flatten().collect()
 }
 
-fn measure(measure: &Measure) -> Field {
+fn measure_field(measure: &Measure) -> Field {
     let Measure { agent, limit, length } = measure;
     let label = format!("{} {}", agent.name, limit.delivery.name());
     let measured = format!("{} of {} {}", thousands(*length), thousands(limit.max), measure.unit());
@@ -162,12 +164,13 @@ fn measure(measure: &Measure) -> Field {
 }
 
 fn warnings(explanation: &Explanation<'_>) -> Vec<Field> {
+    let of_call = explanation.warnings.iter().map(|warning| Field::new("call", warning));
     let diagnostics = explanation.problems.iter().map(|problem| &problem.diagnostic);
     let fields = diagnostics.map(|diagnostic| {
         let place = diagnostic.position.map(|position| format!("{}:{}", position.line, position.column));
         Field::new(place.unwrap_or_else(|| "file".to_owned()), diagnostic.to_string())
     });
-    fields.collect()
+    of_call.chain(fields).collect()
 }
 
 /// A value in one line with where it comes from, and its length if it was cut off.

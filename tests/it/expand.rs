@@ -1,0 +1,369 @@
+//! `expand`: words, piped text and files. (`command_line` has the rest, and `explain` shows the same.)
+
+use crate::client::{Client, Ran};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Output, Stdio};
+
+const REVIEW: &str = "Review this.\n\n{{input}}";
+const COMPARE: &str = "---\narguments: [{name: options, required: true}, {name: criteria, default: cost}]\n---\n\
+                       [{{options}}] by [{{criteria}}]";
+const TRANSLATE: &str = "---\narguments: [{name: lang, required: true}]\n---\nInto {{lang}}:\n{{input}}";
+const OPTIONAL: &str = "---\narguments: [a, b]\n---\n[{{a}}][{{b}}]";
+
+fn client() -> Client {
+    let client = Client::new().prompt("review.md", REVIEW).prompt("compare.md", COMPARE);
+    client.prompt("translate.md", TRANSLATE).prompt("optional.md", OPTIONAL).prompt("body.md", "Body")
+}
+
+/// Runs the program with a file as its standard input.
+fn with_file(client: &Client, arguments: &[&str], stdin: File) -> Ran {
+    let mut command = client.command();
+    command.args(client.library_arguments()).args(arguments).stdin(stdin);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    Ran { status, stdout: String::from_utf8(stdout).unwrap(), stderr: String::from_utf8(stderr).unwrap() }
+}
+
+#[test]
+fn words_and_piped_text_are_both_used_with_an_empty_line_between_them() {
+    let client = client();
+    for (words, want) in [
+        (&["review", "focus", "on", "locks"][..], "Review this.\n\nfocus on locks\n\nDIFF\n"),
+        (&["review", "focus on locks"], "Review this.\n\nfocus on locks\n\nDIFF\n"),
+        (&["review"], "Review this.\n\nDIFF\n"),
+        (&["body", "focus"], "Body\n\nfocus\n\nDIFF\n"),
+        (&["compare", "Rust", "or", "Go"], "[Rust or Go\n\nDIFF\n] by [cost]\n"),
+        (&["compare", "criteria=speed and size"], "[DIFF\n] by [speed and size]\n"),
+        (&["compare", "options=Rust", "criteria=speed"], "[Rust] by [speed\n\nDIFF\n]\n"),
+        (&["translate", "German"], "Into German:\nDIFF\n"),
+        (&["translate", "lang=Swiss German"], "Into Swiss German:\nDIFF\n"),
+        (&["translate", "German", "be polite"], "Into German:\nbe polite\n\nDIFF\n"),
+        (&["optional", "one"], "[one][DIFF\n]\n"),
+    ] {
+        client.run([&["expand"], words].concat(), "DIFF\n").printed(want);
+    }
+}
+
+#[test]
+fn a_dash_is_the_place_of_the_piped_text() {
+    let client = client();
+    for (words, want) in [
+        (&["review", "focus", "-"][..], "Review this.\n\nfocus\n\nDIFF\n"),
+        (&["review", "-", "focus", "on", "locks"], "Review this.\n\nDIFF\n\nfocus on locks\n"),
+        (&["review", "before", "-", "after"], "Review this.\n\nbefore\n\nDIFF\n\nafter\n"),
+        (&["compare", "-", "criteria=speed"], "[DIFF] by [speed]\n"),
+        (&["optional", "-", "two"], "[DIFF][two]\n"),
+        (&["review", "-", "--", "-"], "Review this.\n\nDIFF\n\n-\n"),
+        (&["translate", "--arg", "lang=German", "one", "-", "two"], "Into German:\none\n\nDIFF\n\ntwo\n"),
+    ] {
+        client.run([&["expand"], words].concat(), "DIFF\n").printed(want);
+    }
+    client.run(["expand", "review", "-", "focus"], "").printed("Review this.\n\nfocus\n");
+    client.run(["expand", "review", "--", "-"], "").printed("Review this.\n\n-\n");
+    client.run(["expand", "--", "review", "-", "--x"], "DIFF").printed("Review this.\n\n- --x\n\nDIFF\n");
+    client.run(["expand", "review", "-", "x", "-"], "DIFF").failed(
+        1,
+        "error: `-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it\n",
+    );
+}
+
+#[test]
+fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_one() {
+    let client = client();
+    client.run(["expand", "translate", "--arg", "lang=German"], "DIFF\n").printed("Into German:\nDIFF\n");
+    client
+        .run(["expand", "translate", "--arg", "lang=German", "be polite"], "DIFF\n")
+        .printed("Into German:\nbe polite\n\nDIFF\n");
+    let error = "error: the text on standard input cannot be combined with --arg for this prompt; use no --arg, or, if it is \
+                 not meant for the prompt, add `< /dev/null`\n";
+    for arguments in [
+        &["expand", "compare", "--arg", "options=x"][..],
+        &["expand", "compare", "--arg", "options=x", "--arg", "criteria=y"],
+        &["explain", "translate", "--arg", "lang=German", "--arg", "input=x"],
+        &["copy", "translate", "--arg", "lang=German", "--arg", "input=x"],
+    ] {
+        client.run(arguments.iter().copied(), "DIFF\n").failed(1, error);
+    }
+    client.run(["expand", "compare", "--arg", "options=x"], "").printed("[x] by [cost]\n");
+}
+
+#[test]
+fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
+    let client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n[{{a}}]");
+    let lost = "the value of `b` is not in the expansion: `p` has no placeholder `{{b}}`\n";
+    client.run(["expand", "p", "one"], "DIFF").failed(1, &format!("error: {lost}"));
+    let ran = client.run(["expand", "p", "one", "two"], "");
+    assert_eq!((ran.stdout.as_str(), ran.stderr), ("[one]\n", format!("warning: {lost}")));
+}
+
+#[test]
+fn an_empty_or_closed_standard_input_adds_nothing_and_a_file_is_read_like_a_pipe() {
+    let client = client();
+    fs::write(client.root().join("diff"), "DIFF\n").unwrap();
+    let file = File::open(client.root().join("diff")).unwrap();
+    with_file(&client, &["expand", "review", "focus"], file).printed("Review this.\n\nfocus\n\nDIFF\n");
+    client.run(["expand", "review", "focus"], "").printed("Review this.\n\nfocus\n");
+    #[cfg(unix)]
+    {
+        let null = File::open("/dev/null").unwrap();
+        with_file(&client, &["expand", "compare", "--arg", "options=x"], null).printed("[x] by [cost]\n");
+        client.after("exec 0<&-").run(["expand", "review", "focus"], "").printed("Review this.\n\nfocus\n");
+    }
+}
+
+#[test]
+fn words_do_not_hide_that_the_piped_text_is_not_text() {
+    let error = "error: standard input is not UTF-8 at byte 1; convert it first, for example with `iconv`\n";
+    client().run(["expand", "review", "focus"], b"a\xff").failed(1, error);
+}
+
+#[test]
+fn a_pipe_that_stays_silent_for_a_second_gets_a_note_that_says_what_is_awaited() {
+    let client = client();
+    for arguments in [&["expand", "review", "focus"][..], &["explain", "review"], &["new", "late"]] {
+        let mut command = client.command();
+        command.args(client.library_arguments()).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        stderr.read_line(&mut said).unwrap(); // comes although nothing was written
+        assert_eq!(said, "note: reading standard input; end it, or add `< /dev/null`\n");
+        child.stdin.take().unwrap().write_all(b"Late text").unwrap();
+        let mut printed = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        stderr.read_to_string(&mut said).unwrap();
+        assert!(child.wait().unwrap().success(), "{said}");
+        assert!(printed.contains("Late text") || arguments[0] == "new", "{printed}");
+        assert_eq!(said.matches("reading standard input").count(), 1, "{said}");
+    }
+    assert!(fs::read_to_string(client.prompts().join("late.md")).unwrap().contains("Late text"));
+}
+
+/// Programs in Node give their children such pipes.
+#[cfg(unix)]
+#[test]
+fn a_socket_that_does_not_block_is_read_like_a_pipe() {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let client = client();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut command = client.command();
+    command.args(client.library_arguments()).args(["expand", "review", "focus"]);
+    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(command); // it has the other end
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut String::new()).unwrap(); // the note: it has found nothing to read
+    ours.write_all(b"DIFF\n").unwrap();
+    drop(ours);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Review this.\n\nfocus\n\nDIFF\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_is_never_read() {
+    use crate::terminal::ran;
+    let client = client();
+    let Some(shown) = ran(&client, 200, "expand review focus", &[], "") else { return };
+    assert!(shown.contains("Review this.\n\nfocus\n"), "{shown}");
+    let shown = ran(&client, 200, "expand review focus -", &[("NO_COLOR", "1")], "").unwrap();
+    let error =
+        "error: `-` is the place of text from a pipe, and there is no pipe; for a `-` that is text, put `--` before it";
+    assert!(shown.contains(error), "{shown}");
+    let shown = ran(&client, 200, "expand review -- -", &[], "").unwrap();
+    assert!(shown.contains("Review this.\n\n-\n"), "{shown}");
+}
+
+#[test]
+fn json_is_what_the_tool_answers() {
+    let mut client = client();
+    let ran = client.run(["expand", "review", "--json", "a\nb"], "");
+    assert_eq!(ran.stdout, "{\"prompt\":\"Review this.\\n\\na\\nb\"}\n");
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(printed, client.expand("review", "a\nb").structured());
+}
+
+#[test]
+fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
+    let argument = "---\narguments:\n  - {name: level, choices: [low, high], strict: STRICT}\n---\n{{level}}";
+    let client = Client::new().prompt("p.md", argument.replace("STRICT", "false"));
+    let client = client.prompt("strict.md", argument.replace("STRICT", "true"));
+    let ran = client.run(["expand", "p", "level=paranoid"], "");
+    let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; it is used as it is (usage: `:p \
+                   [level=…]`)";
+    assert_eq!((ran.stdout.as_str(), ran.stderr), ("paranoid\n", format!("warning: {warning}\n")));
+    let explained: Value =
+        serde_json::from_str(&client.run(["explain", "p", "--json", "paranoid"], "").stdout).unwrap();
+    assert_eq!(explained["warnings"], json!([warning]));
+    let shown = client.run(["explain", "p", "paranoid"], "").stdout;
+    assert!(shown.contains(&format!("\nWarnings\n  call  {warning}\n")), "{shown}");
+    client.run(["expand", "strict", "paranoid"], "").failed(
+        1,
+        "error: `strict` cannot be expanded: `paranoid` is not a choice for `level`, which takes `low` or `high`; write \
+         `:strict [level=…]`\n",
+    );
+    client.run(["expand", "strict", "low"], "").printed("low\n");
+}
+
+#[test]
+fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
+    let client = client().working_in("work");
+    let work = client.root().join("work");
+    fs::write(work.join("draft.md"), "---\narguments: [topic]\n---\nDraft of {{topic}}.\n").unwrap();
+    fs::write(client.root().join("home.MD"), "Home {{input}}").unwrap();
+    let absolute = work.join("draft.md").display().to_string();
+    for (name, want) in [
+        ("./draft.md", "Draft of x.\n"),
+        ("../work/draft.md", "Draft of x.\n"),
+        (&absolute, "Draft of x.\n"),
+        ("~/home.MD", "Home x\n"),
+        ("../prompts/review.md", "Review this.\n\nx\n"),
+    ] {
+        client.run(["expand", name, "x"], "").printed(want);
+    }
+    let shown = client.run(["explain", "./draft.md", "x"], "").stdout;
+    let path = std::path::absolute(&absolute).unwrap();
+    let about =
+        format!(":draft\n  about  Draft of {{{{topic}}}}.\n  file   {}\n  usage  :draft [topic=…]\n", path.display());
+    assert!(shown.starts_with(&about), "{shown}");
+    let ran = client.run(["explain", "./draft.md", "x", "--json"], "");
+    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&explained["name"], &explained["source"], explained.get("layer")),
+        (&json!("draft"), &json!(path), None)
+    );
+}
+
+#[test]
+fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
+    let client = Client::new().arguments(["--no-builtin", "--prompts", "."]);
+    for (file, text) in [("open.md", "---\n"), ("binary.md", "one\ntwo \u{e9}"), (".hidden.md", "x")] {
+        let text = text.chars().map(|letter| letter as u8).collect::<Vec<u8>>();
+        fs::write(client.root().join(file), text).unwrap();
+    }
+    let root = std::path::absolute(client.root()).unwrap();
+    for command in ["expand", "explain", "copy"] {
+        for (file, place) in [("open.md", ":1:1: the frontmatter"), ("binary.md", ":2:5: the file is not UTF-8")] {
+            let ran = client.run([command, &format!("./{file}")], "");
+            let want = format!("error: {}{place}", root.join(file).display());
+            assert!(ran.status.code() == Some(1) && ran.stderr.starts_with(&want), "{}", ran.stderr);
+        }
+    }
+    let ran = client.run(["expand", "./missing.md"], "");
+    assert!(ran.stderr.contains("/missing.md: the file cannot be read: "), "{}", ran.stderr);
+    let ran = client.run(["expand", "./.hidden.md"], "");
+    assert!(ran.stderr.contains("`.hidden` cannot be the name of a prompt"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
+    let client = client();
+    fs::write(client.root().join("draft.md"), "Draft").unwrap();
+    let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
+    client.run(["expand", "draft.md", "x"], "").failed(1, error);
+    fs::write(client.root().join("draft.txt"), "Draft").unwrap();
+    let error = "error: `./draft.txt` is not a prompt file: its name does not end in `.md`\n";
+    client.run(["expand", "./draft.txt", "x"], "").failed(1, error);
+}
+
+#[cfg(unix)]
+mod copy {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A client on whose `PATH` are only these commands, shell scripts; and neither a display nor a connection.
+    fn with_commands(commands: &[(&str, &str)]) -> Client {
+        let client = client();
+        let folder = client.root().join("bin");
+        fs::create_dir(&folder).unwrap();
+        for (name, script) in commands {
+            fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let variables =
+            ["DISPLAY", "WAYLAND_DISPLAY", "TERMUX_VERSION", "WSL_DISTRO_NAME", "SSH_TTY", "SSH_CONNECTION"];
+        let client = variables.iter().fold(client, |client, name| client.variable(name, ""));
+        let path = folder.display().to_string();
+        client.variable("PATH", &path)
+    }
+
+    /// Writes what it gets, and with which arguments, to the working directory.
+    const COPY: &str = "echo \"$0 $*\" | sed 's:.*/::' > copied-by; exec cat > copied";
+
+    fn copied(client: &Client) -> (String, String) {
+        let read = |name: &str| fs::read_to_string(client.root().join(name)).unwrap();
+        (read("copied"), read("copied-by"))
+    }
+
+    // Not on macOS, where the clipboard is always that of `pbcopy`.
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn the_expansion_goes_byte_for_byte_to_the_command_of_the_environment() {
+        let copy = format!("PATH=/bin:/usr/bin; {COPY}");
+        let all =
+            ["wl-copy", "xclip", "xsel", "termux-clipboard-set", "powershell.exe"].map(|name| (name, copy.as_str()));
+        for (variables, want) in [
+            (&["WAYLAND_DISPLAY", "DISPLAY"][..], "wl-copy \n"),
+            (&["DISPLAY"], "xclip -selection clipboard\n"),
+            (&["TERMUX_VERSION"], "termux-clipboard-set \n"),
+            (&["WSL_DISTRO_NAME", "DISPLAY"], "powershell.exe -NoProfile"),
+        ] {
+            let client = variables.iter().fold(with_commands(&all), |client, name| client.variable(name, "x"));
+            client.run(["copy", "review", "é 日本"], "DIFF\n").printed("copied 25 characters\n");
+            let (text, by) = copied(&client);
+            assert_eq!(text, "Review this.\n\né 日本\n\nDIFF\n");
+            assert!(by.starts_with(want), "{by}");
+        }
+    }
+
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn a_command_that_is_missing_or_fails_is_followed_by_the_next() {
+        let copy = format!("PATH=/bin:/usr/bin; {COPY}");
+        let client = with_commands(&[("wl-copy", "echo no compositor >&2; exit 1"), ("xsel", &copy)]);
+        let client = client.variable("WAYLAND_DISPLAY", "x").variable("DISPLAY", "x");
+        client.run(["copy", "body", "--json"], "").printed("{\"copied\":4}\n");
+        assert_eq!(copied(&client), ("Body".to_owned(), "xsel --clipboard --input\n".to_owned()));
+    }
+
+    /// xclip, xsel and wl-copy leave a process that serves the clipboard.
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn a_process_that_keeps_the_clipboard_is_not_awaited() {
+        let client = with_commands(&[("xclip", "PATH=/bin:/usr/bin; cat > copied; sleep 600 & echo $! > pid")]);
+        let client = client.variable("DISPLAY", "x");
+        client.run(["copy", "body"], "").printed("copied 4 characters\n");
+        let pid = fs::read_to_string(client.root().join("pid")).unwrap();
+        assert!(std::process::Command::new("kill").arg(pid.trim()).status().unwrap().success(), "it was still running");
+    }
+
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn without_a_clipboard_the_error_says_what_to_install_or_to_do() {
+        let ran = with_commands(&[]).run(["copy", "body"], "");
+        let no_display = "error: there is no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; use `prompt-expander \
+                          expand NAME | …` instead\n";
+        ran.failed(1, no_display);
+        let nothing = "error: no program that copies to the clipboard is installed; install `xclip` or `xsel`, or use \
+                       `prompt-expander expand NAME | …`\n";
+        with_commands(&[]).variable("DISPLAY", "x").run(["copy", "body"], "").failed(1, nothing);
+        let client = with_commands(&[("xclip", "echo 'no display' >&2; exit 1")]).variable("DISPLAY", "x");
+        let failed = "error: the clipboard cannot be reached: xclip: no display; use `prompt-expander expand NAME | …` \
+                      instead\n";
+        client.run(["copy", "body"], "").failed(1, failed);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn over_ssh_the_terminal_is_asked() {
+        let clipboard = [("SSH_TTY", "x"), ("DISPLAY", ""), ("WAYLAND_DISPLAY", ""), ("WSL_DISTRO_NAME", "")];
+        let Some(shown) = crate::terminal::ran(&client(), 80, "copy body", &clipboard, "") else { return };
+        assert!(shown.contains("\u{1b}]52;c;Qm9keQ==\u{7}"), "{shown:?}");
+        assert!(shown.contains("copied 4 characters\n"), "{shown:?}");
+        assert!(shown.contains("the terminal was asked to copy (OSC 52)"), "{shown:?}");
+    }
+}
