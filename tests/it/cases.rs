@@ -51,6 +51,9 @@ fn every_case_expands_to_its_text_through_every_interface() {
         assert_eq!(got["messages"][0]["content"]["text"], want, "{name}, native prompt");
 
         let ends = if want.ends_with('\n') { "" } else { "\n" };
-        client.run(["expand", name, "-"], &input).printed(&format!("{want}{ends}"));
+        let ran = client.run(["expand", name, "-"], &input); // a value outside the choices is a warning
+        let warned = ran.stderr.lines().find(|line| !line.starts_with("warning: "));
+        assert_eq!((ran.status.code(), warned), (Some(0), None), "{name}, command line");
+        assert_eq!(ran.stdout, format!("{want}{ends}"), "{name}, command line");
     }
 }
