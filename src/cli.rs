@@ -28,6 +28,7 @@ mod serve;
 mod show;
 mod source;
 mod stdin;
+mod test;
 mod version;
 
 use crate::prompt::{COLONS, Name};
@@ -188,6 +189,14 @@ enum Command {
     /// those with other suffixes, and those in hidden folders such as `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(WithCommon<check::Check>),
+    /// Test prompts: whether they expand to what their test files say
+    ///
+    /// The tests of `NAME.md` are in `NAME.test.txt` next to it: cases with an input, and the text that is expected, texts that it
+    /// contains or lacks, or an error. Prints one line for each case, and a diff if the text is another one. Nothing but the
+    /// expansion is tested: no model is asked. The exit status is 1 if a case failed, or a test file is broken or belongs to no
+    /// prompt.
+    #[command(after_help = with_common(test::EXAMPLES))]
+    Test(WithCommon<test::Test>),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
@@ -218,8 +227,8 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, the first of which is its own name; returns the exit status.
 ///
-/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, and for
-/// `doctor`, something is broken. 2: the arguments are invalid.
+/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, for `test`,
+/// a test failed, and for `doctor`, something is broken. 2: the arguments are invalid.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(answered) = completions::answer(&arguments) {
@@ -273,6 +282,7 @@ impl Cli {
             Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
             Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
             Some(Command::Check(check)) => check.command.run(&before.and(check.common)),
+            Some(Command::Test(test)) => test.command.run(&before.and(test.common)),
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
             Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
             Some(Command::Completions(completions)) => completions.run(program),

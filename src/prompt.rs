@@ -7,12 +7,14 @@
 //! | a file becomes a prompt | [`Format::parse`], in `format/` |
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
+//! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod binding;
 mod diagnostic;
 mod format;
+mod golden;
 mod limits;
 mod lint;
 mod message;
@@ -26,7 +28,11 @@ pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, not_utf8, too_large};
-pub use limits::{LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_WEIGHT};
+pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, too_large as tests_too_large};
+pub use limits::{
+    LONG, MAX_ARGUMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_SEARCHES,
+    MAX_WEIGHT,
+};
 pub use message::{Message, Messages, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};

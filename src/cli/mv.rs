@@ -1,7 +1,8 @@
 //! `prompt-expander mv`: renames a prompt file.
 
+use super::output::{self, shown};
 use super::source::PromptSource;
-use super::{completions, new, output, path, rm};
+use super::{completions, new, path, rm};
 use crate::prompt::Name;
 use anyhow::anyhow;
 use clap::Args;
@@ -21,7 +22,7 @@ pub(super) struct Mv {
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Print JSON: `{"from":"…","to":"…"}`
+    /// Print JSON: `{"from":"…","to":"…"}`, with `tests`, the new path of its test file, if it has one
     #[arg(long)]
     json: bool,
 }
@@ -33,12 +34,19 @@ impl Mv {
         let file = rm::own_file(&library, &view, source.project, &self.old, "renamed")?;
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = view.stored_spelling(name);
-        let to = file.rename(&name)?;
+        let (to, tests) = file.rename(&name)?;
         if self.json {
             let [from, to] = [&file.path, &to].map(|path| path.display().to_string());
-            output::print_json(&json!({ "from": from, "to": to }))?;
+            let mut renamed = json!({ "from": from, "to": to });
+            if let Some(tests) = &tests {
+                renamed["tests"] = tests.display().to_string().into();
+            }
+            output::print_json(&renamed)?;
         } else {
             path::print(&to)?;
+            if let Some(tests) = &tests {
+                output::note(&format!("its test file is now {}", shown(tests)));
+            }
         }
         rm::note_what_is_used_now(&library, &file.name);
         new::warn_of_the_same_name(&library, &name, &to);

@@ -45,28 +45,29 @@ impl Rm {
             }
         }
         let mut removed = Vec::new();
+        let mut names = Vec::new();
         let mut failure = None;
         if self.yes || is_confirmed(&files)? {
             for file in &files {
-                match file.remove() {
-                    Ok(()) => removed.push(file),
-                    Err(error) => {
-                        failure = Some(anyhow!("{} cannot be removed: {error}", shown(&file.path)));
-                        break;
-                    }
+                let (paths, error) = file.remove();
+                names.extend((!paths.is_empty()).then_some(&file.name));
+                removed.extend(paths);
+                if let Some((path, error)) = error {
+                    failure = Some(anyhow!("{} cannot be removed: {error}", shown(&path)));
+                    break;
                 }
             }
         } else {
             output::note("nothing is removed");
         }
         if self.json {
-            let removed: Vec<String> = removed.iter().map(|file| file.path.display().to_string()).collect();
+            let removed: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
             output::print_json(&json!({ "removed": removed }))?;
         } else {
-            removed.iter().try_for_each(|file| path::print(&file.path))?;
+            removed.iter().try_for_each(|path| path::print(path))?;
         }
-        for file in removed {
-            note_what_is_used_now(&library, &file.name);
+        for name in names {
+            note_what_is_used_now(&library, name);
         }
         failure.map_or(Ok(ExitCode::SUCCESS), Err)
     }
@@ -124,7 +125,8 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
 
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
-    let shown: Vec<String> = files.iter().map(described).collect();
+    let with_tests = |file| [Some(described(file)), file.tests().map(|tests| shown(&tests))].into_iter().flatten();
+    let shown: Vec<String> = files.iter().flat_map(with_tests).collect();
     let question = match shown.as_slice() {
         [file] => format!("Remove {file}?"),
         _ => format!("{}\nRemove these {}?", shown.join("\n"), count(shown.len(), "file")),

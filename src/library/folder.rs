@@ -244,7 +244,7 @@ impl Folder {
 
     /// Where an open file of a project's folder is, if that is outside the folder: a path that was checked before it was
     /// opened may have been swapped since. Only Linux is asked.
-    fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
+    pub(super) fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
         #[cfg(target_os = "linux")]
         {
             let number = std::os::fd::AsRawFd::as_raw_fd(file);

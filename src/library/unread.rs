@@ -4,6 +4,7 @@
 //! Files are counted by their names, and none is opened. No symlink is followed.
 
 use super::folder::is_hidden;
+use super::test_files::is_test_file;
 use super::walk::MAX_ENTRIES;
 use crate::prompt::{Format, MAX_DEPTH};
 use crate::wording::{count, named, printable};
@@ -211,10 +212,11 @@ fn is_folder(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
-/// The suffix of a file in which another program may keep a prompt, and what to do to use it.
+/// The suffix of a file in which another program may keep a prompt, and what to do to use it. A test file is none.
 pub(super) fn known_suffix(path: &Path) -> Option<(&'static str, &'static str)> {
     let suffix = path.extension()?;
-    SUFFIXES.into_iter().find(|(known, _)| suffix.eq_ignore_ascii_case(known))
+    let known = SUFFIXES.into_iter().find(|(known, _)| suffix.eq_ignore_ascii_case(known));
+    known.filter(|_| !is_test_file(path))
 }
 
 /// Whether a file such as `LICENSE.txt` says something about the folder that it is in.

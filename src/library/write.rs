@@ -30,6 +30,10 @@ pub(crate) enum WriteError {
     RelativeLink(PathBuf, PathBuf),
     /// The system refuses to rename the first path to the second.
     Rename(PathBuf, PathBuf, io::Error),
+    /// The file to be replaced has changed since it was read.
+    Changed(PathBuf),
+    /// The prompt was renamed, and its test file cannot be.
+    TestsNotRenamed(PathBuf, io::Error),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
 }
@@ -65,6 +69,12 @@ impl fmt::Display for WriteError {
             }
             WriteError::Rename(from, to, error) => {
                 write!(f, "{} cannot be renamed to {}: {error}", path(from), path(to))
+            }
+            WriteError::Changed(file) => {
+                write!(f, "{} has just been changed, and is not written; run the command again", path(file))
+            }
+            WriteError::TestsNotRenamed(tests, error) => {
+                write!(f, "the prompt is renamed, but its test file {} cannot be: {error}; rename it, too", path(tests))
             }
             WriteError::Io(path_of_error, error) => {
                 write!(f, "{} cannot be written: {error}; fix that, or choose another folder", path(path_of_error))
@@ -139,12 +149,28 @@ pub(crate) struct OwnFile<'v> {
 }
 
 impl OwnFile<'_> {
-    /// Renames the file within its folder, and returns its new path. The spelling of the suffix stays; a symlink is renamed
-    /// itself. No other file is overwritten, not even one that another process creates meanwhile.
+    /// Renames the file within its folder, and its test file with it; returns their new paths. The spelling of the suffix stays;
+    /// a symlink is renamed itself. No other file is overwritten, not even one that another process creates meanwhile.
     ///
     /// # Errors
-    /// There is such a file, in any spelling of its suffix, or the file cannot be renamed. Folders may have been created then.
-    pub(crate) fn rename(&self, name: &Name) -> Result<PathBuf, WriteError> {
+    /// There is such a file, in any spelling of its suffix, or a file cannot be renamed. Folders may have been created then.
+    pub(crate) fn rename(&self, name: &Name) -> Result<(PathBuf, Option<PathBuf>), WriteError> {
+        let tests = self.tests().zip(self.folder.test_path(name));
+        if let Some((from, to)) = &tests {
+            if FileState::of(to) != FileState::Deleted && !is_other_spelling(to, from) {
+                return Err(WriteError::Exists(to.clone()));
+            }
+            check_relative_link(from, to)?;
+        }
+        let path = self.rename_prompt(name)?;
+        let Some((from, to)) = tests.filter(|_| self.has_left_tests()) else { return Ok((path, None)) };
+        let is_respelled = is_other_spelling(&to, &from);
+        let renamed = if is_respelled { fs::rename(&from, &to) } else { rename_to_new(&from, &to) };
+        renamed.map_err(|error| WriteError::TestsNotRenamed(from, error))?;
+        Ok((path, Some(to)))
+    }
+
+    fn rename_prompt(&self, name: &Name) -> Result<PathBuf, WriteError> {
         let mut path = path_for_new(self.folder, name)?;
         if let Some(suffix) = self.path.extension() {
             path.set_extension(suffix);
@@ -154,12 +180,7 @@ impl OwnFile<'_> {
         if let Some(existing) = existing.filter(|_| !is_respelled) {
             return Err(WriteError::Exists(existing));
         }
-        if let Ok(target) = fs::read_link(&self.path)
-            && target.is_relative()
-            && path.parent() != self.path.parent()
-        {
-            return Err(WriteError::RelativeLink(self.path.clone(), target));
-        }
+        check_relative_link(&self.path, &path)?;
         create_parent(&path)?;
         let renamed = if is_respelled { fs::rename(&self.path, &path) } else { rename_to_new(&self.path, &path) };
         match renamed {
@@ -170,12 +191,41 @@ impl OwnFile<'_> {
         }
     }
 
-    /// Removes the file; of a symlink, the symlink itself.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+    /// Its test file, if it has one.
+    pub(crate) fn tests(&self) -> Option<PathBuf> {
+        self.folder.test_path(&self.name).filter(|path| FileState::of(path) == FileState::Exists)
+    }
+
+    /// Whether, after it was removed or renamed, no other file has its name, to which the tests would belong.
+    fn has_left_tests(&self) -> bool {
+        self.folder.resolve(&self.name).is_none_or(|file| is_same_file(&file.path, &self.path))
+    }
+
+    /// Removes the file and its test file; of a symlink, the symlink itself. Returns the paths of those that it removed, and why it
+    /// could not remove one.
+    pub(crate) fn remove(&self) -> (Vec<PathBuf>, Option<(PathBuf, io::Error)>) {
+        let tests = self.tests();
+        let mut removed = Vec::new();
+        for path in [Some(self.path.clone()), tests].into_iter().flatten() {
+            if !removed.is_empty() && !self.has_left_tests() {
+                break;
+            }
+            match fs::remove_file(&path) {
+                Ok(()) => removed.push(path),
+                Err(error) => return (removed, Some((path, error))),
+            }
+        }
+        (removed, None)
+    }
+}
+
+/// Refuses to rename a relative symlink into another folder, where its target would be another.
+fn check_relative_link(from: &Path, to: &Path) -> Result<(), WriteError> {
+    match fs::read_link(from) {
+        Ok(target) if target.is_relative() && to.parent() != from.parent() => {
+            Err(WriteError::RelativeLink(from.to_owned(), target))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -262,16 +312,45 @@ pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, 
     }
     let path = path_for_new(&folder, name)?;
     create_parent(&path)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => WriteError::Exists(path.clone()),
-        _ => WriteError::Io(path.clone(), error),
+    create_file(&path, text)?;
+    Ok(path)
+}
+
+/// Creates a file in a folder that exists.
+///
+/// # Errors
+/// There is such a file, or it cannot be written.
+pub(crate) fn create_file(path: &Path, text: &str) -> Result<(), WriteError> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
+        _ => WriteError::Io(path.to_owned(), error),
     })?;
     // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = fs::remove_file(&path); // part of a prompt is worse than none
-        WriteError::Io(path.clone(), error)
-    })?;
-    Ok(path)
+        let _ = fs::remove_file(path); // part of a file is worse than none
+        WriteError::Io(path.to_owned(), error)
+    })
+}
+
+/// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a symlink, the target is
+/// replaced. The permissions stay.
+///
+/// # Errors
+/// The file is no longer as it was read, or cannot be written; it is unchanged then.
+pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> Result<(), WriteError> {
+    let io_error = |error| WriteError::Io(path.to_owned(), error);
+    let target = fs::canonicalize(path).map_err(io_error)?;
+    let permissions = fs::metadata(&target).map_err(io_error)?.permissions();
+    let folder = target.parent().unwrap_or(Path::new(""));
+    let mut file = tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(folder).map_err(io_error)?;
+    file.write_all(text.as_bytes()).map_err(io_error)?;
+    file.as_file().set_permissions(permissions).map_err(io_error)?;
+    file.as_file().sync_all().map_err(io_error)?;
+    if fs::read(&target).map_err(io_error)? != original {
+        return Err(WriteError::Changed(path.to_owned()));
+    }
+    file.persist(&target).map_err(|error| io_error(error.error))?;
+    Ok(())
 }
 
 /// Deletes a file that [`create`] made, if it is still a file and its content is as expected. Returns whether it did.

@@ -21,6 +21,12 @@ pub(crate) const MAX_NESTING: usize = 8;
 /// How many arguments a prompt may declare.
 pub const MAX_ARGUMENTS: usize = 100;
 
+/// How many cases a test file may have.
+pub const MAX_CASES: usize = 1_000;
+
+/// How many texts the cases of a test file may search for.
+pub const MAX_SEARCHES: usize = 10_000;
+
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 
