@@ -114,7 +114,7 @@ impl Tests {
         let mut file = String::with_capacity(self.text.len());
         let mut end = 0;
         for (index, case) in self.cases.iter().enumerate() {
-            let Some(text) = texts.get(&index) else { continue };
+            let Some(text) = texts.get(&index).filter(|text| !case.has_text(text)) else { continue };
             let at = case.text.as_ref().map_or(case.head_end..case.head_end, |text| text.range.clone());
             file += &self.text[end..at.start];
             end = at.end;
@@ -394,13 +394,13 @@ impl Kind {
 /// Adds a line that says how the prompt is called.
 fn add_to_head(case: &mut Case, line: &Line<'_>, at: Position) -> Result<(), Diagnostic> {
     let text = line.text;
-    if text.trim().is_empty() {
+    if text.is_empty() {
         return Ok(());
     }
-    case.head_end = line.end;
+    case.head_end = line.end; // also after a line of spaces, which would count in a text
     // One space after the colon is not part of the text.
     let value = |rest: &str| rest.strip_prefix(' ').unwrap_or(rest).to_owned();
-    if text.starts_with('#') {
+    if text.trim().is_empty() || text.starts_with('#') {
         return Ok(());
     }
     if let Some(rest) = text.strip_prefix("input:") {
