@@ -249,16 +249,24 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
     }
     if !texts.is_empty() {
         let text = tests.with_texts(&texts);
-        let written = match text.len() > MAX_FILE {
-            true => Err(tests_too_large(text.len() as u64)),
-            false => replace(&file.path, &bytes, &text).map_err(|error| Diagnostic {
-                severity: Severity::Error,
-                position: None,
-                message: error.to_string(),
-                fix: "run the command again".to_owned(),
-            }),
+        let error = |message: String, fix: &str| {
+            Err(file.problem(Diagnostic { severity: Severity::Error, position: None, message, fix: fix.to_owned() }))
         };
-        written.map_err(|diagnostic| file.problem(diagnostic))?;
+        if text.len() > MAX_FILE {
+            return Err(file.problem(tests_too_large(text.len() as u64)));
+        }
+        match replace(&file.path, &bytes, &text) {
+            Ok(true) => {}
+            Ok(false) => {
+                return error("it has just been changed, and is not written".to_owned(), "run the command again");
+            }
+            Err(why) => {
+                return error(
+                    format!("it cannot be written: {why}"),
+                    "correct the permissions of the file and its folder",
+                );
+            }
+        }
     }
     Ok(cases)
 }

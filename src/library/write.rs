@@ -30,8 +30,6 @@ pub(crate) enum WriteError {
     RelativeLink(PathBuf, PathBuf),
     /// The system refuses to rename the first path to the second.
     Rename(PathBuf, PathBuf, io::Error),
-    /// The file to be replaced has changed since it was read.
-    Changed(PathBuf),
     /// The prompt was renamed, and its test file cannot be.
     TestsNotRenamed(PathBuf, io::Error),
     /// The system refuses to write there.
@@ -69,9 +67,6 @@ impl fmt::Display for WriteError {
             }
             WriteError::Rename(from, to, error) => {
                 write!(f, "{} cannot be renamed to {}: {error}", path(from), path(to))
-            }
-            WriteError::Changed(file) => {
-                write!(f, "{} has just been changed, and is not written; run the command again", path(file))
             }
             WriteError::TestsNotRenamed(tests, error) => {
                 write!(f, "the prompt is renamed, but its test file {} cannot be: {error}; rename it, too", path(tests))
@@ -333,24 +328,22 @@ pub(crate) fn create_file(path: &Path, text: &str) -> Result<(), WriteError> {
 }
 
 /// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a symlink, the target is
-/// replaced. The permissions stay.
+/// replaced. The permissions stay. Returns `false`, and writes nothing, if the file is no longer as it was read.
 ///
 /// # Errors
-/// The file is no longer as it was read, or cannot be written; it is unchanged then.
-pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> Result<(), WriteError> {
-    let io_error = |error| WriteError::Io(path.to_owned(), error);
-    let target = fs::canonicalize(path).map_err(io_error)?;
-    let permissions = fs::metadata(&target).map_err(io_error)?.permissions();
-    let folder = target.parent().unwrap_or(Path::new(""));
-    let mut file = tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(folder).map_err(io_error)?;
-    file.write_all(text.as_bytes()).map_err(io_error)?;
-    file.as_file().set_permissions(permissions).map_err(io_error)?;
-    file.as_file().sync_all().map_err(io_error)?;
-    if fs::read(&target).map_err(io_error)? != original {
-        return Err(WriteError::Changed(path.to_owned()));
+/// It cannot be written, and is unchanged.
+pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
+    let target = fs::canonicalize(path)?;
+    let mut file =
+        tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(target.parent().unwrap_or(Path::new("")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(fs::metadata(&target)?.permissions())?;
+    file.as_file().sync_all()?;
+    let is_unchanged = fs::read(&target)? == original;
+    if is_unchanged {
+        file.persist(&target).map_err(|error| error.error)?;
     }
-    file.persist(&target).map_err(|error| io_error(error.error))?;
-    Ok(())
+    Ok(is_unchanged)
 }
 
 /// Deletes a file that [`create`] made, if it is still a file and its content is as expected. Returns whether it did.
@@ -421,6 +414,18 @@ mod tests {
             assert!(!delete_if_unchanged(&link, "Text.").unwrap());
             assert_eq!((FileState::of(&link), FileState::of(&target)), (FileState::Exists, FileState::Exists));
         }
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_as_it_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.test.txt");
+        fs::write(&file, "read").unwrap();
+        assert!(!replace(&file, b"another", "new").unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"read");
+        assert!(replace(&file, b"read", "new").unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod rm_and_mv;
 mod soak;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;

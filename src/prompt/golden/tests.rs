@@ -1,3 +1,5 @@
+//! Test files: how a case is called and compared, what an update writes, and what is refused.
+
 use super::*;
 use crate::prompt::{Format, Name};
 
