@@ -173,20 +173,22 @@ enum Command {
     /// Remove prompts of your own or, with --project, of the project
     ///
     /// Shows the files and asks first. A name must be spelled exactly. Prints the path of each file that was removed, and says
-    /// which prompt has the name now, if there is one. Of a symlink, only the symlink is removed.
+    /// which prompt has the name now, if there is one. The test file of a prompt is removed, too. Of a symlink, only the symlink is
+    /// removed.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(WithCommon<rm::Rm>),
     /// Rename a prompt of your own or, with --project, of the project
     ///
-    /// The file stays in the same prompts folder and is not changed; folders in the new name are created. No existing file is
-    /// overwritten. Prints the new path.
+    /// The file stays in the same prompts folder and is not changed; folders in the new name are created. Its test file is
+    /// renamed, too. No existing file is overwritten. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(WithCommon<mv::Mv>),
     /// Check prompt files: where each problem is, and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
-    /// The exit status is 1 if there are errors or, with --strict, warnings. Notes say which files may be prompts and are not read:
-    /// those with other suffixes, and those in hidden folders such as `.claude/commands`.
+    /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict,
+    /// warnings. Notes say which files may be prompts and are not read: those with other suffixes, and those in hidden folders
+    /// such as `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(WithCommon<check::Check>),
     /// Test prompts: whether they expand to what their test files say

@@ -28,7 +28,7 @@ pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, not_utf8, too_large};
-pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, too_large as tests_too_large};
+pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_SEARCHES,
     MAX_WEIGHT,

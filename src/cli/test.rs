@@ -14,7 +14,7 @@ use clap_complete::ArgValueCompleter;
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ enum Target {
 struct Found {
     results: Vec<Result<Tested, Problem>>,
     /// The test files.
-    files: Vec<PathBuf>,
+    files: BTreeSet<PathBuf>,
     /// The folders of prompts that have them.
     folders: Vec<PathBuf>,
 }
@@ -161,10 +161,9 @@ impl Found {
 
     /// Runs the tests in a file. With `update`, writes the expansions into it.
     fn add(&mut self, tests: &TestFile<'_>, update: bool) {
-        if self.files.contains(&tests.path) {
+        if !self.files.insert(tests.path.clone()) {
             return;
         }
-        self.files.push(tests.path.clone());
         let folder = tests.path.ancestors().nth(tests.file.split('/').count()).unwrap_or(&tests.path).to_owned();
         if !self.folders.contains(&folder) {
             self.folders.push(folder);

@@ -94,7 +94,7 @@ impl Tests {
     /// The file is not UTF-8, has no case or is beyond a limit, or a line has no meaning.
     pub fn parse(bytes: &[u8]) -> Result<Tests, Diagnostic> {
         if bytes.len() > MAX_FILE {
-            return Err(too_large(bytes.len() as u64));
+            return Err(tests_too_large(bytes.len() as u64));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
         let mut parser = Parser::default();
@@ -465,7 +465,7 @@ fn finish_block(case: &mut Case, block: Option<Block>) -> Result<(), Diagnostic>
 }
 
 /// The diagnostic for a test file of `length` bytes, more than [`MAX_FILE`].
-pub fn too_large(length: u64) -> Diagnostic {
+pub fn tests_too_large(length: u64) -> Diagnostic {
     let message = format!("the file is {length} bytes long, the limit for tests is {MAX_FILE}");
     Diagnostic::error(None, message, "use `--- contains` instead of long texts")
 }

@@ -258,7 +258,7 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::{MAX_BATCH, MAX_NESTING, MAX_VALUES};
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
-    use prompt_expander::prompt::{MAX_DEPTH, MAX_NAME};
+    use prompt_expander::prompt::{MAX_CASES, MAX_DEPTH, MAX_NAME, MAX_SEARCHES};
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
@@ -271,6 +271,15 @@ fn the_limits_are_those_of_the_program() {
             format!("{}, and {} with its YAML aliases written out", kib(MAX_FRONTMATTER), kib(MAX_WEIGHT)),
         ),
         ("its arguments", MAX_ARGUMENTS.to_string()),
+        (
+            "a test file",
+            format!(
+                "{}, {} cases, {} lines in `contains` and `lacks`",
+                mib(MAX_FILE),
+                thousands(MAX_CASES),
+                thousands(MAX_SEARCHES)
+            ),
+        ),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (
             "a prompts folder",

@@ -1,6 +1,7 @@
 //! `test`: prompts expand to what their test files say. `--update`, `new --test`, and test files in `check`, `rm` and `mv`.
 
 use crate::client::{Client, Ran};
+use crate::readme::{blocks, page};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -56,6 +57,18 @@ fn every_built_in_prompt_has_tests_that_pass() {
         assert!(cases.count() >= 3, "{prompt}");
     }
     assert!(client.run(["check", "--strict"], "").status.success());
+}
+
+#[test]
+fn the_tests_on_the_page_of_prompt_files_pass_with_the_prompt_on_that_page() {
+    let page = page("docs/prompt-files.md");
+    let file =
+        |language, part: &str| blocks(&page, language).into_iter().find(|(before, _)| before.contains(part)).unwrap().1;
+    let client = Client::new().prompt("compare.md", file("markdown", "compare.md"));
+    client.write("compare.test.txt", file("text", "`compare.test.txt`"));
+    let want = "ok    compare: several words\nok    compare: by name, and what it must hold\nok    compare: nothing given\n\
+                3 passed, 0 failed\n";
+    client.run(["test"], "").printed(want);
 }
 
 #[test]
