@@ -1,11 +1,11 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
-use super::output::{self, ADDED, ERROR, REMOVED};
+use super::output::{self, ADDED, ERROR, REMOVED, shown};
 use super::source::{PromptSource, absolute};
 use super::{completions, path};
 use crate::agents::{AGENTS, Agent, Delivery};
 use crate::library::{Library, Problem, TestFile, TestFileError, View, is_test_file, replace};
-use crate::prompt::{Case, Diagnostic, Failure, MAX_FILE, Name, Outcome, Severity, Tests, tests_too_large};
+use crate::prompt::{Case, Diagnostic, Failure, MAX_FILE, Name, Outcome, Severity, Tests};
 use crate::wording::{alternatives, count, named, printable, quoted, thousands};
 use anstyle::Style;
 use anyhow::bail;
@@ -61,7 +61,7 @@ struct Found {
     /// The test files.
     files: BTreeSet<PathBuf>,
     /// The folders of prompts that have them.
-    folders: Vec<PathBuf>,
+    folders: BTreeSet<PathBuf>,
 }
 
 /// A case that was run.
@@ -114,7 +114,7 @@ impl Test {
         if self.json {
             output::print_json(&Json::from(&found))?;
         } else {
-            output::print_paged(output::abbreviated(&found.text()).as_bytes())?;
+            output::print_paged(found.text().as_bytes())?;
             if found.files.is_empty() {
                 output::note("there are no test files; `prompt-expander new --test NAME` creates one");
             } else if found.tested().any(|case| case.failures.iter().any(|failure| failure.diff.is_some())) {
@@ -164,10 +164,7 @@ impl Found {
         if !self.files.insert(tests.path.clone()) {
             return;
         }
-        let folder = tests.path.ancestors().nth(tests.file.split('/').count()).unwrap_or(&tests.path).to_owned();
-        if !self.folders.contains(&folder) {
-            self.folders.push(folder);
-        }
+        self.folders.insert(tests.folder().to_owned());
         match run(tests, update) {
             Ok(cases) => self.results.extend(cases.into_iter().map(Ok)),
             Err(problem) => self.results.push(Err(problem)),
@@ -182,11 +179,8 @@ impl Found {
         self.results.iter().filter_map(|result| result.as_ref().err())
     }
 
-    /// How many cases passed, failed and were updated.
-    fn counts(&self) -> [usize; 3] {
-        let failed = self.tested().filter(|case| case.has_failed()).count();
-        let updated = self.tested().filter(|case| case.is_updated).count();
-        [self.tested().filter(|case| case.status() == PASSED).count(), failed, updated]
+    fn count(&self, status: &str) -> usize {
+        self.tested().filter(|case| case.status() == status).count()
     }
 
     /// What is printed.
@@ -195,21 +189,22 @@ impl Found {
         for result in &self.results {
             match result {
                 Ok(case) => text += &case.text(self.folders.len() > 1),
-                Err(problem) => text += &output::problem_in_two_lines(problem),
+                Err(problem) => text += &output::abbreviated(&output::problem_in_two_lines(problem)),
             }
         }
-        let [passed, failed, updated] = self.counts();
-        text += &format!("{passed} passed, {failed} failed");
-        if updated > 0 {
-            text += &format!(", {updated} updated");
-        }
-        match self.problems().count() {
-            0 => {}
-            problems => text += &format!(", {}", count(problems, "problem")),
-        }
-        text + "\n"
+        let mut counts = vec![format!("{} passed", self.count(PASSED)), format!("{} failed", self.count(FAILED))];
+        counts.extend(
+            Some(self.count(UPDATED)).filter(|&updated| updated > 0).map(|updated| format!("{updated} updated")),
+        );
+        counts.extend(
+            Some(self.problems().count()).filter(|&problems| problems > 0).map(|problems| count(problems, "problem")),
+        );
+        text + &counts.join(", ") + "\n"
     }
 }
+
+/// What to do about texts that are too long for a test file.
+const SHORTER: &str = "use `--- contains` instead of long texts";
 
 /// Runs the tests in a file. With `update`, writes the expansions into it.
 fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
@@ -217,6 +212,9 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
     if let Some(problem) = unknown_client(file, &tests) {
         return Err(problem);
     }
+    let error = |message: String, fix: &str| {
+        Err(file.problem(Diagnostic { severity: Severity::Error, position: None, message, fix: fix.to_owned() }))
+    };
     let mut texts = BTreeMap::new();
     let mut length = 0; // of all texts to be written
     let mut cases = Vec::new();
@@ -229,7 +227,10 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
                 failures.retain(|failure| failure.texts.is_none());
                 length += expansion.len();
                 if length > MAX_FILE {
-                    return Err(file.problem(tests_too_large(length as u64)));
+                    return error(
+                        format!("the new texts are longer than {MAX_FILE} bytes, the limit for tests"),
+                        SHORTER,
+                    );
                 }
                 texts.insert(index, expansion);
                 is_updated = true;
@@ -248,11 +249,9 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
     }
     if !texts.is_empty() {
         let text = tests.with_texts(&texts);
-        let error = |message: String, fix: &str| {
-            Err(file.problem(Diagnostic { severity: Severity::Error, position: None, message, fix: fix.to_owned() }))
-        };
         if text.len() > MAX_FILE {
-            return Err(file.problem(tests_too_large(text.len() as u64)));
+            let length = text.len();
+            return error(format!("it would become {length} bytes long, the limit for tests is {MAX_FILE}"), SHORTER);
         }
         match replace(&file.path, &bytes, &text) {
             Ok(true) => {}
@@ -317,6 +316,8 @@ fn limit_failure(client: &str, expansion: &str) -> Option<Failure> {
 }
 
 const PASSED: &str = "passed";
+const FAILED: &str = "failed";
+const UPDATED: &str = "updated";
 
 impl Tested {
     fn has_failed(&self) -> bool {
@@ -325,8 +326,8 @@ impl Tested {
 
     fn status(&self) -> &'static str {
         match (self.has_failed(), self.is_updated) {
-            (true, _) => "failed",
-            (false, true) => "updated",
+            (true, _) => FAILED,
+            (false, true) => UPDATED,
             (false, false) => PASSED,
         }
     }
@@ -334,11 +335,11 @@ impl Tested {
     /// A line, and what differs. With several folders of prompts, `has_path` shows the whole path of a file.
     fn text(&self, has_path: bool) -> String {
         let name = format!("{}: {}", self.prompt, printable(&self.title));
-        let file = if has_path { self.path.display().to_string() } else { self.file.clone() };
-        let place = format!("({}:{})", printable(&file), self.line);
+        let file = if has_path { shown(&self.path) } else { printable(&self.file) };
+        let place = format!("({file}:{})", self.line);
         let mut text = match self.status() {
             PASSED => format!("{ADDED}ok{ADDED:#}    {name}\n"),
-            "updated" => format!("{ADDED}updated{ADDED:#} {name} {place}\n"),
+            UPDATED => format!("{ADDED}updated{ADDED:#} {name} {place}\n"),
             _ => format!("{ERROR}FAIL{ERROR:#}  {name} {place}\n"),
         };
         if self.has_failed() && self.is_updated {
@@ -431,13 +432,12 @@ impl<'f> From<&'f Found> for Json<'f> {
             status: case.status(),
             failures: &case.failures,
         };
-        let [passed, failed, updated] = found.counts();
         Json {
             cases: found.tested().map(case).collect(),
             problems: found.problems().cloned().map(Into::into).collect(),
-            passed,
-            failed,
-            updated,
+            passed: found.count(PASSED),
+            failed: found.count(FAILED),
+            updated: found.count(UPDATED),
         }
     }
 }

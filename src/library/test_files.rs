@@ -100,6 +100,11 @@ impl<'v> TestFile<'v> {
         TestFile { name, file, path, source, folder }
     }
 
+    /// The folder of prompts.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder.path
+    }
+
     /// Whether there is such a file, or a broken link.
     pub(crate) fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok()
