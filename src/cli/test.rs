@@ -3,9 +3,9 @@
 use super::output::{self, ADDED, ERROR, REMOVED, shown};
 use super::source::{PromptSource, absolute};
 use super::{completions, path};
-use crate::agents::{AGENTS, Agent, Delivery};
+use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::library::{Library, Problem, TestFile, TestFileError, View, is_test_file, replace};
-use crate::prompt::{Case, Diagnostic, Failure, MAX_FILE, Name, Outcome, Severity, Tests};
+use crate::prompt::{Case, Diagnostic, Failure, MAX_EXPANSION, MAX_FILE, Name, Outcome, Severity, Tests};
 use crate::wording::{alternatives, count, named, printable, quoted, thousands};
 use anstyle::Style;
 use anyhow::bail;
@@ -203,6 +203,9 @@ impl Found {
     }
 }
 
+/// How many bytes the expansions of one test file may have in all; otherwise its cases could take hours.
+const MAX_EXPANDED: usize = 4 * MAX_EXPANSION;
+
 /// What to do about texts that are too long for a test file.
 const SHORTER: &str = "use `--- contains` instead of long texts";
 
@@ -217,12 +220,19 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
     };
     let mut texts = BTreeMap::new();
     let mut length = 0; // of all texts to be written
+    let mut expanded = 0;
     let mut cases = Vec::new();
     for (index, case) in tests.cases.iter().enumerate() {
         let Outcome { expansion, mut failures } = case.run(&prompt);
+        expanded += expansion.as_ref().map_or(0, String::len);
+        if expanded > MAX_EXPANDED {
+            let message = format!("the expansions of its cases are longer than {MAX_EXPANDED} bytes in all, the limit");
+            return error(message, "test shorter expansions");
+        }
         let mut is_updated = false;
         if let Some(expansion) = expansion {
-            failures.extend(case.clients.iter().filter_map(|(client, _)| limit_failure(client, &expansion)));
+            let clients: BTreeSet<&str> = case.clients.iter().map(|(client, _)| client.as_str()).collect();
+            failures.extend(clients.into_iter().filter_map(|client| limit_failure(client, &expansion)));
             if update && case.takes_text() && !case.has_text(&expansion) {
                 failures.retain(|failure| failure.texts.is_none());
                 length += expansion.len();
@@ -294,7 +304,7 @@ fn unknown_client(file: &TestFile<'_>, tests: &Tests) -> Option<Problem> {
 }
 
 /// The limits of an agent for what the tool returns. The hook asks for a call of the tool where the text is too long for it.
-fn tool_limits(client: &str) -> impl Iterator<Item = &'static crate::agents::Limit> {
+fn tool_limits(client: &str) -> impl Iterator<Item = &'static Limit> {
     let agent = Agent::named(client);
     agent.into_iter().flat_map(|agent| agent.limits).filter(|limit| limit.delivery != Delivery::Hook)
 }
@@ -302,7 +312,7 @@ fn tool_limits(client: &str) -> impl Iterator<Item = &'static crate::agents::Lim
 /// Why an agent would not show its model all of an expansion.
 fn limit_failure(client: &str, expansion: &str) -> Option<Failure> {
     let result = json!({ "prompt": expansion }).to_string();
-    let failures = tool_limits(client).filter_map(|limit| {
+    let mut failures = tool_limits(client).filter_map(|limit| {
         let text = if limit.delivery == Delivery::Tool { &result } else { expansion };
         let length = limit.unit.count(text);
         (length > limit.max).then(|| {
@@ -312,7 +322,7 @@ fn limit_failure(client: &str, expansion: &str) -> Option<Failure> {
             Failure { check: "client", message, texts: None }
         })
     });
-    failures.into_iter().next()
+    failures.next()
 }
 
 const PASSED: &str = "passed";

@@ -103,7 +103,7 @@ impl Tests {
         }
         parser.finish_case()?;
         if parser.cases.is_empty() {
-            return Err(Diagnostic::error(None, "the file has no test", "begin one with `=== ` and what it tests"));
+            return Err(Diagnostic::error(None, "the file has no case", "begin one with `=== ` and a title"));
         }
         Ok(Tests { text: text.to_owned(), cases: parser.cases })
     }
@@ -190,8 +190,8 @@ impl Case {
             let (index, line) = lines.into_iter().find(|(_, line)| line.contains(text)).unwrap_or((0, expansion));
             failures.push(failure("lacks", format!("{} is in line {}: {}", named(text), index + 1, quoted(line))));
         }
-        let characters = expansion.chars().count();
-        if let Some(max) = self.max_characters.filter(|max| characters > *max) {
+        if let Some(max) = self.max_characters.filter(|max| expansion.chars().nth(*max).is_some()) {
+            let characters = expansion.chars().count();
             let message = format!(
                 "the expansion has {}, the limit is {}",
                 count_in_thousands(characters, "character"),
@@ -310,12 +310,12 @@ impl Parser {
         if let Some(title) = header(line.text, "===") {
             self.finish_case()?;
             if self.cases.len() == MAX_CASES {
-                let message = format!("the file has more than {} tests", thousands(MAX_CASES));
+                let message = format!("the file has more than {} cases", thousands(MAX_CASES));
                 return Err(Diagnostic::error(Some(at), message, "delete some of them"));
             }
             if title.is_empty() {
                 let fix = r"write what is tested after `=== `, or `\===` if the line belongs to a text";
-                return Err(Diagnostic::error(Some(at), "the test has no title", fix));
+                return Err(Diagnostic::error(Some(at), "the case has no title", fix));
             }
             let case = Case { title: title.to_owned(), line: line.number, head_end: line.end, ..Case::default() };
             self.case = Some(case);
@@ -325,8 +325,8 @@ impl Parser {
             return match line.text {
                 text if text.trim().is_empty() || text.starts_with('#') => Ok(()),
                 _ => {
-                    let message = "the line is before the first test";
-                    Err(Diagnostic::error(Some(at), message, "begin a test above it, with `=== ` and what it tests"))
+                    let message = "the line is before the first case";
+                    Err(Diagnostic::error(Some(at), message, "begin a case above it, with `=== ` and a title"))
                 }
             };
         };
@@ -355,8 +355,8 @@ impl Parser {
             || !(case.contains.is_empty() && case.lacks.is_empty() && case.clients.is_empty());
         if case.error.is_some() && has_others {
             let at = Position { line: case.line, column: 1 };
-            let message = "the test expects an error and a text, of which there can be only one";
-            return Err(Diagnostic::error(Some(at), message, "make two tests of it"));
+            let message = "the case expects an error and a text, of which there can be only one";
+            return Err(Diagnostic::error(Some(at), message, "make two cases of it"));
         }
         self.searches += case.contains.len() + case.lacks.len();
         if self.searches > MAX_SEARCHES {
@@ -441,7 +441,7 @@ fn finish_block(case: &mut Case, block: Option<Block>) -> Result<(), Diagnostic>
         Kind::Contains | Kind::Lacks => false,
     };
     if is_second {
-        return error("the test has two blocks of this kind", "delete one of them, or make two tests of it");
+        return error("the case has two blocks of this kind", "delete one of them, or make two cases of it");
     }
     if let Kind::Text = kind {
         case.text = Some(ExpectedText { text: lines.join("\n"), range: start..end });

@@ -274,10 +274,11 @@ fn the_limits_are_those_of_the_program() {
         (
             "a test file",
             format!(
-                "{}, {} cases, {} lines in `contains` and `lacks`",
+                "{}, {} cases, {} lines in `contains` and `lacks`, {} of expansions",
                 mib(MAX_FILE),
                 thousands(MAX_CASES),
-                thousands(MAX_SEARCHES)
+                thousands(MAX_SEARCHES),
+                mib(4 * MAX_EXPANSION)
             ),
         ),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),

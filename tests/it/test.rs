@@ -270,6 +270,18 @@ fn an_expansion_that_is_too_long_for_a_test_file_is_not_written() {
 }
 
 #[test]
+fn the_expansions_of_one_test_file_are_bounded_in_all() {
+    let client = Client::new().prompt("a.md", "{{input}}\n".repeat(1_000)).prompt("b.md", "B");
+    client.write("a.test.txt", format!("=== T\ninput: {}\n", "x".repeat(60_000)).repeat(5));
+    client.write("b.test.txt", "=== T\n");
+    let (status, printed) = ran(&client, &["test"]);
+    let said =
+        "prompts/a.test.txt: error: the expansions of its cases are longer than 268435456 bytes in all, the limit\n";
+    assert!(status == 1 && printed.starts_with(said), "{printed}");
+    assert!(printed.ends_with("ok    b: T\n1 passed, 0 failed, 1 problem\n"), "{printed}");
+}
+
+#[test]
 fn of_long_texts_the_first_difference_is_shown_and_control_characters_are_escaped() {
     let client = Client::new().prompt("a.md", "{{input}}\n".repeat(3_000)).prompt("b.md", "{{input}}");
     client.write("a.test.txt", format!("=== T\ninput: abc\n--- text\nabc\nabd\n{}", "xyz\n".repeat(3_000)));
@@ -329,8 +341,8 @@ fn check_names_test_files_that_are_broken_or_belong_to_no_prompt_and_no_other() 
     let (status, printed) = ran(&client, &["check"]);
     let orphan = "prompts/nobody.test.txt: warning: these tests belong to no prompt: there is no `nobody` in this folder of prompts\n    \
                   fix: name it after a prompt, as in `research.test.txt`, or delete it\n";
-    let broken = "prompts/git/a.test.txt:1:1: error: the line is before the first test\n    \
-                  fix: begin a test above it, with `=== ` and what it tests\n";
+    let broken = "prompts/git/a.test.txt:1:1: error: the line is before the first case\n    \
+                  fix: begin a case above it, with `=== ` and a title\n";
     let total = "5 files checked: 1 error, 1 warning\n";
     assert_eq!((status, printed), (1, [broken, orphan, total].concat()));
     assert_eq!(

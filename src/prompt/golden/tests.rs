@@ -160,19 +160,16 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
     let kinds = "write one of `--- text`, `--- contains`, `--- lacks`, `--- error` or `--- characters: 18000`, or `\\---` if \
                  the line belongs to a text";
     for (file, want) in [
-        ("", "-: the file has no test; begin one with `=== ` and what it tests".to_owned()),
-        ("# only\n\n", "-: the file has no test; begin one with `=== ` and what it tests".to_owned()),
-        (
-            "x\n",
-            "1:1: the line is before the first test; begin a test above it, with `=== ` and what it tests".to_owned(),
-        ),
+        ("", "-: the file has no case; begin one with `=== ` and a title".to_owned()),
+        ("# only\n\n", "-: the file has no case; begin one with `=== ` and a title".to_owned()),
+        ("x\n", "1:1: the line is before the first case; begin a case above it, with `=== ` and a title".to_owned()),
         (
             "\n--- text\n",
-            "2:1: the line is before the first test; begin a test above it, with `=== ` and what it tests".to_owned(),
+            "2:1: the line is before the first case; begin a case above it, with `=== ` and a title".to_owned(),
         ),
         (
             "===\n",
-            "1:1: the test has no title; write what is tested after `=== `, or `\\===` if the line belongs to a text"
+            "1:1: the case has no title; write what is tested after `=== `, or `\\===` if the line belongs to a text"
                 .to_owned(),
         ),
         ("=== T\nfoo\n", format!("2:1: `foo` does not say how the prompt is called; {known}")),
@@ -195,11 +192,11 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
         ),
         (
             "=== T\n--- text\na\n--- text\n",
-            "4:1: the test has two blocks of this kind; delete one of them, or make two tests of it".to_owned(),
+            "4:1: the case has two blocks of this kind; delete one of them, or make two cases of it".to_owned(),
         ),
         (
             "=== T\nclient: codex\n--- error\n",
-            "1:1: the test expects an error and a text, of which there can be only one; make two tests of it"
+            "1:1: the case expects an error and a text, of which there can be only one; make two cases of it"
                 .to_owned(),
         ),
     ] {
@@ -212,7 +209,7 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
 fn a_test_file_is_bounded() {
     let many = "=== T\n".repeat(MAX_CASES);
     assert_eq!(tests(&many).cases.len(), MAX_CASES);
-    assert!(refused(many + "=== U\n").starts_with("1001:1: the file has more than 1,000 tests; "));
+    assert!(refused(many + "=== U\n").starts_with("1001:1: the file has more than 1,000 cases; "));
     let searches = format!("=== T\n--- lacks\n{}", "x\n".repeat(MAX_SEARCHES));
     assert!(Tests::parse(searches.as_bytes()).is_ok());
     assert!(
