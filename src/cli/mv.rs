@@ -49,6 +49,9 @@ impl Mv {
             }
         }
         rm::note_what_is_used_now(&library, &file.name);
+        if tests.is_none() {
+            rm::note_tests_that_stay(&file);
+        }
         new::warn_of_the_same_name(&library, &name, &to);
         Ok(ExitCode::SUCCESS)
     }

@@ -45,12 +45,12 @@ impl Rm {
             }
         }
         let mut removed = Vec::new();
-        let mut names = Vec::new();
+        let mut changed = Vec::new();
         let mut failure = None;
         if self.yes || is_confirmed(&files)? {
             for file in &files {
                 let (paths, error) = file.remove();
-                names.extend((!paths.is_empty()).then_some(&file.name));
+                changed.extend((!paths.is_empty()).then_some(file));
                 removed.extend(paths);
                 if let Some((path, error)) = error {
                     failure = Some(anyhow!("{} cannot be removed: {error}", shown(&path)));
@@ -66,8 +66,11 @@ impl Rm {
         } else {
             removed.iter().try_for_each(|path| path::print(path))?;
         }
-        for name in names {
-            note_what_is_used_now(&library, name);
+        for file in changed {
+            note_what_is_used_now(&library, &file.name);
+            if failure.is_none() {
+                note_tests_that_stay(file);
+            }
         }
         failure.map_or(Ok(ExitCode::SUCCESS), Err)
     }
@@ -120,6 +123,13 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
         Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
         Some((_, Location::File(file))) => output::note(&format!("{name_shown} is now the prompt in {}", shown(&file))),
         None => {}
+    }
+}
+
+/// Says that the test file of a prompt that was removed or renamed stays, if it does.
+pub(super) fn note_tests_that_stay(file: &OwnFile<'_>) {
+    if let Some(tests) = file.tests() {
+        output::note(&format!("its test file {} stays, because another file has the name", shown(&tests)));
     }
 }
 

@@ -120,9 +120,8 @@ impl<'v> TestFile<'v> {
     /// # Errors
     /// See [`TestFileError`].
     pub(crate) fn read(&self) -> Result<(Arc<Prompt>, Tests, Vec<u8>), TestFileError> {
-        let prompt = self.name.as_ref().ok().and_then(|name| self.source.get(name));
-        let prompt =
-            prompt.ok_or_else(|| TestFileError::NoPrompt(self.no_prompt()))?.map_err(TestFileError::BrokenPrompt)?;
+        let prompt = self.prompt().ok_or_else(|| TestFileError::NoPrompt(self.no_prompt()))?;
+        let prompt = prompt.map_err(TestFileError::BrokenPrompt)?;
         let broken = |diagnostic| TestFileError::Broken(self.problem(diagnostic));
         let bytes = self.bytes().map_err(broken)?;
         let tests = Tests::parse(&bytes).map_err(broken)?;

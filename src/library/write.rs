@@ -158,7 +158,7 @@ impl OwnFile<'_> {
             check_relative_link(from, to)?;
         }
         let path = self.rename_prompt(name)?;
-        let Some((from, to)) = tests.filter(|_| self.has_left_tests()) else { return Ok((path, None)) };
+        let Some((from, to)) = tests.filter(|_| self.is_name_unused()) else { return Ok((path, None)) };
         let is_respelled = is_other_spelling(&to, &from);
         let renamed = if is_respelled { fs::rename(&from, &to) } else { rename_to_new(&from, &to) };
         renamed.map_err(|error| WriteError::TestsNotRenamed(from, error))?;
@@ -191,8 +191,8 @@ impl OwnFile<'_> {
         self.folder.test_path(&self.name).filter(|path| FileState::of(path) == FileState::Exists)
     }
 
-    /// Whether, after it was removed or renamed, no other file has its name, to which the tests would belong.
-    fn has_left_tests(&self) -> bool {
+    /// Whether, after it was removed or renamed, no other file has its name: the tests would now belong to that one.
+    fn is_name_unused(&self) -> bool {
         self.folder.resolve(&self.name).is_none_or(|file| is_same_file(&file.path, &self.path))
     }
 
@@ -202,7 +202,7 @@ impl OwnFile<'_> {
         let tests = self.tests();
         let mut removed = Vec::new();
         for path in [Some(self.path.clone()), tests].into_iter().flatten() {
-            if !removed.is_empty() && !self.has_left_tests() {
+            if !removed.is_empty() && !self.is_name_unused() {
                 break;
             }
             match fs::remove_file(&path) {

@@ -390,9 +390,12 @@ fn the_tests_stay_if_another_file_has_the_name_of_the_prompt() {
     let client = compare().prompt("compare.MD", "upper");
     let removed = client.run(["rm", "compare", "--yes"], "");
     assert_eq!(removed.stdout, format!("{}\n", client.prompts().join("compare.MD").display()));
+    let tests = client.prompts().join("compare.test.txt");
+    let stays = format!("note: its test file {} stays, because another file has the name\n", tests.display());
+    assert!(removed.stderr.ends_with(&stays), "{removed:?}");
     assert_eq!(client.run(["test"], "").status.code(), Some(0));
     client.write("compare.MD", "upper");
-    client.run(["mv", "compare", "other"], "");
+    assert!(client.run(["mv", "compare", "other"], "").stderr.ends_with(&stays));
     assert_eq!(client.run(["test"], "").status.code(), Some(0));
 }
 
