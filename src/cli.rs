@@ -6,6 +6,7 @@
 mod agent;
 mod call;
 mod check;
+mod clipboard;
 mod completions;
 mod copy;
 mod doctor;
@@ -25,6 +26,7 @@ mod path;
 mod record;
 mod rm;
 mod serve;
+mod shell_words;
 mod show;
 mod source;
 mod stdin;
@@ -60,7 +62,7 @@ Your prompts:
   Your prompts override built-in prompts of the same name.";
 
 #[derive(Debug, Parser)]
-#[command(name = "prompt-expander", version = version::VERSION, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "prompt-expander", about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command, it serves MCP on standard input and output: this is how an \
                                agent starts it."))]
 struct Cli {
@@ -68,6 +70,12 @@ struct Cli {
     common: Common,
     #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
     serve: Serve,
+    /// Print the version, and the commit that it was built from
+    #[arg(long, short = 'V')]
+    version: bool,
+    /// Print the version as one JSON object: `version`, `commit` and `date`
+    #[arg(long, requires = "version")]
+    json: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -225,9 +233,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
-    let is_json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
-    if is_json && version::is_asked_for(&arguments[1..]) {
-        return finish(version::print_json());
+    // How to print is needed even if the arguments are invalid.
+    let has = |option| arguments.iter().take_while(|word| *word != "--").any(|word| word == option);
+    let is_json = has("--json");
+    if has("--no-pager") {
+        output::turn_pager_off();
     }
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
@@ -248,9 +258,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_json {
         output::collect_messages();
     }
-    if cli.common.no_pager {
-        output::turn_pager_off();
-    }
     finish(cli.run(&arguments[0]))
 }
 
@@ -259,6 +266,7 @@ impl Cli {
     fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
         let before = self.common;
         match self.command {
+            None if self.version => version::print(self.json),
             None => self.serve.run(before.source.library()),
             Some(Command::Install(install)) => install.command.run(&before.source.folders.and(install.folders)),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
@@ -292,8 +300,8 @@ fn without_usage(error: &clap::Error) -> String {
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let mut program = command();
     let matches = match program.try_get_matches_from_mut(arguments) {
-        Err(error) => match with_expand(arguments, &error) {
-            Some(arguments) => program.try_get_matches_from_mut(arguments)?,
+        Err(error) => match matches_of_expand(&mut program, arguments, &error) {
+            Some(matches) => matches?,
             None => return Err(with_tip(error)),
         },
         matches => matches?,
@@ -302,16 +310,24 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// The arguments of `prompt-expander :research …` as those of `expand`; `None` if the error is another one.
-fn with_expand(arguments: &[OsString], error: &clap::Error) -> Option<Vec<OsString>> {
+/// Reads `prompt-expander :research …` as a call of `expand`; `None` if the error is another one.
+fn matches_of_expand(
+    program: &mut clap::Command,
+    arguments: &[OsString],
+    error: &clap::Error,
+) -> Option<Result<ArgMatches, clap::Error>> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     if !unknown.starts_with(COLONS) {
         return None;
     }
-    let at = arguments.iter().position(|word| word.to_str() == Some(unknown))?;
-    let mut arguments = arguments.to_vec();
-    arguments.insert(at, "expand".into());
-    Some(arguments)
+    // The same word may also be the value of an option before it.
+    let places = arguments.iter().enumerate().filter(|(_, word)| word.to_str() == Some(unknown));
+    let mut results = places.map(|(at, _)| {
+        let mut arguments = arguments.to_vec();
+        arguments.insert(at, "expand".into());
+        program.try_get_matches_from_mut(arguments)
+    });
+    results.find(|result| !result.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidSubcommand))
 }
 
 /// Says of an unknown command how to expand a prompt of this name.
@@ -330,10 +346,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 /// Refuses an option before a command that does not have it: without this check, clap would accept it, and it would have no effect.
 fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
-    let is_given = |option: &&Arg| {
-        option.get_id() != "no_pager"
-            && matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
-    };
+    let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
     // `install` has a --project that means something else: they differ in their help.
     let is_own = |option: &Arg| {
         command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))

@@ -57,9 +57,9 @@ pub(crate) fn thousands(number: usize) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// One `thing`, two `thing`s.
+/// One `thing`, 1,000 `thing`s.
 pub(crate) fn count(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+    format!("{} {thing}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

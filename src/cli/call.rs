@@ -130,9 +130,11 @@ impl Call {
         }
         let texts = Texts { input: join_piped(&words, &piped, at), values, words, piped, at };
         // For values that the prompt does not use there is a warning, but text from a pipe is never dropped.
-        let is_from_text = |(_, origin): &(String, Origin)| *origin != Origin::Named && !texts.piped.is_empty();
-        match texts.unused(prompt).into_iter().find(is_from_text) {
-            Some((message, _)) => bail!("{message}"),
+        let end = texts.piped.trim_end_matches('\n');
+        let has_piped =
+            |bound: &&Bound<'_>| bound.origin != Origin::Named && !end.is_empty() && bound.value.contains(end);
+        match texts.unused(prompt).iter().find(has_piped) {
+            Some(bound) => bail!("{}", unused_message(prompt, bound)),
             None => Ok(texts),
         }
     }
@@ -173,13 +175,12 @@ impl Texts {
 
     /// What works, but is probably not what the caller intends.
     pub(super) fn warnings(&self, prompt: &Prompt) -> Vec<String> {
-        let unused = self.unused(prompt).into_iter().map(|(message, _)| message);
+        let unused = self.unused(prompt).into_iter().map(|bound| unused_message(prompt, &bound));
         self.bind(prompt).warnings.into_iter().chain(unused).collect()
     }
 
-    /// The values that are not in the expansion because there is no placeholder for them: a message, and where the value comes
-    /// from.
-    fn unused(&self, prompt: &Prompt) -> Vec<(String, Origin)> {
+    /// The values that are not in the expansion because there is no placeholder for them.
+    fn unused<'t>(&'t self, prompt: &'t Prompt) -> Vec<Bound<'t>> {
         let has_placeholders = prompt.placeholders().next().is_some();
         let is_unused = |bound: &Bound<'_>| match bound.origin {
             _ if bound.value.is_empty() => false,
@@ -190,14 +191,14 @@ impl Texts {
             }
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         };
-        let message = |bound: Bound<'_>| {
-            let (name, argument) = (named(&prompt.name), named(bound.name));
-            let placeholder = named(&format!("{{{{{}}}}}", bound.name));
-            format!("the value of {argument} is not in the expansion: {name} has no placeholder {placeholder}")
-        };
-        let unused = self.bind(prompt).arguments.into_iter().filter(is_unused);
-        unused.map(|bound| (message(bound.clone()), bound.origin)).collect()
+        self.bind(prompt).arguments.into_iter().filter(is_unused).collect()
     }
+}
+
+fn unused_message(prompt: &Prompt, bound: &Bound<'_>) -> String {
+    let (name, argument) = (named(&prompt.name), named(bound.name));
+    let placeholder = named(&format!("{{{{{}}}}}", bound.name));
+    format!("the value of {argument} is not in the expansion: {name} has no placeholder {placeholder}")
 }
 
 pub(super) fn cannot(prompt: &Prompt, error: &ExpandError) -> anyhow::Error {

@@ -7,7 +7,8 @@ use crate::prompt::{Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -70,7 +71,7 @@ impl Checked {
     }
 
     fn add_file(&mut self, view: &View, written: &Path) {
-        let path = absolute(written);
+        let path = without_parents(absolute(written));
         let mut problems = view.check_file(&path);
         if let (Some(problem), false) = (problems.first_mut(), path.is_file())
             && let Some((name, file)) = prompt_named(view, written)
@@ -83,6 +84,15 @@ impl Checked {
 
     fn count(&self, severity: Severity) -> usize {
         self.report.problems.iter().filter(|problem| problem.diagnostic.severity == severity).count()
+    }
+}
+
+/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder does not exist.
+fn without_parents(path: PathBuf) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    match path.components().any(|part| part == Component::ParentDir) {
+        true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
+        false => path,
     }
 }
 

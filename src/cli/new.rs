@@ -1,7 +1,7 @@
 //! `prompt-expander new`: creates a prompt file.
 
 use super::editor::{self, Ended};
-use super::output::shown;
+use super::output::full_path;
 use super::source::{PromptSource, absolute};
 use super::{edit, output, path, stdin};
 use crate::library::{FileState, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, delete_if};
@@ -103,11 +103,11 @@ impl New {
             output::note(&format!("write the prompt{how}; the file is a template"));
             return Ok(ExitCode::SUCCESS);
         }
-        let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;
+        let ended = ended.with_context(|| format!("{} was created, but could not be opened", full_path(&file)))?;
         let library = if is_served { library } else { Library::named([directory]) };
         let checked = edit::check(&library, &file, self.json);
         if let Some(Err(why)) = ended.map(|ended| ended.check()) {
-            bail!("{why}; {} may have been changed by the editor", shown(&file));
+            bail!("{why}; {} may have been changed by the editor", full_path(&file));
         }
         if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
             output::note(&format!("type `:{name} …` in a chat; `{edit_command}` opens the file"));
@@ -119,12 +119,12 @@ impl New {
     fn finish_without_file(&self, file: &Path, ended: anyhow::Result<Option<Ended>>) -> anyhow::Result<ExitCode> {
         let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
         if let Err(why) = ended {
-            bail!("{why}; {} was not changed, and is removed", shown(file));
+            bail!("{why}; {} was not changed, and is removed", full_path(file));
         }
         if self.json {
             output::print_json(&json!({ "removed": file.display().to_string() }))?;
         }
-        output::note(&format!("the template was not changed, and {} is removed; {}", shown(file), editor::WAIT));
+        output::note(&format!("the template was not changed, and {} is removed; {}", full_path(file), editor::WAIT));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -134,7 +134,7 @@ impl New {
 fn delete_if_template(file: &Path, name: &Name) -> anyhow::Result<bool> {
     let is_template = |text: &[u8]| Format::Markdown.parse(name.clone(), text).is_ok_and(|prompt| prompt.is_template());
     delete_if(file, is_template)
-        .with_context(|| format!("the template {} was not changed, and cannot be removed", shown(file)))
+        .with_context(|| format!("the template {} was not changed, and cannot be removed", full_path(file)))
 }
 
 /// Refuses a template that another prompt would override, or that would override it: what a person wants then is a copy.
@@ -196,14 +196,14 @@ pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path)
 
 fn warn_of_unserved(directory: &Path) {
     let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
-    let directory = shown(directory);
+    let directory = full_path(directory);
     let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
     output::warning(&format!("{directory} is not served; start the server with `{option}`"));
 }
 
 fn what(location: &Location) -> String {
     match location {
-        Location::File(path) => shown(path),
+        Location::File(path) => full_path(path),
         Location::Builtin => "the built-in prompt".to_owned(),
     }
 }

@@ -127,7 +127,12 @@ fn style_of(severity: Severity) -> Style {
 
 /// A path for standard output: abbreviated on a terminal, with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
-    abbreviated(&printable(&path.display().to_string()))
+    abbreviated(&full_path(path))
+}
+
+/// A path for [`error`], [`warning`], [`note`] and [`confirm`], which abbreviate it if standard error is a terminal.
+pub(super) fn full_path(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.

@@ -1,6 +1,6 @@
 //! `prompt-expander rm`: removes prompt files.
 
-use super::output::{self, shown};
+use super::output::{self, full_path};
 use super::path;
 use super::source::PromptSource;
 use super::{completions, edit};
@@ -51,7 +51,7 @@ impl Rm {
                 match file.remove() {
                     Ok(()) => removed.push(file),
                     Err(error) => {
-                        failure = Some(anyhow!("{} cannot be removed: {error}", shown(&file.path)));
+                        failure = Some(anyhow!("{} cannot be removed: {error}", full_path(&file.path)));
                         break;
                     }
                 }
@@ -104,7 +104,7 @@ pub(super) fn own_file<'v>(
             named(&similar)
         ),
         Some((found, Location::File(file))) if found != layer => {
-            bail!("{} is not a prompt of the project but {}; leave out --project", named(&similar), shown(&file))
+            bail!("{} is not a prompt of the project but {}; leave out --project", named(&similar), full_path(&file))
         }
         _ => {
             bail!("no prompt is named exactly {}; nothing is {what}; did you mean {}?", quoted(typed), named(&similar))
@@ -117,7 +117,9 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     let name_shown = named(name);
     match library.view().locate(name) {
         Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
-        Some((_, Location::File(file))) => output::note(&format!("{name_shown} is now the prompt in {}", shown(&file))),
+        Some((_, Location::File(file))) => {
+            output::note(&format!("{name_shown} is now the prompt in {}", full_path(&file)))
+        }
         None => {}
     }
 }
@@ -134,13 +136,13 @@ fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
 
 /// The path of a file, and what it is if the path does not show that.
 fn described(file: &OwnFile<'_>) -> String {
-    let path = shown(&file.path);
+    let path = full_path(&file.path);
     if !file.is_symlinked {
         return path;
     }
     match (fs::read_link(&file.path), fs::canonicalize(&file.path)) {
-        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", shown(&target)),
-        (_, Ok(real)) => format!("{path} (which is {})", shown(&real)),
+        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", full_path(&target)),
+        (_, Ok(real)) => format!("{path} (which is {})", full_path(&real)),
         _ => path,
     }
 }

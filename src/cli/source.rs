@@ -74,9 +74,6 @@ impl<A: FromArgMatches> FromArgMatches for Hidden<A> {
 impl Common {
     /// Combines the options before a command with those after it, and returns those that select prompts.
     pub(super) fn and(self, after: Hidden<Common>) -> PromptSource {
-        if after.0.no_pager {
-            output::turn_pager_off();
-        }
         self.source.and(after.0.source)
     }
 }

@@ -4,7 +4,7 @@ use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
 use super::walk::Scan;
 use super::{Entry, Layer, Problem, View};
-use crate::prompt::{Name, strip};
+use crate::prompt::{COLONS, Name, strip};
 use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -94,9 +94,8 @@ impl View {
             let PromptFile { name, path, is_symlinked, .. } = file.clone();
             Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, folder })
         };
-        let stripped = strip(typed);
-        let with_slashes = stripped.replace(':', "/");
-        let exact = [typed, stripped, &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
+        let with_slashes = strip(typed).replace(COLONS, "/");
+        let exact = [typed, strip(typed), &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
         exact.or_else(|| {
             let names = scans.iter().flat_map(|(_, scan)| &scan.files).map(|file| &file.name);
             find(only_spelling(&with_slashes, names)?)

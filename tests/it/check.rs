@@ -192,6 +192,10 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
     assert_eq!(check(&["prompts/a.md"]), (0, 1, vec!["/prompts/a.md warning".to_owned()]));
     assert_eq!(check(&["~/prompts/git"]), (0, 1, vec!["/prompts/git/b.md warning".to_owned()]));
     assert_eq!(check(&["elsewhere/.hidden/c.md"]), (0, 1, vec!["/elsewhere/.hidden/c.md warning".to_owned()]));
+    assert_eq!(
+        check(&["prompts/../elsewhere/.hidden/c.md"]),
+        (0, 1, vec!["/elsewhere/.hidden/c.md warning".to_owned()])
+    );
     let both = vec!["/elsewhere/d.md error".to_owned(), "/prompts/git/b.md warning".to_owned()];
     assert_eq!(check(&["elsewhere", "prompts/git/b.md"]), (1, 2, both));
 }

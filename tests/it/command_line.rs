@@ -112,6 +112,8 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     let client = Client::new().prompt("git/p.md", "[{{input}}]");
     client.run([":git/p", "a", "b"], "").printed("[a b]\n");
     client.run(["--no-pager", "：git：p", "a"], "").printed("[a]\n");
+    fs::create_dir(client.root().join(":git:p")).unwrap();
+    client.run(["--prompts", ":git:p", ":git:p", "a"], "").printed("[a]\n");
     let unknown = client.run([":git/q"], "");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
@@ -151,7 +153,8 @@ fn the_version_has_the_commit_and_its_date() {
         _ => format!("prompt-expander {}\n", env!("CARGO_PKG_VERSION")), // built outside a checkout
     };
     assert_eq!(line, want);
-    assert_eq!(client.run(["--json", "-V"], "").stdout, client.run(["-V", "--json"], "").stdout);
+    assert_eq!(client.run(["--no-pager", "--json", "-V"], "").stdout, client.run(["-V", "--json"], "").stdout);
+    assert_eq!(client.run(["--json"], "").status.code(), Some(2), "without --version it would do nothing");
 }
 
 #[test]

@@ -184,6 +184,11 @@ fn there_is_a_script_for_each_shell_and_an_error_for_others() {
         let program = env!("CARGO_BIN_EXE_prompt-expander");
         assert!(ran.stdout.contains("PROMPT_EXPANDER_COMPLETE") && ran.stdout.contains(program), "{ran:?}");
     }
+    let zsh = client.run(["completions", "zsh"], "").stdout;
+    assert!(
+        zsh.contains("suffix=(-S '')") && zsh.contains("other \"${suffix[@]}\""),
+        "no space after NAME= in zsh: {zsh}"
+    );
     let ran = client.run(["completions", "tcsh"], "");
     assert_eq!(ran.status.code(), Some(2));
     assert!(ran.stderr.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{ran:?}");

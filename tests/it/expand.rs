@@ -89,6 +89,15 @@ fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_o
 }
 
 #[test]
+fn a_word_without_a_placeholder_is_a_warning_if_the_piped_text_has_one() {
+    let client = Client::new().prompt("b.md", "---\narguments: [a, b]\n---\n[{{b}}]");
+    let ran = client.run(["expand", "b", "one"], "P");
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "[P]\n"), "{ran:?}");
+    let warning = "warning: the value of `a` is not in the expansion: `b` has no placeholder `{{a}}`\n";
+    assert_eq!(ran.stderr, warning);
+}
+
+#[test]
 fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
     let client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n[{{a}}]");
     let lost = "the value of `b` is not in the expansion: `p` has no placeholder `{{b}}`\n";

@@ -66,7 +66,7 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
     fs::write(client.root().join("other/research.md"), "other").unwrap();
     let rm = |arguments: &[&str]| client.run([&["rm", "--yes"], arguments].concat(), "");
     let other = client.root().join("other/research.md");
-    printed(&client, &rm(&["git:a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
+    printed(&client, &rm(&["：git：a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
     let now = format!("note: `research` is now the prompt in {}\n", other.display());
     printed(&client, &rm(&["research"]), &["prompts/research.md"], &now);

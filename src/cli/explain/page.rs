@@ -191,8 +191,7 @@ fn cut(text: &str) -> String {
 }
 
 fn characters(text: &str) -> String {
-    let number = text.chars().count();
-    count(number, "character").replacen(&number.to_string(), &thousands(number), 1)
+    count(text.chars().count(), "character")
 }
 
 impl Field {

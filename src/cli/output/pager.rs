@@ -1,7 +1,8 @@
 //! A pager for output that is longer than the terminal, as git has it.
 
 use crate::cli::interrupts::ignored_during;
-use crate::wording::named;
+use crate::cli::shell_words::words;
+use crate::wording::{named, quoted};
 use anstream::adapter::strip_bytes;
 use anstream::{AutoStream, ColorChoice};
 use std::env;
@@ -36,7 +37,7 @@ pub(in crate::cli) fn print_paged(text: &[u8]) -> anyhow::Result<()> {
 }
 
 /// The command of the pager; `None` if the text is to be printed without it.
-fn pager(text: &[u8]) -> Option<Vec<String>> {
+fn pager(text: &[u8]) -> Option<Vec<OsString>> {
     if IS_OFF.load(Ordering::Relaxed) || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return None;
     }
@@ -49,11 +50,18 @@ fn pager(text: &[u8]) -> Option<Vec<String>> {
         return None;
     }
     let command = env::var_os(VARIABLE).unwrap_or_else(|| OsString::from(if cfg!(windows) { "" } else { DEFAULT }));
-    let words = shlex::split(command.to_str()?)?;
-    (!words.is_empty() && words != ["cat"]).then_some(words)
+    if command.to_string_lossy().trim().is_empty() {
+        return None;
+    }
+    let Some(words) = words(&command) else {
+        let command = quoted(&command.to_string_lossy());
+        super::warning(&format!("{VARIABLE} is {command}, which has an unclosed quote; correct or unset {VARIABLE}"));
+        return None;
+    };
+    (words != ["cat"]).then_some(words)
 }
 
-fn page(words: &[String], text: &[u8]) -> anyhow::Result<()> {
+fn page(words: &[OsString], text: &[u8]) -> anyhow::Result<()> {
     let plain = strip_bytes(text).into_vec();
     let has_colors = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
     let mut command = Command::new(&words[0]);
@@ -66,7 +74,7 @@ fn page(words: &[String], text: &[u8]) -> anyhow::Result<()> {
         Err(error) => {
             let is_default = error.kind() == ErrorKind::NotFound && env::var_os(VARIABLE).is_none();
             if !is_default {
-                let pager = named(&words[0]);
+                let pager = named(&words[0].to_string_lossy());
                 super::warning(&format!("the pager {pager} cannot be started: {error}; correct {VARIABLE}"));
             }
             return super::print(text);
