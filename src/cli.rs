@@ -337,7 +337,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     if let Some(name) = unknown.filter(|_| error.get(ContextKind::SuggestedSubcommand).is_none()) {
-        let tip = format!("to expand the prompt `{name}`, write `:{name}`");
+        let tip = format!("to expand the prompt `{name}`, write `prompt-expander :{name}`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

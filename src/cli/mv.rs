@@ -38,7 +38,7 @@ impl Mv {
             let [from, to] = [&file.path, &to].map(|path| path.display().to_string());
             output::print_json(&json!({ "from": from, "to": to }))?;
         } else {
-            path::print(&to)?;
+            path::print("renamed to ", &to)?;
         }
         rm::note_what_is_used_now(&library, &file.name);
         new::warn_of_the_same_name(&library, &name, &to);

@@ -95,7 +95,7 @@ impl New {
             if self.json {
                 output::print_json(&json!({ "path": file.display().to_string() }))?;
             } else {
-                path::print(&file)?;
+                path::print("", &file)?;
             }
         }
         if is_template && !self.edit {

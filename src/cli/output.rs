@@ -108,14 +108,12 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n", problem.location())
 }
 
-/// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
-/// link.
+/// A problem as `list` shows it, which succeeds all the same: a paragraph of this many columns. The path is not broken, so that
+/// a terminal can make it a link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
-    let text = abbreviated(&format!("{severity}: {}: {message}; {fix}", problem.location()));
-    let style = style_of(*severity);
-    let severity = format!("{severity}:");
-    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+    let text = abbreviated(&format!("warning: {problem}"));
+    let filled = textwrap::fill(&text, paragraph(columns, "    "));
+    filled.replacen("warning:", &format!("{WARNING}warning:{WARNING:#}"), 1)
 }
 
 fn style_of(severity: Severity) -> Style {

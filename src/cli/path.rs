@@ -47,7 +47,7 @@ impl PathOf {
         if self.json {
             output::print_json(&json!({ "path": path.display().to_string() }))?;
         } else {
-            print(&path)?;
+            print("", &path)?;
         }
         if self.name.is_none() && !path.exists() {
             let option = if source.project { " --project" } else { "" };
@@ -57,10 +57,10 @@ impl PathOf {
     }
 }
 
-/// Prints a path: for a person as messages show it, for a script byte for byte.
-pub(super) fn print(path: &Path) -> anyhow::Result<()> {
+/// Prints a path: for a person what was done with it and how messages show it, for a script the path alone, byte for byte.
+pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     if output::terminal_width().is_some() {
-        output::print(format!("{}\n", shown(path)).as_bytes())
+        output::print(format!("{done}{}\n", shown(path)).as_bytes())
     } else {
         output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
     }

@@ -63,7 +63,7 @@ impl Rm {
             let removed: Vec<String> = removed.iter().map(|file| file.path.display().to_string()).collect();
             output::print_json(&json!({ "removed": removed }))?;
         } else {
-            removed.iter().try_for_each(|file| path::print(&file.path))?;
+            removed.iter().try_for_each(|file| path::print("removed ", &file.path))?;
         }
         for file in removed {
             note_what_is_used_now(&library, &file.name);

@@ -88,9 +88,10 @@ fn list_selects_by_query_and_tag_best_match_first() {
         .run(["list", "--tag", "y"], "")
         .said("warning: no prompt has the tag `y`; the tags are `#VCS`, `vcs` and `x`\n");
     client.run(["list", "--tag", "y", "--json"], "").printed("{\"prompts\":[]}\n");
-    Client::new()
-        .run(["list"], "")
-        .said("warning: there are no prompts; `prompt-expander new NAME --edit` makes one in `prompt-expander path`\n");
+    let empty = Client::new();
+    let folder = std::path::absolute(empty.prompts()).unwrap();
+    let warning = "warning: there are no prompts; `prompt-expander new NAME --edit` makes one in";
+    empty.run(["list"], "").said(&format!("{warning} {}\n", folder.display()));
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
     let without_colon = client.run(["git/p", "a"], "");
     assert_eq!(without_colon.status.code(), Some(2));
-    let tip = "tip: to expand the prompt `git/p`, write `:git/p`";
+    let tip = "tip: to expand the prompt `git/p`, write `prompt-expander :git/p`";
     assert!(without_colon.stderr.contains(tip), "{}", without_colon.stderr);
 }
 
@@ -376,7 +377,7 @@ mod at_a_terminal {
                                     good deal longer than a line.\n                \
                                     :git/compare options=… [criteria=…]\n                \
                                     #decision #work\n\n\
-                    error: ";
+                    warning: ";
         let Some(colored) = on_terminal(60, &[]) else { return };
         assert!(colored.contains("\u{1b}["), "{colored:?}");
         let plain = anstream::adapter::strip_str(&colored).to_string();
@@ -384,7 +385,7 @@ mod at_a_terminal {
         assert_eq!(on_terminal(60, &[("NO_COLOR", "1")]).unwrap(), plain);
         let narrow = "Your prompts\n  :a\n    Short.\n  :c\n  :git/compare\n    Compare options\n    for a decision,\n    \
                       which is a good\n    deal longer than\n    a line.\n    :git/compare\n    options=…\n    [criteria=…]\n    \
-                      #decision #work\n\nerror:\n  ";
+                      #decision #work\n\nwarning:\n    ";
         let shown = on_terminal(20, &[("NO_COLOR", "1")]).unwrap();
         assert!(shown.starts_with(narrow), "{shown}");
         for columns in [1, 20, 33, 60, 200] {
@@ -412,7 +413,7 @@ mod at_a_terminal {
         assert!(order.is_sorted_by_key(|text| at(text)), "{all}");
         let mine = shown("list --mine --long").unwrap();
         let want = "Prompts of the project\n  :of-project  Of the project.\n               .prompts/of-project.md\n\n\
-                    Your prompts\n  :own  Title — Own.\n        ~/prompts/own.md\n";
+                    Your prompts\n  :own         Title — Own.\n               ~/prompts/own.md\n";
         assert_eq!(mine, want);
     }
 

@@ -309,7 +309,7 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
     }
     let shown = terminal::ran(&client, 20, "explain compare Rust", &[("NO_COLOR", "1")], "").unwrap();
     assert!(
-        shown.contains("Arguments\n options\n  Rust (the rest of\n  the input)\n criteria\n  cost (its default)\n"),
+        shown.contains("Arguments\n  options\n    Rust (the rest\n    of the input)\n  criteria\n    cost (its\n    default)\n"),
         "{shown}"
     );
     let colored = terminal::ran(&client, 80, "explain compare Rust", &[], "").unwrap();

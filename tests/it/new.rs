@@ -650,19 +650,24 @@ mod editors {
         #[test]
         fn nothing_is_cut_on_a_terminal_of_20_columns() {
             let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
-            let Some(said) = typed(&client, 20, "prompt-expander new git/commit-message", "") else { return };
+            let said = |line: &str| {
+                let said = typed(&client, 20, line, "")?;
+                let is_too_long = |line: &&str| line.chars().count() > 20 && line.split_whitespace().count() > 1;
+                assert_eq!(said.lines().find(is_too_long), None, "{said}");
+                Some(said.split_whitespace().collect::<Vec<_>>().join(" "))
+            };
+            let Some(created) = said("prompt-expander new git/commit-message") else { return };
             let path = "~/.config/prompt-expander/prompts/git/commit-message.md";
             let next = "write the prompt with `prompt-expander edit git/commit-message`; the file is a template";
-            assert_eq!(said, format!("{path}\nnote: {next}\n"));
-            let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
+            assert_eq!(created, format!("{path} note: {next}"));
+            let unchanged = said("prompt-expander edit research").unwrap();
             assert!(
-                said.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),
-                "{said}"
+                unchanged.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),
+                "{unchanged}"
             );
-            let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();
             let why = "a space ends a command in a chat; write `my-prompt`";
-            assert_eq!(said, format!("error: `my prompt` cannot be the name of a prompt: {why}\n"));
-        }
+            let refused = said("prompt-expander new 'my prompt'").unwrap();
+            assert_eq!(refused, format!("error: `my prompt` cannot be the name of a prompt: {why}"));
     }
 
     #[test]

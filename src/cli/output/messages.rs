@@ -1,6 +1,6 @@
 //! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
 
-use super::{ERROR, FAINT, WARNING, paths, problem_in_two_lines};
+use super::{ERROR, FAINT, WARNING, paths, problem_in_two_lines, wrapped};
 use crate::library::Problem;
 use crate::wording::printable_json;
 use anstream::stderr;
@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
+use terminal_size::terminal_size_of;
 
 /// What is printed at the end; `None` if each message is printed at once.
 static JSON: Mutex<Option<Messages>> = Mutex::new(None);
@@ -90,8 +91,20 @@ fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messa
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
         let message = paths::abbreviated_if(is_terminal(), message);
-        let _ = writeln!(stderr(), "{style}{label}{style:#} {message}");
+        // A message may have lines of its own, such as a command to copy.
+        let lines = message.lines().enumerate().map(|(index, line)| match (terminal_width(), index) {
+            (None, _) => line.to_owned(),
+            (Some(columns), 0) => wrapped(line, label.len() + 1, columns),
+            (Some(columns), _) => wrapped(line, 0, columns),
+        });
+        let _ = writeln!(stderr(), "{style}{label}{style:#} {}", lines.collect::<Vec<_>>().join("\n"));
     }
+}
+
+/// The width of the terminal that standard error is, in columns.
+fn terminal_width() -> Option<usize> {
+    let stderr = io::stderr();
+    is_terminal().then(|| terminal_size_of(&stderr).map_or(80, |(width, _)| usize::from(width.0)))
 }
 
 fn is_terminal() -> bool {
