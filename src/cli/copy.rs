@@ -1,4 +1,4 @@
-//! `prompt-expander copy`: the expansion to the clipboard, by the system's own command.
+//! `prompt-expander copy`: copies the expansion to the clipboard, with the system's own command.
 
 use super::call::Call;
 use super::expand::expansion;
@@ -85,12 +85,12 @@ fn commands() -> Vec<CopyCommand> {
     commands
 }
 
-/// Whether an environment variable is set, and not to nothing.
+/// Whether an environment variable is set and not empty.
 fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Copies the text with the first command that works, else by the terminal of an ssh connection.
+/// Copies the text with the first command that works; if there is none, through the terminal of an ssh connection.
 fn copy(text: &str) -> anyhow::Result<()> {
     let commands = commands();
     let mut failures = Vec::new();
@@ -164,6 +164,8 @@ fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
         bail!("the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`");
     }
     output::print_verbatim(sequence.as_bytes())?;
-    output::note("the terminal was asked to copy (OSC 52); if the clipboard is unchanged, it does not support that");
+    output::note(
+        "the terminal was asked to copy (OSC 52); if the clipboard is unchanged, your terminal does not support that",
+    );
     Ok(())
 }
