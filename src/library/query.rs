@@ -21,8 +21,8 @@ pub struct Selection<'v> {
 }
 
 impl View {
-    /// Reads all prompts, and selects those that match all words of a query and have a tag; all without either. Letter case,
-    /// and a leading `#` of the tag, make no difference.
+    /// Reads all prompts, and selects those that match all words of a query and have a tag; without query and tag, all. Letter case
+    /// and a leading `#` of the tag make no difference.
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection<'_> {
         let Listing { entries, skipped, problems } = self.list();
         let mut listed: Vec<_> = entries.into_iter().map(|entry| (entry.summary(), entry)).collect();

@@ -193,7 +193,7 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
     let client = Client::new().prompt("p.md", argument.replace("STRICT", "false"));
     let client = client.prompt("strict.md", argument.replace("STRICT", "true"));
     let ran = client.run(["expand", "p", "level=paranoid"], "");
-    let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; it is used as it is (usage: `:p \
+    let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; the value is used as it is (usage: `:p \
                    [level=…]`)";
     assert_eq!((ran.stdout.as_str(), ran.stderr), ("paranoid\n", format!("warning: {warning}\n")));
     let explained: Value =

@@ -270,7 +270,7 @@ fn another_installation_changes_the_entry_and_keeps_what_the_user_added_to_it() 
     );
 }
 
-/// What is registered, what `install` is asked for, and what is registered then: the options of the server, and those of the
+/// What is registered, what `install` is asked for, and what is registered afterwards: the options of the server, and those of the
 /// hook; `-` is none. The last column is what the note names as kept.
 #[rustfmt::skip]
 const INSTALL_AGAIN: [[&str; 6]; 20] = [
@@ -325,7 +325,7 @@ fn register(user: &User, name: &str, server: &str, hook: &str) {
     }
 }
 
-/// The options of the server and of the hook that are registered; `-`: none is.
+/// The options of the registered server and hook; `-` if there is none.
 fn registered(user: &User, name: &str) -> [String; 2] {
     let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
     let agent = list["clients"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap();
