@@ -49,12 +49,12 @@ fn commands() -> Vec<CopyCommand> {
     commands
 }
 
-/// Whether an environment variable is set, and not to nothing.
+/// Whether an environment variable is set and not empty.
 fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Copies the text with the first command that works, else by the terminal of an ssh connection.
+/// Copies the text with the first command that works; if there is none, through the terminal of an ssh connection.
 ///
 /// # Errors
 /// There is no clipboard, or no way to reach it that works.
@@ -131,6 +131,8 @@ fn copy_by_terminal(text: &str) -> anyhow::Result<()> {
         bail!("the text is too long for the terminal's clipboard; use `prompt-expander expand NAME > FILE`");
     }
     output::print_verbatim(sequence.as_bytes())?;
-    output::note("the terminal was asked to copy (OSC 52); if the clipboard is unchanged, it does not support that");
+    output::note(
+        "the terminal was asked to copy (OSC 52); if the clipboard is unchanged, your terminal does not support that",
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `prompt-expander copy`: the expansion to the clipboard.
+//! `prompt-expander copy`: copies the expansion to the clipboard.
 
 use super::call::Call;
 use super::expand::expansion;

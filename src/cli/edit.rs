@@ -96,11 +96,11 @@ fn edit_copy(
     Ok(checked)
 }
 
-/// The folder for new files: the user's first, or with `project` the project's. It may be missing. `option` is the one that
-/// chooses another, for the error.
+/// The folder for new files: the user's first, or with `project` the project's. It may be missing. `option` chooses another
+/// folder; the error names it.
 pub(super) fn directory(library: &Library, project: bool, option: &str) -> anyhow::Result<PathBuf> {
     if project && std::env::current_dir().is_err() {
-        bail!("the working directory no longer exists, so there is no project; change to another one");
+        bail!("the working directory no longer exists, so there is no project; change to another directory");
     }
     let directory = library.folder_for_new_prompts().with_context(|| {
         format!("the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR")

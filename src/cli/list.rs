@@ -23,8 +23,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// List only prompts whose name, title, tags or description have these words, best match first; a spelling mistake is
-    /// tolerated. A word that begins with a colon selects by the beginning of the name. Without a query, all prompts are
+    /// List only prompts whose name, title, tags or description contain these words, best match first; a spelling mistake
+    /// is tolerated. A word that begins with a colon matches the beginning of a name: `:re`. Without a query, all prompts are
     /// listed, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,

@@ -16,12 +16,12 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Mv {
-    /// The name of a prompt of your own, spelled exactly
+    /// The prompt's present name, spelled exactly
     #[arg(add = ArgValueCompleter::new(completions::names))]
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Print JSON: `{"from":"…","to":"…"}`
+    /// Print one JSON object: the paths `from` and `to`
     #[arg(long)]
     json: bool,
 }

@@ -20,10 +20,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct PathOf {
-    /// The name of a prompt, whose file is printed instead of the folder
+    /// Print the path of this prompt's file, instead of the folder
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: Option<String>,
-    /// Print JSON: `{"path":"…"}`
+    /// Print one JSON object: `path`
     #[arg(long)]
     json: bool,
 }
@@ -51,7 +51,7 @@ impl PathOf {
         }
         if self.name.is_none() && !path.exists() {
             let option = if source.project { " --project" } else { "" };
-            output::note(&format!("the folder does not exist yet; `prompt-expander new{option}` creates it"));
+            output::note(&format!("the folder does not exist yet; `prompt-expander new NAME{option}` creates it"));
         }
         Ok(ExitCode::SUCCESS)
     }

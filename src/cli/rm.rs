@@ -22,13 +22,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Rm {
-    /// Names of your own prompts, spelled exactly: `standup`, `git/commit`
+    /// The names of the prompts, spelled exactly: `standup`, `git/commit`
     #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::names))]
     names: Vec<String>,
     /// Remove the files without asking
     #[arg(long)]
     yes: bool,
-    /// Print JSON: `{"removed":["…"]}`
+    /// Print one JSON object: `removed`, a list of paths
     #[arg(long)]
     json: bool,
 }
@@ -72,7 +72,7 @@ impl Rm {
     }
 }
 
-/// The file of the user, or with `project` of the project, that has exactly this name. `what` is not done to any other.
+/// The user's file, or with `project` the project's, of exactly this name. `what` is what the command does to it, for the error.
 pub(super) fn own_file<'v>(
     library: &Library,
     view: &'v View,
@@ -104,7 +104,11 @@ pub(super) fn own_file<'v>(
             named(&similar)
         ),
         Some((found, Location::File(file))) if found != layer => {
-            bail!("{} is not a prompt of the project but {}; leave out --project", named(&similar), full_path(&file))
+            bail!(
+                "{} is not a prompt of the project: its file is {}; leave out --project",
+                named(&similar),
+                full_path(&file)
+            )
         }
         _ => {
             bail!("no prompt is named exactly {}; nothing is {what}; did you mean {}?", quoted(typed), named(&similar))
@@ -116,10 +120,8 @@ pub(super) fn own_file<'v>(
 pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     let name_shown = named(name);
     match library.view().locate(name) {
-        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
-        Some((_, Location::File(file))) => {
-            output::note(&format!("{name_shown} is now the prompt in {}", full_path(&file)))
-        }
+        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} now refers to the built-in prompt")),
+        Some((_, Location::File(file))) => output::note(&format!("{name_shown} now refers to {}", full_path(&file))),
         None => {}
     }
 }

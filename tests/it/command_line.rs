@@ -221,7 +221,7 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     );
     client.run(["expand", "compare", "--arg", "options=x", "two", "words"], "").failed(
         1,
-        "error: `two words` cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg\n",
+        "error: `two words` cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or leave out --arg\n",
     );
     client
         .run(["expand", "compare", "--arg", "options=x", "--arg", "options=y"], "")

@@ -1,4 +1,4 @@
-//! A pager for output that is longer than the terminal, as git has it.
+//! A pager for output that is longer than the terminal, as git does it.
 
 use crate::cli::interrupts::ignored_during;
 use crate::cli::shell_words::words;
