@@ -26,7 +26,6 @@ mod path;
 mod record;
 mod rm;
 mod serve;
-mod shell_words;
 mod show;
 mod source;
 mod stdin;

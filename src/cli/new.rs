@@ -132,8 +132,10 @@ impl New {
 /// Deletes a file in which at most the description of the template was changed, as `git commit` discards a message that was not
 /// written. Returns whether it did.
 fn delete_if_template(file: &Path, name: &Name) -> anyhow::Result<bool> {
-    let template = without_description(&draft(name, None));
-    let is_template = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| without_description(text) == template);
+    let template = draft(name, None);
+    let is_template = |text: &[u8]| {
+        std::str::from_utf8(text).is_ok_and(|text| without_description(text) == without_description(&template))
+    };
     delete_if(file, is_template)
         .with_context(|| format!("the template {} was not changed, but cannot be removed", full_path(file)))
 }

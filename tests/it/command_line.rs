@@ -438,8 +438,12 @@ mod at_a_terminal {
             let shown = paged(arguments, pager).unwrap();
             assert!(shown.starts_with("Your prompts\n  :p"), "{arguments} with `{pager}`: {shown}");
         }
-        let shown = paged("list", "no-such-pager").unwrap();
-        assert!(shown.contains("the pager `no-such-pager` cannot be started") && shown.contains(":p59"), "{shown}");
+        let shown = paged("list", "cat -n | head -n 3").unwrap();
+        assert!(shown.contains("1\tYour prompts\n") && shown.lines().count() == 3, "{shown}");
+        for failing in ["no-such-pager", "false"] {
+            let shown = paged("list", failing).unwrap();
+            assert!(shown.contains(&format!("the pager `{failing}` failed")) && shown.contains(":p59"), "{shown}");
+        }
     }
 
     #[test]
