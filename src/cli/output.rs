@@ -8,7 +8,7 @@ mod paths;
 
 use crate::library::{Layer, Location, Problem};
 use crate::prompt::{Diagnostic, Severity};
-use crate::wording::{printable, printable_json};
+use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 pub(super) use messages::{collect_messages, confirm, error, note, print_messages, report, warning};
@@ -141,7 +141,7 @@ pub(super) fn terminal_width() -> Option<usize> {
 
 /// A text in one line: each run of whitespace and control characters becomes one space.
 pub(super) fn one_line(text: &str) -> String {
-    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
+    let words = text.split(|character: char| character.is_whitespace() || is_control(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

@@ -40,7 +40,7 @@ fn a_name_is_completed_as_it_is_typed_with_a_full_width_colon_or_other_accents()
 }
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
-const LINES: [(&str, &[&str]); 12] = [
+const LINES: [(&str, &[&str]); 13] = [
     ("prompt-expander comp", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
@@ -61,6 +61,8 @@ const LINES: [(&str, &[&str]); 12] = [
         "prompt-expander --prompts 'my prompts' expand level --arg level=h",
         &["--prompts", "my prompts", "expand", "level", "--arg", "level=high"],
     ),
+    // Only prompts of one's own can be removed.
+    ("prompt-expander --prompts 'my prompts' rm res", &["--prompts", "my prompts", "rm", "res+"]),
     // Names that the shell would run as a command are not offered.
     (
         "prompt-expander --no-builtin --prompts 'my prompts' edit it",
