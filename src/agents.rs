@@ -27,14 +27,14 @@ pub use config_file::{AgentFiles, ConfigError, ConfigFile, is_same_file};
 pub use edit::Position;
 pub use environment::{Environment, has_separator};
 pub use finding::{Finding, RegisteredHook, RegisteredServer, Severity};
-pub use hook_line::HookLine;
+pub use hook_line::{HookLine, HookPlace};
 pub use install::{Installation, Plan, PlanError, Removal, Status};
 pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
 use serde_json::json;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// All agents, in the order in which they are listed.
@@ -72,8 +72,8 @@ pub struct Agent {
     pub launch: Launch,
     /// What `doctor` checks in its files.
     pub checks: Checks,
-    /// What to do after an installation: with a hook or without, for a project or for the user.
-    pub next_step: fn(with_hook: bool, is_project: bool) -> String,
+    /// What to do after an installation, for a project or for the user.
+    pub next_step: fn(installed: &Plan, is_project: bool) -> String,
 }
 
 /// The files in which an agent registers servers.
@@ -157,6 +157,9 @@ pub struct Hook {
     pub project_variable: Option<&'static str>,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
+    /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
+    /// no such record.
+    trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
     /// Why the agent would not run a hook.
     pub check: fn(&RegisteredHook) -> Option<Finding>,
 }
