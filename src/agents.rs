@@ -33,8 +33,9 @@ pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
 use serde_json::json;
+use std::collections::HashSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// All agents, in the order in which they are listed.
@@ -63,6 +64,7 @@ pub struct Agent {
     programs: &'static [&'static str],
     /// The folder with the user's settings.
     settings_folder: fn(&System) -> Option<PathBuf>,
+    prompts: Prompts,
     config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
@@ -75,6 +77,23 @@ pub struct Agent {
     /// What to do after an installation: with a hook or without, for a project or for the user.
     pub next_step: fn(with_hook: bool, is_project: bool) -> String,
 }
+
+/// The folders in which an agent keeps prompt files of its own.
+struct Prompts {
+    /// The user's, below the folder with the settings.
+    user: &'static [(PromptFormat, &'static str)],
+    /// The user's, below the home directory.
+    home: &'static [(PromptFormat, &'static str)],
+    /// A project's, relative to its folder.
+    project: &'static [(PromptFormat, &'static str)],
+}
+
+impl Prompts {
+    const NONE: Prompts = Prompts { user: &[], home: &[], project: &[] };
+}
+
+/// What the prompt files of a folder are written for, as in `--prompts FORMAT:DIR`.
+pub type PromptFormat = &'static str;
 
 /// The files in which an agent registers servers.
 struct Config {
@@ -297,6 +316,24 @@ impl Agent {
         (self.settings_folder)(system)
     }
 
+    /// The folders with prompt files of all agents, each once, in the order of the agents: the user's with their paths, and a
+    /// project's relative to its folder. They may be missing.
+    pub fn prompt_folders(system: &System) -> (Vec<(PromptFormat, PathBuf)>, Vec<(PromptFormat, &'static str)>) {
+        let (mut user, mut project) = (Vec::new(), Vec::new());
+        for agent in AGENTS {
+            let settings = agent.settings_folder(system);
+            let in_settings = settings.iter().flat_map(|folder| below(folder, agent.prompts.user));
+            let in_home = system.home.iter().flat_map(|folder| below(folder, agent.prompts.home));
+            user.extend(in_settings.chain(in_home));
+            project.extend(agent.prompts.project);
+        }
+        let mut known = HashSet::new();
+        user.retain(|(_, path)| known.insert(path.clone()));
+        let mut known = HashSet::new();
+        project.retain(|(_, path)| known.insert(*path));
+        (user, project)
+    }
+
     /// The folder with the files that register the user's servers.
     fn config_folder(&self, system: &System) -> Option<PathBuf> {
         self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
@@ -359,6 +396,10 @@ impl Agent {
             Scope::Local => None,
         }
     }
+}
+
+fn below(folder: &Path, names: &[(PromptFormat, &str)]) -> Vec<(PromptFormat, PathBuf)> {
+    names.iter().map(|(format, name)| (*format, folder.join(name))).collect()
 }
 
 impl PartialEq for Agent {
@@ -536,7 +577,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn an_agent_is_found_by_its_name() {
@@ -579,6 +619,20 @@ mod tests {
             assert!(agent.config_paths(Scope::Project, &home).iter().all(|path| path.starts_with("/p")));
             assert!(agent.config_paths(Scope::User, &System::default()).is_empty());
         }
+    }
+
+    #[test]
+    fn the_prompt_folders_of_all_agents_are_listed_once_below_the_home_directory_and_the_project() {
+        let system = System { home: Some("/h".into()), config: Some("/c".into()), ..System::default() };
+        let (user, project) = Agent::prompt_folders(&system);
+        let has = |format, path: &str| user.iter().filter(|folder| **folder == (format, path.into())).count() == 1;
+        assert!(has("claude", "/h/.claude/commands") && has("skills", "/h/.agents/skills"));
+        assert!(has("vscode", "/c/Code/User/prompts") && has("opencode", "/h/.config/opencode/command"));
+        let paths: HashSet<_> = user.iter().map(|(_, path)| path).collect();
+        assert_eq!((paths.len(), user.len()), (10, 10));
+        assert!(project.contains(&("gemini", ".gemini/commands")) && project.contains(&("skills", ".agents/skills")));
+        assert!(project.iter().all(|(_, path)| path.starts_with('.')));
+        assert_eq!(Agent::prompt_folders(&System::default()).0, []);
     }
 
     #[test]
