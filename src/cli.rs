@@ -102,8 +102,8 @@ fn with_common(examples: &str) -> String {
 enum Command {
     /// Register with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts and --no-builtin. If
-    /// it is registered already, only what you ask for changes: an option that is given replaces those of the same name, and the
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts, --from-agents and
+    /// --no-builtin. If it is registered already, only what you ask for changes: an option that is given replaces those of the same name, and the
     /// others stay, in the server and in the hook. The rest of the file stays as it is, comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. A backup of each file is saved next to it: its state
@@ -122,8 +122,8 @@ enum Command {
     /// List prompts with their descriptions, all of them or those that match a query
     ///
     /// On a terminal, prints a table, and below it the files that should be prompts but cannot be read. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage, and
-    /// reports such files on standard error.
+    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`; of a prompt for another
+    /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(WithCommon<list::List>),
     /// Print what an agent gets for `:NAME INPUT`

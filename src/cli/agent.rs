@@ -1,9 +1,11 @@
 //! Agents on the command line: the parser of their names, and the system on which they run.
 
 use crate::agents::{AGENTS, Agent, System};
+use crate::prompt;
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
+use std::path::PathBuf;
 
 /// The agents that can be named.
 pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
@@ -13,10 +15,35 @@ pub(super) fn agent_parser() -> impl TypedValueParser<Value = &'static Agent> {
 
 /// What the agents find on this machine.
 pub(super) fn system() -> anyhow::Result<System> {
-    Ok(System {
+    let project = env::current_dir().context("the working directory cannot be found")?;
+    Ok(System { project, ..system_of_user() })
+}
+
+fn system_of_user() -> System {
+    System {
         home: dirs::home_dir(),
         config: dirs::config_dir(),
         environment: env::vars_os().collect(),
-        project: env::current_dir().context("the working directory cannot be found")?,
-    })
+        project: PathBuf::new(),
+    }
+}
+
+/// The folders with prompt files of the agents, which may be missing: the user's, and those in a project, relative to it.
+pub(super) fn prompt_folders() -> (Vec<(prompt::System, PathBuf)>, Vec<(prompt::System, &'static str)>) {
+    let (user, project) = Agent::prompt_folders(&system_of_user());
+    let user = user.into_iter().filter_map(|(format, path)| Some((prompt::System::named(format)?, path)));
+    let project = project.into_iter().filter_map(|(format, path)| Some((prompt::System::named(format)?, path)));
+    (user.collect(), project.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_each_agent_s_folder_is_known() {
+        let (user, project) = Agent::prompt_folders(&System { home: Some("/h".into()), ..System::default() });
+        let formats = user.iter().map(|(format, _)| format).chain(project.iter().map(|(format, _)| format));
+        formats.for_each(|format| assert!(prompt::System::named(format).is_some(), "{format}"));
+    }
 }

@@ -12,7 +12,7 @@ use super::output;
 use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
-use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
+use crate::prompt::{Binding, Bound, ExpandError, Prompt, System, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
 use serde_json::json;
@@ -31,7 +31,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
     /// `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
@@ -42,6 +42,8 @@ struct Explanation<'c> {
     prompt: &'c Prompt,
     /// `None` if the call names a file.
     layer: Option<Layer>,
+    /// The program that its file is written for; `None` if the call names a file.
+    system: Option<System>,
     source: Location,
     /// The prompts of the same name that it overrides.
     shadows: Vec<(Layer, Location)>,
@@ -118,6 +120,7 @@ impl<'c> Explanation<'c> {
         Explanation {
             prompt,
             layer,
+            system: layer.and_then(|_| library.view().system(&prompt.name)),
             source,
             shadows,
             placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),

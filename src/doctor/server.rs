@@ -5,6 +5,8 @@ use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
     Agent, AgentFiles, Arguments, Delivery, RegisteredServer, Registration, SERVER, Scope, has_separator, is_same_file,
 };
+use crate::library::is_jsonl;
+use crate::prompt;
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -121,7 +123,7 @@ impl ServerCheck<'_> {
         if prompts.folders.is_empty() {
             findings.extend(self.lost_variables(&start));
         }
-        let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
+        let missing = prompts.folders.iter().filter(|folder| !folder.exists());
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
         self.check_harmless(&start)?;
         let mut report = self.report(&start)?;
@@ -245,9 +247,10 @@ impl ServerCheck<'_> {
         let mut folders = Vec::new();
         for written in Arguments::of(&start.arguments).folders {
             let path = self.examination.prompts_folder(&written, &start.folder);
-            let is_relative = !Path::new(&written).is_absolute() && !written.starts_with('~');
+            let (_, folder) = prompt::System::of_option(&written);
+            let is_relative = !Path::new(folder).is_absolute() && !folder.starts_with('~');
             let shown = named(&written);
-            if !path.is_dir() {
+            if !path.is_dir() && !(is_jsonl(&path) && path.is_file()) {
                 let why = if path.exists() { "is not a folder" } else { "does not exist" };
                 let hint = if written.contains('$') { "; without a shell, `$` has no meaning" } else { "" };
                 let message = format!("--prompts {shown} {why}{hint}");
