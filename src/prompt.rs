@@ -19,18 +19,20 @@ mod message;
 mod name;
 mod outline;
 pub(crate) mod suggestion;
+mod system;
 mod template;
 mod unexpanded;
 
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
-pub use format::{Format, not_utf8, too_large};
+pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use limits::{LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_WEIGHT};
 pub use message::{Message, Messages, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
+pub use system::{FileName, System};
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
 
@@ -41,6 +43,8 @@ use unicode_normalization::UnicodeNormalization;
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
+    /// How its file is written.
+    pub format: Format,
     /// Its name.
     pub name: Name,
     /// The title of the frontmatter, else the first heading of the body.
@@ -201,6 +205,18 @@ impl fmt::Display for ExpandError {
 impl std::error::Error for ExpandError {}
 
 impl Prompt {
+    /// The prompt, with the line before its text by which a skill's scripts and references are found, as in Claude Code.
+    /// `folder` is the path of the skill's folder; it is never searched for placeholders. Other prompts stay as they are.
+    #[must_use]
+    pub fn with_base_directory(mut self, folder: &str) -> Prompt {
+        if self.format == Format::Skill
+            && let Some(first) = self.messages.first_mut()
+        {
+            first.set_preamble(format!("Base directory for this skill: {folder}\n\n"));
+        }
+        self
+    }
+
     /// The messages that a model gets for a call.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty

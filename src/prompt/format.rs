@@ -2,17 +2,39 @@
 
 pub(super) mod draft;
 mod frontmatter;
+mod hexai_jsonl;
 mod markdown;
 
 use super::limits::MAX_FILE;
 use super::{Diagnostic, Name, Position, Prompt};
+pub use hexai_jsonl::hexai_prompts;
 use std::path::Path;
 
 /// How a prompt is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Markdown with an optional YAML frontmatter: `.md`.
+    /// Markdown with an optional YAML frontmatter, and placeholders in braces: this program's own.
     Markdown,
+    /// A Markdown command of Claude Code.
+    ClaudeCommand,
+    /// A `SKILL.md`.
+    Skill,
+    /// A Markdown prompt of Codex.
+    CodexPrompt,
+    /// A TOML command of Gemini CLI.
+    GeminiToml,
+    /// A Markdown command of opencode.
+    OpenCodeCommand,
+    /// A Markdown prompt file of VS Code.
+    VsCodePrompt,
+    /// A Markdown command of Cursor.
+    CursorCommand,
+    /// A `system.md` of fabric.
+    FabricPattern,
+    /// A YAML template of llm.
+    LlmTemplate,
+    /// A prompt of Continue: a body, with or without YAML before it.
+    ContinuePrompt,
 }
 
 impl Format {
@@ -27,7 +49,9 @@ impl Format {
     /// The suffix of a new file.
     pub fn suffix(self) -> &'static str {
         match self {
-            Format::Markdown => "md",
+            Format::GeminiToml => "toml",
+            Format::LlmTemplate => "yaml",
+            _ => "md",
         }
     }
 
@@ -59,9 +83,7 @@ impl Format {
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match self {
-            Format::Markdown => markdown::parse(name, text),
-        }
+        markdown::parse(self, name, text)
     }
 }
 

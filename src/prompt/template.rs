@@ -17,6 +17,8 @@ pub const INPUT: &str = "input";
 pub struct MessageTemplate {
     /// Who it is from.
     pub role: Role,
+    /// A text before the body, which is not in the file.
+    preamble: String,
     body: String,
     /// The line of the file in which the body begins.
     first_line: usize,
@@ -69,7 +71,12 @@ impl MessageTemplate {
         if text_start < body.len() {
             parts.push(Part::Text(text_start..body.len()));
         }
-        MessageTemplate { role: Role::User, body, first_line, parts }
+        MessageTemplate { role: Role::User, preamble: String::new(), body, first_line, parts }
+    }
+
+    /// Puts a text before the body.
+    pub(super) fn set_preamble(&mut self, text: String) {
+        self.preamble = text;
     }
 
     /// The text as written in the file, but with `\n` line endings and without empty lines at its two ends.
@@ -102,10 +109,11 @@ impl MessageTemplate {
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
     pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = &'t str> {
-        self.parts.iter().map(move |part| match part {
+        let parts = self.parts.iter().map(move |part| match part {
             Part::Text(range) => &self.body[range.clone()],
             Part::Placeholder(Placeholder { name, .. }) => value(name),
-        })
+        });
+        std::iter::once(self.preamble.as_str()).chain(parts)
     }
 }
 

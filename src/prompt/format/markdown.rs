@@ -2,14 +2,14 @@
 
 use super::frontmatter::{self, Frontmatter, Split};
 use crate::prompt::outline::outline;
-use crate::prompt::{Diagnostic, MessageTemplate, Name, Position, Prompt};
+use crate::prompt::{Diagnostic, Format, MessageTemplate, Name, Position, Prompt};
 use std::borrow::Cow;
 
 /// Reads the text of a file, without its byte order mark.
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
+pub(super) fn parse(format: Format, name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut lenient = Vec::new();
     let (frontmatter, body, body_line) = parts(text, &mut lenient)?;
     let body = if body.contains('\r') { Cow::Owned(body.replace("\r\n", "\n")) } else { Cow::Borrowed(body) };
@@ -22,7 +22,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     }
     let names = arguments.iter().map(|argument| argument.name.as_str());
     let messages = vec![MessageTemplate::parse(body, body_line + dropped, names)];
-    Ok(Prompt { name, title, description, messages, arguments, tags, lenient, has_foreign_keys })
+    Ok(Prompt { format, name, title, description, messages, arguments, tags, lenient, has_foreign_keys })
 }
 
 /// The frontmatter, the body, and the line of the file in which the body begins.
