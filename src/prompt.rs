@@ -8,6 +8,7 @@
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` |
+//! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod binding;
@@ -220,7 +221,7 @@ impl Prompt {
     /// The messages that a model gets for a call.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty
-    /// prompt is the input alone.
+    /// prompt is the input alone. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
     ///
     /// # Errors
     /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
@@ -230,14 +231,14 @@ impl Prompt {
             return Err(error);
         }
         let appended = match &binding.input {
-            Some(input) if !self.has_placeholders() => input,
+            Some(input) if self.appends_input() => input,
             _ => "",
         };
         let last = self.messages.len().saturating_sub(1);
         let pieces = |index: usize| {
             let message: &MessageTemplate = &self.messages[index];
             let appended = if index == last { appended } else { "" };
-            let separator = if appended.is_empty() || message.body().is_empty() { "" } else { "\n\n" };
+            let separator = if appended.is_empty() || message.body().is_empty() { "" } else { self.separator() };
             message.pieces(|name| binding.value(name)).chain([separator, appended])
         };
         let lengths = (0..self.messages.len()).flat_map(pieces).map(str::len);
@@ -254,9 +255,22 @@ impl Prompt {
         self.messages.iter().flat_map(MessageTemplate::placeholders)
     }
 
-    /// Whether the expansion contains the input: as `{{input}}`, or after a body without placeholders.
+    /// Whether the expansion contains the input: as `{{input}}`, or after the body.
     pub fn takes_input(&self) -> bool {
-        !self.has_placeholders() || self.has_input_placeholder()
+        self.appends_input() || self.has_input_placeholder()
+    }
+
+    /// Whether the input follows the body.
+    pub fn appends_input(&self) -> bool {
+        match self.format {
+            Format::FabricPattern | Format::LlmTemplate => !self.has_input_placeholder(),
+            _ => !self.has_placeholders(),
+        }
+    }
+
+    /// What is between the body and an input that follows it: an empty line, and in fabric the end of the line.
+    pub fn separator(&self) -> &'static str {
+        if self.format == Format::FabricPattern { "\n" } else { "\n\n" }
     }
 
     /// Whether the body is still the one that [`draft`] writes, to be filled in.
@@ -303,6 +317,25 @@ impl Prompt {
     /// Whether the body has a placeholder for this argument.
     fn uses(&self, argument: &Argument) -> bool {
         self.placeholders().any(|placeholder| placeholder.name == argument.name)
+    }
+
+    /// Whether the input is one of the parts of a text that is divided.
+    fn input_is_slot(&self) -> bool {
+        self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
+    }
+
+    /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
+    /// for `$name` and `$1`.
+    fn takes_words(&self) -> bool {
+        match self.format {
+            Format::ClaudeCommand | Format::Skill => {
+                let is_bare =
+                    |message: &MessageTemplate| message.placeholders().any(|it| message.written(it).starts_with('$'));
+                self.messages.iter().any(is_bare)
+            }
+            Format::CodexPrompt => self.has_placeholders() && self.arguments.iter().all(|argument| !argument.required),
+            _ => false,
+        }
     }
 
     /// Whether a placeholder stands for the whole input; an argument may have the name `input` too.

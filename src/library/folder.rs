@@ -500,6 +500,10 @@ impl Folder {
                 let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
                 Err(Diagnostic::error(None, message, "shorten the names of the file and of its folders"))
             }
+            Err(InvalidName::Part) if is_utf8 && is_hidden(path) => {
+                let message = "the file is hidden, because its name begins with a dot, and so is not read";
+                Err(Diagnostic::error(None, message, "rename it"))
+            }
             Err(InvalidName::TooDeep | InvalidName::Part) => {
                 let message =
                     "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character";

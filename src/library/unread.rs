@@ -19,6 +19,7 @@ const YAML: &str =
 
 /// Suffixes of files in which other programs keep prompts, each with what to do to use such a file.
 const SUFFIXES: [(&str, &str); 8] = [
+    ("jsonl", "name it with `--prompts FILE` if it is a file of hexai"),
     ("markdown", RENAME),
     ("mdc", "copy it to a `.md` file (it is a rule of Cursor, not a prompt)"),
     ("mdx", RENAME),
@@ -27,7 +28,6 @@ const SUFFIXES: [(&str, &str); 8] = [
         "name its folder with `--prompts continue:DIR` if it is a prompt of Continue; otherwise rename it so that it ends in \
          `.md`, and write its placeholders as `{{name}}`",
     ),
-    ("jsonl", "name it with `--prompts FILE` if it is a file of hexai"),
     ("txt", RENAME),
     ("yaml", YAML),
     ("yml", COPY),

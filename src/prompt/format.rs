@@ -1,12 +1,20 @@
 //! The formats of prompt files.
 
+mod claude_command;
+mod codex_prompt;
+mod continue_prompt;
 pub(super) mod draft;
+mod fabric_pattern;
 mod frontmatter;
+mod gemini_toml;
 mod hexai_jsonl;
+mod llm_template;
 mod markdown;
+mod vscode_prompt;
+mod yaml;
 
 use super::limits::MAX_FILE;
-use super::{Diagnostic, Name, Position, Prompt};
+use super::{Diagnostic, Name, Position, Prompt, System};
 pub use hexai_jsonl::hexai_prompts;
 
 /// How a prompt is written in a file.
@@ -34,9 +42,28 @@ pub enum Format {
     LlmTemplate,
     /// A prompt of Continue: a body, with or without YAML before it.
     ContinuePrompt,
+    /// A line of hexai's JSONL: a JSON object.
+    HexaiPrompt,
 }
 
 impl Format {
+    /// The program for which a file of this format is written, and which reads it by the rules of the format.
+    pub fn system(self) -> System {
+        match self {
+            Format::Markdown => System::PromptExpander,
+            Format::ClaudeCommand | Format::Skill => System::ClaudeCode,
+            Format::CodexPrompt => System::Codex,
+            Format::GeminiToml => System::Gemini,
+            Format::OpenCodeCommand => System::OpenCode,
+            Format::VsCodePrompt => System::VsCode,
+            Format::CursorCommand => System::Cursor,
+            Format::FabricPattern => System::Fabric,
+            Format::LlmTemplate => System::Llm,
+            Format::ContinuePrompt => System::Continue,
+            Format::HexaiPrompt => System::Hexai,
+        }
+    }
+
     /// Reads the whole file of a prompt.
     ///
     /// Mistakes in the frontmatter are read leniently; [`Prompt::warnings`] has them.
@@ -50,7 +77,17 @@ impl Format {
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        markdown::parse(self, name, text)
+        match self {
+            Format::Markdown | Format::OpenCodeCommand | Format::CursorCommand => markdown::parse(self, name, text),
+            Format::ClaudeCommand | Format::Skill => claude_command::parse(self, name, text),
+            Format::CodexPrompt => codex_prompt::parse(name, text),
+            Format::GeminiToml => gemini_toml::parse(name, text),
+            Format::VsCodePrompt => vscode_prompt::parse(name, text),
+            Format::FabricPattern => fabric_pattern::parse(name, text),
+            Format::LlmTemplate => llm_template::parse(name, text),
+            Format::ContinuePrompt => continue_prompt::parse(name, text),
+            Format::HexaiPrompt => hexai_jsonl::parse(name, text),
+        }
     }
 }
 

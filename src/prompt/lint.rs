@@ -362,6 +362,17 @@ fn template_tags(body: &str) -> Vec<Range<usize>> {
     })
 }
 
+/// The first tag of a template engine that does something and is not in code.
+pub(super) fn template_tag(body: &str) -> Option<Range<usize>> {
+    let mut tags = template_tags(body);
+    if !are_of_a_template(body, &tags) {
+        return None;
+    }
+    let code = Code::of(body);
+    tags.retain(|tag| !code.contains(tag.start));
+    are_of_a_template(body, &tags).then(|| tags.swap_remove(0))
+}
+
 /// Whether the tags do something: one that includes or sets something, or one that begins a block, and one that ends it.
 fn are_of_a_template(body: &str, tags: &[Range<usize>]) -> bool {
     let words = |tag: &Range<usize>| {

@@ -1,9 +1,133 @@
-//! The JSONL files of hexai: a prompt in each line.
+//! The JSONL files of hexai: a JSON object in each line, with the keys `name`, `title`, `description`, `arguments`, `messages` and
+//! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
-use crate::prompt::{Diagnostic, Prompt};
+use super::{Format, not_utf8, too_large};
+use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MessageTemplate, Name, Position, Prompt};
+use crate::wording::quoted;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+#[derive(Deserialize)]
+struct Line {
+    name: String,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    arguments: Option<Vec<LineArgument>>,
+    messages: Vec<LineMessage>,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct LineArgument {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    required: bool,
+}
+
+#[derive(Deserialize)]
+struct LineMessage {
+    role: String,
+    content: Content,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    text: String,
+}
 
 /// The prompts of a file of hexai, such as `user.jsonl`. A line that is none is an error with the number of the line, and the
-/// others are read all the same. Empty lines are skipped.
-pub fn hexai_prompts(_bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
-    Vec::new()
+/// others are read all the same. Of two lines with one name, the first is the prompt. Empty lines are skipped.
+pub fn hexai_prompts(bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
+    if bytes.len() > MAX_FILE {
+        return vec![Err(too_large(bytes.len() as u64))];
+    }
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let mut first_lines: HashMap<Name, usize> = HashMap::new();
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
+    let read = |(index, line): (usize, &[u8])| {
+        let number = index + 1;
+        let at = |column: usize| Some(Position { line: number, column });
+        let text = str::from_utf8(line).map_err(|error| {
+            let diagnostic = not_utf8(line, error.valid_up_to());
+            Diagnostic { position: at(diagnostic.position.map_or(1, |position| position.column)), ..diagnostic }
+        })?;
+        let line = json(text, number)?;
+        let name = Name::new(&line.name).map_err(|why| {
+            let message = format!("{} cannot be the name of a prompt: {why}", quoted(&line.name));
+            Diagnostic::error(at(1), message, "give it another name")
+        })?;
+        if let Some(first) = first_lines.get(&name) {
+            let message = format!("line {first} has the same name, {}, and comes first", quoted(&name));
+            return Err(Diagnostic::error(at(1), message, "rename one of the two"));
+        }
+        first_lines.insert(name.clone(), number);
+        prompt(name, line, number)
+    };
+    lines.map(read).collect()
+}
+
+/// Reads one line; see [`hexai_prompts`].
+///
+/// # Errors
+/// It is not such a JSON object.
+pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
+    prompt(name, json(text, 1)?, 1)
+}
+
+fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
+    serde_json::from_str(text).map_err(|error| {
+        // The column of serde_json counts bytes.
+        let before = text.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
+        let column = String::from_utf8_lossy(before).chars().count() + 1;
+        let message = error.to_string();
+        let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+        let position = Some(Position { line: number, column });
+        Diagnostic::error(position, format!("not a prompt of hexai: {message}"), "correct the line, or delete it")
+    })
+}
+
+fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
+    let refused =
+        |message: String, fix: &str| Err(Diagnostic::error(Some(Position { line: number, column: 1 }), message, fix));
+    let arguments: Vec<Argument> =
+        line.arguments.unwrap_or_default().into_iter().map(LineArgument::into_argument).collect();
+    if arguments.len() > MAX_ARGUMENTS {
+        return refused(format!("more than {MAX_ARGUMENTS} arguments are declared"), "declare fewer");
+    }
+    if let Some(message) = line.messages.iter().find(|message| message.role != "user" && message.role != "assistant") {
+        return refused(format!("unknown role {}", quoted(&message.role)), "write `user` or `assistant`");
+    }
+    if line.messages.iter().all(|message| message.content.text.trim().is_empty()) {
+        return refused("the prompt has no text".to_owned(), "write it in `messages`");
+    }
+    let texts: Vec<&str> = line.messages.iter().map(|message| message.content.text.as_str()).collect();
+    let names = arguments.iter().map(|argument| argument.name.as_str());
+    let format = Format::HexaiPrompt;
+    let messages = vec![MessageTemplate::parse(format, texts.join("\n\n"), number, names)];
+    let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    Ok(Prompt {
+        format,
+        name,
+        title: text(line.title),
+        description: text(line.description),
+        arguments,
+        tags: line.tags.unwrap_or_default(),
+        messages,
+        lenient: Vec::new(),
+        has_foreign_keys: false,
+    })
+}
+
+impl LineArgument {
+    fn into_argument(self) -> Argument {
+        let LineArgument { name, description, required } = self;
+        Argument { name, description, required, ..Argument::default() }
+    }
 }

@@ -1,0 +1,134 @@
+//! Templates of llm: a YAML file with a `prompt`, a `system` prompt, or both. `$input` is the input; every other `$name` is an
+//! argument, with a default if `defaults` has one. A file that is a text is the `prompt`.
+
+use super::frontmatter::Frontmatter;
+use super::markdown::Source;
+use super::yaml::{self, Field, Node, Refusal, Value};
+use crate::prompt::suggestion::closest;
+use crate::prompt::{Argument, Diagnostic, Format, INPUT, MAX_FILE, Name, Prompt, Severity};
+use crate::wording::{alternatives, quoted};
+use std::collections::HashMap;
+
+/// The keys of llm, which refuses a file with any other.
+const KEYS: [&str; 15] = [
+    "name",
+    "prompt",
+    "system",
+    "attachments",
+    "attachment_types",
+    "model",
+    "defaults",
+    "options",
+    "extract",
+    "extract_last",
+    "schema_object",
+    "fragments",
+    "system_fragments",
+    "tools",
+    "functions",
+];
+
+/// Keys whose value llm would put into the prompt, or run; and what it would do.
+const UNREAD: [(&str, &str); 5] = [
+    ("attachments", "attach the files"),
+    ("fragments", "read the fragments"),
+    ("system_fragments", "read the fragments"),
+    ("functions", "run the functions"),
+    ("tools", "give the model the tools"),
+];
+
+/// Reads the text of a template.
+///
+/// # Errors
+/// It is not YAML, a list, or a map with an unknown key or without text.
+pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
+    let refused = |refusal| match refusal {
+        Refusal::Syntax(at) | Refusal::TooLarge(at) => Diagnostic { severity: Severity::Error, ..at },
+    };
+    let Node { position, value, .. } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(refused)?;
+    let fields = match value {
+        Value::Map(fields) => fields,
+        Value::Text { text, .. } => return prompt(name, text, position.line, HashMap::new(), Vec::new()),
+        Value::List(_) => {
+            let message = "the template is a list; llm reads a map with `prompt` or `system`, or a text";
+            return Err(Diagnostic::error(Some(position), message, "write `prompt: …`"));
+        }
+        Value::Null(_) => return Err(without_text()),
+    };
+    if let Some(unknown) = fields.iter().find(|field| !KEYS.contains(&field.key.as_str())) {
+        let message = format!("unknown key {}; llm refuses the template", quoted(&unknown.key));
+        let fix = match closest(&unknown.key, KEYS) {
+            Some(known) => format!("write `{known}:` if that is meant"),
+            None => format!("delete it; llm knows {}", alternatives(&KEYS)),
+        };
+        return Err(Diagnostic::error(Some(unknown.position), message, fix));
+    }
+    let mut texts = Vec::new();
+    let mut line = 1;
+    for key in ["system", "prompt"] {
+        match fields.iter().find(|field| field.key == key).map(|field| &field.node) {
+            Some(Node { value: Value::Text { text, .. }, position, .. }) => {
+                line = if texts.is_empty() { position.line } else { line };
+                texts.push(text.trim_end());
+            }
+            Some(Node { value: Value::List(_) | Value::Map(_), position, .. }) => {
+                let message = format!("{} is not a text", quoted(key));
+                return Err(Diagnostic::error(Some(*position), message, format!("write `{key}: …` as text")));
+            }
+            _ => {}
+        }
+    }
+    if texts.is_empty() {
+        return Err(without_text());
+    }
+    let unread = fields.iter().filter_map(|field| {
+        let (key, action) = UNREAD.iter().find(|(key, _)| field.key == *key)?;
+        let message = format!("`{key}` is not read: llm would {action}");
+        Some(Diagnostic::warning(
+            Some(field.position),
+            message,
+            "nothing is read or run here; the text alone is served",
+        ))
+    });
+    prompt(name, texts.join("\n\n"), line, defaults(&fields), unread.collect())
+}
+
+fn without_text() -> Diagnostic {
+    Diagnostic::error(None, "the template has neither `prompt` nor `system`", "write `prompt: …` with the instructions")
+}
+
+fn defaults(fields: &[Field]) -> HashMap<&str, &str> {
+    let Some(Value::Map(defaults)) = fields.iter().find(|field| field.key == "defaults").map(|field| &field.node.value)
+    else {
+        return HashMap::new();
+    };
+    defaults
+        .iter()
+        .filter_map(|field| match &field.node.value {
+            Value::Text { text, .. } => Some((field.key.as_str(), text.as_str())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn prompt(
+    name: Name,
+    body: String,
+    line: usize,
+    defaults: HashMap<&str, &str>,
+    lenient: Vec<Diagnostic>,
+) -> Result<Prompt, Diagnostic> {
+    let format = Format::LlmTemplate;
+    let mut source = Source { lenient, ..Source::new(Frontmatter::default(), &body, line) };
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let arguments = source.body.split('$').skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let name = &rest[..rest.find(|letter: char| !is_letter(letter)).unwrap_or(rest.len())];
+        let is_name = !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) && name != INPUT;
+        let default = defaults.get(name).map(|default| (*default).to_owned());
+        is_name.then(|| Argument { name: name.to_owned(), required: true, default, ..Argument::default() })
+    });
+    let arguments = arguments.collect();
+    source.declare(format, arguments)?;
+    Ok(source.into_prompt(format, name))
+}
