@@ -113,7 +113,7 @@ pub(super) fn own_file<'v>(
             named(&similar)
         ),
         Some((_, Location::File(file))) if foreign.is_some() => bail!(
-            "{} is a prompt for {}, and files of other programs are not {what}; `prompt-expander edit {similar}` opens {}",
+            "{} is a prompt for {}, and files of other programs are not {what}; if you want to, change {} yourself",
             named(&similar),
             foreign.map(System::title).unwrap_or_default(),
             shown(&file)

@@ -72,8 +72,9 @@ impl Source for Jsonl {
                     btree_map::Entry::Occupied(first) => {
                         let Line { file, number, .. } = &**first.get();
                         let message = format!("{}:{number} has the same name, and comes first", file.display());
-                        let diagnostic = Diagnostic::error(None, message, "rename one of the two");
-                        view.problems.push(problem(path, line.number, diagnostic));
+                        let position = Some(Position { line: line.number, column: 1 });
+                        let diagnostic = Diagnostic::error(position, message, "rename one of the two");
+                        view.problems.push(problem(path, diagnostic));
                     }
                 }
             }
@@ -101,7 +102,7 @@ impl Jsonl {
             ErrorKind::NotFound => ("it does not exist".to_owned(), "correct the path, or create it"),
             _ => (format!("it cannot be read: {error}"), "correct the path, or its permissions"),
         };
-        Some(whole(&self.path, Diagnostic::error(None, message, fix)))
+        Some(problem(&self.path, Diagnostic::error(None, message, fix)))
     }
 
     /// The lines of a file; `None` if there is no such file.
@@ -119,7 +120,7 @@ impl Jsonl {
                 }
                 lines
             }
-            Err(diagnostic) => Arc::new(Lines { problems: vec![whole(path, diagnostic)], ..Lines::default() }),
+            Err(diagnostic) => Arc::new(Lines { problems: vec![problem(path, diagnostic)], ..Lines::default() }),
         })
     }
 }
@@ -130,38 +131,27 @@ pub fn is_jsonl(path: &Path) -> bool {
 }
 
 impl Lines {
-    fn of(path: &Path, bytes: &[u8], modified: Option<SystemTime>) -> Lines {
+    fn of(file: &Path, bytes: &[u8], modified: Option<SystemTime>) -> Lines {
         let mut lines = Lines::default();
-        for (at, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
-            for prompt in hexai_prompts(text) {
-                match prompt {
-                    Ok(prompt) => {
-                        let info = FileInfo::of(text, modified, Ok(&prompt));
-                        let (text, prompt) = (String::from_utf8_lossy(text).into_owned(), Arc::new(prompt));
-                        lines.prompts.push(Arc::new(Line {
-                            file: path.to_owned(),
-                            number: at + 1,
-                            text,
-                            prompt,
-                            info,
-                        }));
-                    }
-                    Err(diagnostic) => lines.problems.push(problem(path, at + 1, diagnostic)),
+        // `hexai_prompts` has a result for each line that is not empty.
+        let without_mark = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let texts = without_mark.split(|byte| *byte == b'\n').enumerate();
+        let texts = texts.filter(|(_, text)| !text.trim_ascii().is_empty());
+        for ((at, text), prompt) in texts.zip(hexai_prompts(bytes)) {
+            match prompt {
+                Ok(prompt) => {
+                    let info = FileInfo::of(text, modified, Ok(&prompt));
+                    let (text, prompt) = (String::from_utf8_lossy(text).into_owned(), Arc::new(prompt));
+                    lines.prompts.push(Arc::new(Line { file: file.to_owned(), number: at + 1, text, prompt, info }));
                 }
+                Err(diagnostic) => lines.problems.push(problem(file, diagnostic)),
             }
         }
         lines
     }
 }
 
-/// A problem of one line. A line is parsed alone, so that in `diagnostic` it is the first.
-fn problem(path: &Path, number: usize, mut diagnostic: Diagnostic) -> Problem {
-    let column = diagnostic.position.map_or(1, |position| position.column);
-    diagnostic.position = Some(Position { line: number, column });
-    whole(path, diagnostic)
-}
-
-fn whole(path: &Path, diagnostic: Diagnostic) -> Problem {
+fn problem(path: &Path, diagnostic: Diagnostic) -> Problem {
     let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Problem { file, path: path.to_owned(), diagnostic }
 }
@@ -207,7 +197,7 @@ impl SourceView for JsonlView {
         let mut problems: Vec<Problem> = self.missing.iter().chain(&self.problems).cloned().collect();
         for line in self.prompts.values() {
             let warnings = line.prompt.warnings().into_iter();
-            problems.extend(warnings.map(|warning| problem(&line.file, line.number, warning)));
+            problems.extend(warnings.map(|warning| problem(&line.file, warning)));
         }
         problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
         Report { files: self.files, problems }
