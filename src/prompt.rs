@@ -7,12 +7,13 @@
 //! | a file becomes a prompt | [`Format::parse`], in `format/` |
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
-//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` |
+//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod binding;
 mod diagnostic;
+mod foreign_marks;
 mod format;
 mod limits;
 mod lint;
@@ -326,7 +327,7 @@ impl Prompt {
 
     /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
     /// for `$name` and `$1`.
-    fn takes_words(&self) -> bool {
+    pub(crate) fn takes_words(&self) -> bool {
         match self.format {
             Format::ClaudeCommand | Format::Skill => {
                 let is_bare =

@@ -50,3 +50,56 @@ fn handlebars(body: &str) -> Option<Range<usize>> {
         is_helper.then(|| at..at + open.len() + inside.len() + 2)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::Format;
+    use crate::prompt::format::testing::{check, parsed, refused, warned};
+
+    const CONTINUE: Format = Format::ContinuePrompt;
+
+    #[test]
+    fn the_frontmatter_has_no_first_rule_and_three_braces_are_the_input() {
+        check(CONTINUE, "name: T\n---\nWrite tests.", "for a.ts", "Write tests.\n\nfor a.ts");
+        check(CONTINUE, "name: T\r\ndescription: D\r\n---\r\nWrite tests.\r\n", "", "Write tests.");
+        check(CONTINUE, "Explain {{{ input }}}", "this", "Explain this");
+        check(
+            CONTINUE,
+            "---\ndescription: D\n---\nExplain {{{input}}} now",
+            "{{{ input }}}",
+            "Explain {{{ input }}} now",
+        );
+        check(CONTINUE, "A rule follows\n---\nText.", "", "A rule follows\n---\nText.");
+        let file = "description: D\n---\nText.";
+        assert_eq!(parsed(CONTINUE, file).description.as_deref(), Some("D"));
+    }
+
+    #[test]
+    fn the_system_prompt_is_the_beginning_of_the_text() {
+        check(CONTINUE, "<system>\nBe brief.\n</system>\n\nExplain {{{ input }}}", "x", "Be brief.\n\nExplain x");
+    }
+
+    #[test]
+    fn providers_and_files_stay_and_check_says_so() {
+        let file = "Review {{{ diff }}} of @src/main.rs";
+        check(CONTINUE, file, "", file);
+        let fix = "the agent gets the text, and decides what to do with it";
+        warned(
+            CONTINUE,
+            file,
+            &[
+                &format!("1:8: `{{{{{{ diff }}}}}}` stays as written: Continue would replace it; {fix}"),
+                &format!("1:24: `@src/main.rs` stays as written: Continue would attach it; {fix}"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_file_that_needs_handlebars_is_a_problem_that_says_so() {
+        let fix = "write the text for each case into a file of its own, with placeholders such as `{{name}}`";
+        let needs = "needs the template engine Handlebars, which is not built in";
+        refused(CONTINUE, "---\nmodel: x\n---\nHi\n{{#if a}}x{{/if}}", &format!("5:1: `{{{{#if a}}}}` {needs}; {fix}"));
+        refused(CONTINUE, "{{role \"system\"}}\nHi", &format!("1:1: `{{{{role \"system\"}}}}` {needs}; {fix}"));
+        refused(CONTINUE, "Hi {{>footer}}", &format!("1:4: `{{{{>footer}}}}` {needs}; {fix}"));
+    }
+}

@@ -2,7 +2,9 @@
 
 use super::frontmatter::{self, Frontmatter, Split};
 use crate::prompt::outline::outline;
-use crate::prompt::{Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, lint};
+use crate::prompt::{
+    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, foreign_marks,
+};
 use crate::wording::quoted;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -38,7 +40,7 @@ pub(super) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic>
         lenient.clear(); // the other programs read their files as leniently, and the file is right for them
     }
     let source = Source { lenient, ..Source::new(frontmatter, body, body_line) };
-    match lint::template_tag(&source.body).filter(|_| source.frontmatter.has_parameters) {
+    match foreign_marks::template_tag(&source.body).filter(|_| source.frontmatter.has_parameters) {
         Some(tag) => Err(source.needs_engine("Liquid", tag)),
         None => Ok(source),
     }
