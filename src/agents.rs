@@ -316,22 +316,26 @@ impl Agent {
         (self.settings_folder)(system)
     }
 
-    /// The folders with prompt files of all agents, each once, in the order of the agents: the user's with their paths, and a
-    /// project's relative to its folder. They may be missing.
-    pub fn prompt_folders(system: &System) -> (Vec<(PromptFormat, PathBuf)>, Vec<(PromptFormat, &'static str)>) {
-        let (mut user, mut project) = (Vec::new(), Vec::new());
+    /// The user's folders with prompt files of all agents, each once, in the order of the agents. They may be missing.
+    pub fn prompt_folders(system: &System) -> Vec<(PromptFormat, PathBuf)> {
+        let mut folders = Vec::new();
         for agent in AGENTS {
             let settings = agent.settings_folder(system);
             let in_settings = settings.iter().flat_map(|folder| below(folder, agent.prompts.user));
             let in_home = system.home.iter().flat_map(|folder| below(folder, agent.prompts.home));
-            user.extend(in_settings.chain(in_home));
-            project.extend(agent.prompts.project);
+            folders.extend(in_settings.chain(in_home));
         }
         let mut known = HashSet::new();
-        user.retain(|(_, path)| known.insert(path.clone()));
+        folders.retain(|(_, path)| known.insert(path.clone()));
+        folders
+    }
+
+    /// The same in a project, relative to its folder.
+    pub fn project_prompt_folders() -> Vec<(PromptFormat, &'static str)> {
+        let mut folders = AGENTS.iter().flat_map(|agent| agent.prompts.project).copied().collect::<Vec<_>>();
         let mut known = HashSet::new();
-        project.retain(|(_, path)| known.insert(*path));
-        (user, project)
+        folders.retain(|(_, path)| known.insert(*path));
+        folders
     }
 
     /// The folder with the files that register the user's servers.
@@ -624,7 +628,7 @@ mod tests {
     #[test]
     fn the_prompt_folders_of_all_agents_are_listed_once_below_the_home_directory_and_the_project() {
         let system = System { home: Some("/h".into()), config: Some("/c".into()), ..System::default() };
-        let (user, project) = Agent::prompt_folders(&system);
+        let (user, project) = (Agent::prompt_folders(&system), Agent::project_prompt_folders());
         let has = |format, path: &str| user.iter().filter(|folder| **folder == (format, path.into())).count() == 1;
         assert!(has("claude", "/h/.claude/commands") && has("skills", "/h/.agents/skills"));
         assert!(has("vscode", "/c/Code/User/prompts") && has("opencode", "/h/.config/opencode/command"));
@@ -632,7 +636,7 @@ mod tests {
         assert_eq!((paths.len(), user.len()), (10, 10));
         assert!(project.contains(&("gemini", ".gemini/commands")) && project.contains(&("skills", ".agents/skills")));
         assert!(project.iter().all(|(_, path)| path.starts_with('.')));
-        assert_eq!(Agent::prompt_folders(&System::default()).0, []);
+        assert_eq!(Agent::prompt_folders(&System::default()), []);
     }
 
     #[test]

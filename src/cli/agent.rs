@@ -28,12 +28,16 @@ fn system_of_user() -> System {
     }
 }
 
-/// The folders with prompt files of the agents, which may be missing: the user's, and those in a project, relative to it.
-pub(super) fn prompt_folders() -> (Vec<(prompt::System, PathBuf)>, Vec<(prompt::System, &'static str)>) {
-    let (user, project) = Agent::prompt_folders(&system_of_user());
-    let user = user.into_iter().filter_map(|(format, path)| Some((prompt::System::named(format)?, path)));
-    let project = project.into_iter().filter_map(|(format, path)| Some((prompt::System::named(format)?, path)));
-    (user.collect(), project.collect())
+/// The user's folders with prompt files of the agents, which may be missing.
+pub(super) fn prompt_folders() -> Vec<(prompt::System, PathBuf)> {
+    let folders = Agent::prompt_folders(&system_of_user()).into_iter();
+    folders.filter_map(|(format, path)| Some((prompt::System::named(format)?, path))).collect()
+}
+
+/// Those in a project, relative to its folder.
+pub(super) fn project_prompt_folders() -> Vec<(prompt::System, &'static str)> {
+    let folders = Agent::project_prompt_folders().into_iter();
+    folders.filter_map(|(format, name)| Some((prompt::System::named(format)?, name))).collect()
 }
 
 #[cfg(test)]
@@ -42,7 +46,8 @@ mod tests {
 
     #[test]
     fn the_format_of_each_agent_s_folder_is_known() {
-        let (user, project) = Agent::prompt_folders(&System { home: Some("/h".into()), ..System::default() });
+        let user = Agent::prompt_folders(&System { home: Some("/h".into()), ..System::default() });
+        let project = Agent::project_prompt_folders();
         let formats = user.iter().map(|(format, _)| format).chain(project.iter().map(|(format, _)| format));
         formats.for_each(|format| assert!(prompt::System::named(format).is_some(), "{format}"));
     }

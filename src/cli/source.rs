@@ -160,14 +160,15 @@ impl Folders {
                 .fold(Library::default(), |library, (system, path)| library.with_named(*system, path.clone())),
         };
         if self.from_agents {
-            let (of_user, of_project) = agent::prompt_folders();
             let home = dirs::home_dir();
-            for (system, name) in of_project {
-                if let Some(from) = project {
-                    library = library.with_agent_folder_of_project(system, name, from, home.as_deref());
-                }
+            let of_project = project.into_iter().flat_map(|from| {
+                agent::project_prompt_folders().into_iter().map(move |(system, name)| (from, system, name))
+            });
+            for (from, system, name) in of_project {
+                library = library.with_agent_folder_of_project(system, name, from, home.as_deref());
             }
-            for (system, path) in of_user.into_iter().filter(|(_, path)| named.iter().all(|(_, named)| named != path)) {
+            let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
+            for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
                 library = library.with_agent_folder(system, path);
             }
         }

@@ -32,8 +32,16 @@ pub(super) struct Folder {
     cache: FolderCache,
     /// The last scan, valid while its folders have the same stamps.
     scan: Mutex<Option<Arc<Scan>>>,
-    /// The files of names that were asked for, each with the stamps of [the folders that the name depends on](Folder::folders_of).
-    resolved: Mutex<HashMap<Name, (Vec<Stamp>, Arc<Path>)>>,
+    /// The files of names that were asked for.
+    resolved: Mutex<HashMap<Name, Resolved>>,
+}
+
+/// The file of a name.
+#[derive(Debug, Clone)]
+struct Resolved {
+    path: Arc<Path>,
+    /// The stamps of [the folders that the name depends on](Folder::folders_of).
+    stamps: Vec<Stamp>,
 }
 
 /// A file that should be a prompt.
@@ -362,7 +370,7 @@ impl Folder {
         let stamps: Option<Vec<Stamp>> = folders.iter().map(|folder| Stamp::at(folder)).collect();
         // In a project, each part of the path is checked each time.
         if self.layer != Layer::Project
-            && let Some((stamps_then, path)) = known
+            && let Some(Resolved { path, stamps: stamps_then }) = known
             && stamps.as_ref() == Some(&stamps_then)
             && let Some((_, Some(prompt))) = Stamp::at(&path).and_then(|stamp| self.cache.get(&path, &stamp))
         {
@@ -378,7 +386,7 @@ impl Folder {
             && self.ends(name).filter(exists).count() == 1
             && let Some(stamps) = stamps.filter(is_reliable)
         {
-            lock(&self.resolved).insert(name.clone(), (stamps, Arc::clone(&file.path)));
+            lock(&self.resolved).insert(name.clone(), Resolved { path: Arc::clone(&file.path), stamps });
         }
         Some(self.prompt(&file))
     }
