@@ -7,7 +7,7 @@ use super::format::draft::is_template_description;
 use super::limits::LONG;
 use super::outline::Code;
 use super::suggestion::closest;
-use super::template::{MessageTemplate, SPACES, Syntax, openings};
+use super::template::{MessageTemplate, SPACES, openings};
 use super::{INPUT, Prompt, half_width};
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
@@ -226,7 +226,7 @@ fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);
     let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !is_used(name)).collect();
     if !unused.is_empty() {
-        let placeholders: Vec<String> = unused.iter().map(|name| Syntax::of(prompt.format).write(name)).collect();
+        let placeholders: Vec<String> = unused.iter().map(|name| prompt.placeholder(name)).collect();
         warnings.push(Diagnostic::warning(
             None,
             format!("declared but not used in the body: {}", all_of(&unused)),

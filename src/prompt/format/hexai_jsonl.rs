@@ -182,7 +182,7 @@ mod tests {
         let file = |role: &str| {
             format!(r#"{{"name":"m","messages":[{},{}]}}"#, message("user", "Ask."), message(role, "Say more."))
         };
-        let expanded = |file: &str| Ok::<_, String>(hexai_prompts(file.as_bytes()).remove(0).map_err(|e| shown(&e))?);
+        let expanded = |file: &str| hexai_prompts(file.as_bytes()).remove(0).map_err(|error| shown(&error));
         let prompt = expanded(&file("assistant")).unwrap();
         assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
         assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
