@@ -1,6 +1,6 @@
 //! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
-use super::diagnostic::{Diagnostic, Position, Positions};
+use super::diagnostic::{Diagnostic, Position};
 use super::foreign_marks;
 use super::format::Format;
 use super::format::draft::is_template_description;
@@ -75,7 +75,7 @@ fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     }
     if let Some(at) = body.find('\0') {
         warnings.push(Diagnostic::warning(
-            Some(Positions::new(body, message.first_line()).at(at)),
+            Some(message.positions().at(at)),
             "a NUL character, as in a file that was saved as UTF-16",
             "save it with the encoding UTF-8",
         ));
@@ -128,7 +128,7 @@ pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -
 
 fn lint_placeholders(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     let found = lookalikes(prompt, message);
-    let mut positions = Positions::new(message.body(), message.first_line());
+    let mut positions = message.positions();
     let more = found.len().saturating_sub(MAX_WARNINGS);
     for Lookalike { at, written, fix } in found.iter().take(MAX_WARNINGS) {
         let fix = match fix {

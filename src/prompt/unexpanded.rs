@@ -1,6 +1,6 @@
 //! What looks like a placeholder and is not one, and why: for `explain`.
 
-use super::diagnostic::{Position, Positions};
+use super::diagnostic::Position;
 use super::template::{MessageTemplate, openings};
 use super::{Prompt, lint};
 use std::collections::{BTreeMap, HashSet};
@@ -70,7 +70,7 @@ fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
     for lookalike in lookalikes {
         found.insert(lookalike.at, (lookalike.written, Reason::Unknown));
     }
-    let mut positions = Positions::new(body, message.first_line());
+    let mut positions = message.positions();
     let unexpanded = |(at, (written, reason))| Unexpanded { written, position: positions.at(at), reason };
     found.into_iter().map(unexpanded).collect()
 }

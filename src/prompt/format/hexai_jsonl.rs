@@ -2,6 +2,7 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
+use crate::prompt::template::Place;
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MessageTemplate, Name, Position, Prompt};
 use crate::wording::quoted;
 use serde::Deserialize;
@@ -110,7 +111,8 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     let texts: Vec<&str> = line.messages.iter().map(|message| message.content.text.as_str()).collect();
     let names = arguments.iter().map(|argument| argument.name.as_str());
     let format = Format::HexaiPrompt;
-    let messages = vec![MessageTemplate::parse(format, texts.join("\n\n"), number, names)];
+    let message = MessageTemplate::parse(format, texts.join("\n\n"), number, names);
+    let messages = vec![message.with_place(Place::made_at_line(number))];
     let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Ok(Prompt {
         format,
