@@ -35,6 +35,7 @@ use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
 pub use system::{FileName, System};
+use template::Syntax;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
 
@@ -249,6 +250,11 @@ impl Prompt {
         }
         let message = |index: usize| Message { role: self.messages[index].role, text: pieces(index).collect() };
         Ok(Messages::new((0..self.messages.len()).map(message).collect()))
+    }
+
+    /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`, `$NAME`.
+    pub fn placeholder(&self, name: &str) -> String {
+        Syntax::of(self.format).write(name)
     }
 
     /// All placeholders, in the order of the messages.

@@ -190,7 +190,7 @@ impl Texts {
         };
         let message = |bound: Bound<'_>| {
             let (name, argument) = (named(&prompt.name), named(bound.name));
-            let placeholder = named(&format!("{{{{{}}}}}", bound.name));
+            let placeholder = named(&prompt.placeholder(bound.name));
             format!("the value of {argument} is not in the expansion: {name} has no placeholder {placeholder}")
         };
         let unused = self.bind(prompt).arguments.into_iter().filter(is_unused);

@@ -2,7 +2,7 @@
 //! and `explain` say so, and what the program for which the file is written would do.
 
 use super::Prompt;
-use super::diagnostic::{Diagnostic, Position};
+use super::diagnostic::Diagnostic;
 use super::format::Format;
 use super::outline::Code;
 use super::system::System;
@@ -71,7 +71,7 @@ fn warning(message: &MessageTemplate, found: &[Range<usize>], consequence: &str,
         0 => " stays".to_owned(),
         more => format!(" and {more} more like it stay"),
     };
-    let position = Position::in_text(body, first.start, message.first_line());
+    let position = message.positions().at(first.start);
     let text = format!("{}{more} as written: {consequence}", quoted(&body[first.clone()]));
     Some(Diagnostic::warning(Some(position), text, fix))
 }

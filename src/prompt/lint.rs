@@ -1,13 +1,13 @@
 //! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
-use super::diagnostic::{Diagnostic, Position, Positions};
+use super::diagnostic::{Diagnostic, Position};
 use super::foreign_marks;
 use super::format::Format;
 use super::format::draft::is_template_description;
 use super::limits::LONG;
 use super::outline::Code;
 use super::suggestion::closest;
-use super::template::{MessageTemplate, SPACES, Syntax, openings};
+use super::template::{MessageTemplate, SPACES, openings};
 use super::{INPUT, Prompt, half_width};
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
@@ -75,7 +75,7 @@ fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     }
     if let Some(at) = body.find('\0') {
         warnings.push(Diagnostic::warning(
-            Some(Positions::new(body, message.first_line()).at(at)),
+            Some(message.positions().at(at)),
             "a NUL character, as in a file that was saved as UTF-16",
             "save it with the encoding UTF-8",
         ));
@@ -128,7 +128,7 @@ pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -
 
 fn lint_placeholders(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     let found = lookalikes(prompt, message);
-    let mut positions = Positions::new(message.body(), message.first_line());
+    let mut positions = message.positions();
     let more = found.len().saturating_sub(MAX_WARNINGS);
     for Lookalike { at, written, fix } in found.iter().take(MAX_WARNINGS) {
         let fix = match fix {
@@ -226,7 +226,7 @@ fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);
     let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !is_used(name)).collect();
     if !unused.is_empty() {
-        let placeholders: Vec<String> = unused.iter().map(|name| Syntax::of(prompt.format).write(name)).collect();
+        let placeholders: Vec<String> = unused.iter().map(|name| prompt.placeholder(name)).collect();
         warnings.push(Diagnostic::warning(
             None,
             format!("declared but not used in the body: {}", all_of(&unused)),

@@ -5,6 +5,7 @@
 //! - A backslash before a placeholder makes it text; the backslash is dropped.
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
+use super::diagnostic::{Position, Positions};
 use super::format::Format;
 use super::message::Role;
 use std::collections::BTreeSet;
@@ -21,9 +22,40 @@ pub struct MessageTemplate {
     /// A text before the body, which is not in the file.
     preamble: String,
     body: String,
-    /// The line of the file in which the body begins.
-    first_line: usize,
+    place: Place,
     parts: Vec<Part>,
+}
+
+/// Where a body is in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Of its first character.
+    start: Position,
+    /// Whether the file has it as it is. If not, only `start` is known of it.
+    is_verbatim: bool,
+}
+
+impl Place {
+    /// A body that begins in this line.
+    pub(super) fn at_line(line: usize) -> Place {
+        Place { start: Position { line, column: 1 }, is_verbatim: true }
+    }
+
+    /// A body that was read from a value, which begins at the byte `value` of `file`.
+    pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
+        let found = file[value..].find(body);
+        let start = Position::in_text(file, value + found.unwrap_or(0), 1);
+        Place { start, is_verbatim: found.is_some() }
+    }
+
+    /// A body that is not in the file as it is; it begins in this line.
+    pub(super) fn made_at_line(line: usize) -> Place {
+        Place { is_verbatim: false, ..Place::at_line(line) }
+    }
+
+    pub(super) fn positions(self, body: &str) -> Positions<'_> {
+        if self.is_verbatim { Positions::from(body, self.start) } else { Positions::fixed(body, self.start) }
+    }
 }
 
 /// A range of the body.
@@ -196,7 +228,12 @@ impl MessageTemplate {
         {
             parts = split(&body, &names, syntax, Some(fallback));
         }
-        MessageTemplate { role: Role::User, preamble: String::new(), body, first_line, parts }
+        MessageTemplate { role: Role::User, preamble: String::new(), body, place: Place::at_line(first_line), parts }
+    }
+
+    /// The message with another place of its body.
+    pub(super) fn with_place(self, place: Place) -> MessageTemplate {
+        MessageTemplate { place, ..self }
     }
 
     /// Puts a text before the body.
@@ -211,7 +248,12 @@ impl MessageTemplate {
 
     /// The line of the file in which the body begins.
     pub fn first_line(&self) -> usize {
-        self.first_line
+        self.place.start.line
+    }
+
+    /// The positions in the file of bytes of the body.
+    pub(super) fn positions(&self) -> Positions<'_> {
+        self.place.positions(&self.body)
     }
 
     /// The placeholders, in the order of the text.

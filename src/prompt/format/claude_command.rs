@@ -70,6 +70,15 @@ mod tests {
         let expanded = |call| prompt.expand(call).unwrap().into_text();
         assert_eq!(expanded(Call::Words(&words)), "[x y][z] x y z w");
         assert_eq!(expanded(Call::Piped { words: &words[..1], text: "p\n", at: 1 }), "[x y][p\n] x y\n\np\n");
+        let [first, piped] =
+            ["[$a][$b]", "$a"].map(|body| parsed(COMMAND, &format!("---\narguments: [a, b]\n---\n{body}")));
+        let error = first.bind(Call::Piped { words: &words[..2], text: "p", at: 2 }).error.unwrap().to_string();
+        assert_eq!(
+            error,
+            "`p` belongs to none of its arguments; write `:p [a=…] [b=…]`, with quotes around a value of several words"
+        );
+        let text = "piped, in several words";
+        assert_eq!(piped.expand(Call::Piped { words: &[], text, at: 0 }).unwrap().into_text(), text);
         let values = BTreeMap::from([("b".to_owned(), "$a".to_owned())]);
         assert_eq!(expanded(Call::Named { values: &values, input: "in", is_strict: true }), "[][$a] in");
     }

@@ -6,6 +6,7 @@
 
 use super::frontmatter;
 use super::markdown::{self, Source};
+use crate::prompt::template::Place;
 use crate::prompt::{Diagnostic, Format, Name, Prompt};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
         let texts = [system.trim(), before.trim(), after.trim()];
         let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
         source.body = Cow::Owned(texts.join("\n\n"));
+        source.place = Place::made_at_line(1);
     }
     Ok(source.into_prompt(format, name))
 }

@@ -3,6 +3,7 @@
 
 use super::frontmatter::Frontmatter;
 use super::markdown::Source;
+use crate::prompt::template::Place;
 use crate::prompt::{Diagnostic, Format, Name, Position, Prompt};
 use crate::wording::quoted;
 use toml_edit::{Document, Item};
@@ -42,12 +43,8 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     });
     let description = description.and_then(Item::as_str).map(str::trim).filter(|text| !text.is_empty());
     let frontmatter = Frontmatter { description: description.map(str::to_owned), ..Frontmatter::default() };
-    let first = start(prompt);
-    let begins_below = ["\"\"\"", "'''"].iter().any(|quotes| {
-        text[first..].strip_prefix(quotes).is_some_and(|rest| rest.starts_with('\n') || rest.starts_with("\r\n"))
-    });
-    let line = Position::in_text(text, first, 1).line + usize::from(begins_below);
-    let source = Source { lenient: lenient.into_iter().collect(), ..Source::new(frontmatter, body, line) };
+    let mut source = Source { lenient: lenient.into_iter().collect(), ..Source::new(frontmatter, body, 1) };
+    source.place = Place::in_value(text, start(prompt), &source.body);
     Ok(source.into_prompt(Format::GeminiToml, name))
 }
 

@@ -2,6 +2,7 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
+use crate::prompt::template::Place;
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MessageTemplate, Name, Position, Prompt};
 use crate::wording::quoted;
 use serde::Deserialize;
@@ -110,7 +111,8 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     let texts: Vec<&str> = line.messages.iter().map(|message| message.content.text.as_str()).collect();
     let names = arguments.iter().map(|argument| argument.name.as_str());
     let format = Format::HexaiPrompt;
-    let messages = vec![MessageTemplate::parse(format, texts.join("\n\n"), number, names)];
+    let message = MessageTemplate::parse(format, texts.join("\n\n"), number, names);
+    let messages = vec![message.with_place(Place::made_at_line(number))];
     let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Ok(Prompt {
         format,
@@ -182,7 +184,7 @@ mod tests {
         let file = |role: &str| {
             format!(r#"{{"name":"m","messages":[{},{}]}}"#, message("user", "Ask."), message(role, "Say more."))
         };
-        let expanded = |file: &str| Ok::<_, String>(hexai_prompts(file.as_bytes()).remove(0).map_err(|e| shown(&e))?);
+        let expanded = |file: &str| hexai_prompts(file.as_bytes()).remove(0).map_err(|error| shown(&error));
         let prompt = expanded(&file("assistant")).unwrap();
         assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
         assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");

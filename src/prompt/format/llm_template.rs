@@ -5,7 +5,8 @@ use super::frontmatter::Frontmatter;
 use super::markdown::Source;
 use super::yaml::{self, Field, Node, Refusal, Value};
 use crate::prompt::suggestion::closest;
-use crate::prompt::{Argument, Diagnostic, Format, INPUT, MAX_FILE, Name, Prompt, Severity};
+use crate::prompt::template::Place;
+use crate::prompt::{Argument, Diagnostic, Format, INPUT, MAX_FILE, Name, Position, Prompt, Severity};
 use crate::wording::{alternatives, quoted};
 use std::collections::HashMap;
 
@@ -43,7 +44,11 @@ const UNREAD: [(&str, &str); 5] = [
 /// It is not YAML, a list, or a map with an unknown key or without text.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let refused = |refusal| match refusal {
-        Refusal::Syntax(at) | Refusal::TooLarge(at) => Diagnostic { severity: Severity::Error, ..at },
+        Refusal::Syntax(at) | Refusal::TooLarge(at) => {
+            // The parser may find the end of the file in a line after the last.
+            let end = Position::in_text(text, text.len(), 1);
+            Diagnostic { severity: Severity::Error, position: at.position.map(|position| position.min(end)), ..at }
+        }
     };
     let Node { position, value, .. } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(refused)?;
     let fields = match value {
@@ -120,6 +125,7 @@ fn prompt(
 ) -> Result<Prompt, Diagnostic> {
     let format = Format::LlmTemplate;
     let mut source = Source { lenient, ..Source::new(Frontmatter::default(), &body, line) };
+    source.place = Place::made_at_line(line);
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let arguments = source.body.split('$').skip(1).filter_map(|rest| {
         let rest = rest.strip_prefix('{').unwrap_or(rest);
