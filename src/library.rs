@@ -106,8 +106,13 @@ trait SourceView: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The folder of its files, which may be missing.
+    /// The folder of its files, which may be missing; `None` if a prompt is not a file.
     fn folder(&self) -> Option<&Folder> {
+        None
+    }
+
+    /// Where its files are, which may be missing.
+    fn path(&self) -> Option<&Path> {
         None
     }
 
@@ -425,9 +430,9 @@ impl View {
         problems.unwrap_or_else(|| Folder::around(path).check_file(path))
     }
 
-    /// The folders of prompt files, some of which may be missing.
+    /// The folders of prompt files, and the files with several prompts; some may be missing.
     pub fn folders(&self) -> Vec<&Path> {
-        self.sources().filter_map(|source| Some(source.folder()?.path.as_path())).collect()
+        self.sources().filter_map(|source| source.path()).collect()
     }
 
     /// What is not read although it may be prompts: in the folders of this program's own format, and in the one that has the

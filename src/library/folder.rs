@@ -127,6 +127,10 @@ impl SourceView for FolderView {
         Some(&self.folder)
     }
 
+    fn path(&self) -> Option<&Path> {
+        Some(&self.folder.path)
+    }
+
     fn check(&self) -> Report {
         let scan = self.scan();
         let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
@@ -579,4 +583,73 @@ pub(super) fn escapes(target: &Path) -> Diagnostic {
         message,
         "delete it, replace it with a copy, or name the folder that it points to with --prompts",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Paths of files of any system, in few folders with few names, so that many of them meet.
+    fn paths() -> impl Strategy<Value = BTreeSet<String>> {
+        let part = || prop::sample::select(vec!["a", "b", "a.prompt", "a.md"]);
+        let end = prop::sample::select(vec![
+            ".md",
+            ".MD",
+            ".mD",
+            ".prompt.md",
+            ".prompt",
+            ".toml",
+            ".yaml",
+            ".instructions.md",
+            ".agent.md",
+            ".txt",
+            "/SKILL.md",
+            "/system.md",
+            "/SKILL",
+            "/user.md",
+        ]);
+        let path = (prop::collection::vec(part(), 1..4), end).prop_map(|(parts, end)| parts.join("/") + end);
+        prop::collection::btree_set(path, 0..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_scan_and_the_lookup_of_a_name_find_the_same_file_in_a_folder_of_any_system(paths in paths()) {
+            let root = tempfile::tempdir().unwrap();
+            for path in &paths {
+                let path = root.path().join(path);
+                // A file may be where another path has a folder.
+                if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+                    fs::write(path, "x").unwrap();
+                }
+            }
+            // Names with and without the ends of files.
+            let parts = |path: &String| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+            let stems = paths.iter().flat_map(|path| {
+                let parts = parts(path);
+                (1..=parts.len()).map(move |count| parts[..count].join("/")).collect::<Vec<_>>()
+            });
+            let names: BTreeSet<String> = stems.flat_map(|stem| {
+                let cut: Vec<String> = stem.match_indices('.').map(|(at, _)| stem[..at].to_owned()).collect();
+                cut.into_iter().chain([stem])
+            }).collect();
+            for system in System::ALL {
+                let folder = Folder::new(root.path().to_owned(), system, true, &Arc::default());
+                let scan = folder.walk();
+                let mut found = 0;
+                for name in names.iter().filter_map(|name| Name::new(name).ok()) {
+                    let resolved = folder.resolve(&name);
+                    let listed = scan.file(&name);
+                    let of = |file: &PromptFile| (file.path.clone(), file.format, file.is_in_folder, file.is_symlinked);
+                    prop_assert_eq!(resolved.as_ref().map(of), listed.map(of), "{} {}", system.name(), name);
+                    found += usize::from(listed.is_some());
+                }
+                prop_assert_eq!(found, scan.files.len(), "{}: {:?}", system.name(), scan.files);
+            }
+        }
+    }
 }

@@ -51,6 +51,7 @@ struct Line {
 /// What the files held when they were looked at.
 #[derive(Debug, Default)]
 struct JsonlView {
+    root: PathBuf,
     paths: Vec<PathBuf>,
     prompts: BTreeMap<Name, Arc<Line>>,
     problems: Vec<Problem>,
@@ -60,7 +61,8 @@ struct JsonlView {
 
 impl Source for Jsonl {
     fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
-        let mut view = JsonlView { missing: self.missing(), paths: self.paths(), ..JsonlView::default() };
+        let mut view =
+            JsonlView { root: self.path.clone(), paths: self.paths(), missing: self.missing(), ..JsonlView::default() };
         for path in &view.paths {
             // One of the two files of a folder may be missing.
             let Some(lines) = self.lines(path) else { continue };
@@ -94,7 +96,12 @@ impl Jsonl {
     }
 
     fn missing(&self) -> Option<Problem> {
-        let error = fs::metadata(&self.path).err()?;
+        let Some(error) = fs::metadata(&self.path).err() else {
+            let is_empty = self.is_required && self.paths().iter().all(|path| fs::symlink_metadata(path).is_err());
+            let message = format!("it has neither {} nor {}", FILES[0], FILES[1]);
+            return is_empty
+                .then(|| problem(&self.path, Diagnostic::error(None, message, "name the folder that has them")));
+        };
         if error.kind() == ErrorKind::NotFound && !self.is_required {
             return None;
         }
@@ -191,6 +198,10 @@ impl SourceView for JsonlView {
 
     fn missing(&self) -> Option<Problem> {
         self.missing.clone()
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.root)
     }
 
     fn check(&self) -> Report {

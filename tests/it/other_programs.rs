@@ -172,6 +172,17 @@ fn the_prompts_of_hexai_are_read_line_by_line_and_a_broken_line_is_named() {
 }
 
 #[test]
+fn a_folder_or_file_of_hexai_that_is_missing_is_a_problem() {
+    let client = client(&["hexai:hex", "hexai:none", "none.jsonl"], &[("hex/other.jsonl", LINE)]);
+    let ran = client.run(["list"], "");
+    for want in
+        ["hex: it has neither default.jsonl nor user.jsonl", "none: it does not exist", "none.jsonl: it does not"]
+    {
+        assert!(ran.stderr.contains(&format!("/{want}")), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_change_of_a_file_of_hexai_shows_in_the_next_answer() {
     let mut client = client(&["hex/user.jsonl"], &[("hex/user.jsonl", LINE)]);
     settle(client.root());
