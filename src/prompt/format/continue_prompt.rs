@@ -27,7 +27,8 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
         }
         _ => markdown::read(format, &text)?,
     };
-    if let Some(tag) = handlebars(&source.body) {
+    let is_dotprompt = text.lines().take(source.first_line()).any(|line| line.starts_with("input:"));
+    if let Some(tag) = handlebars(&source.body, is_dotprompt) {
         return Err(source.needs_engine("Handlebars", tag));
     }
     // Continue sends this part as the system prompt.
@@ -42,14 +43,15 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(source.into_prompt(format, name))
 }
 
-/// The first text in braces that is more than a name: `{{#if x}}`, `{{> partial}}`, `{{role "system"}}`.
-fn handlebars(body: &str) -> Option<Range<usize>> {
+/// The first text in braces that is more than a name: `{{#if x}}`, `{{> partial}}`, `{{role "system"}}`. In a file of Dotprompt,
+/// whose frontmatter has the names, a name too.
+fn handlebars(body: &str, is_dotprompt: bool) -> Option<Range<usize>> {
     body.match_indices("{{").find_map(|(at, open)| {
         let inside = &body[at + open.len()..];
         let (inside, _) = inside.split_once("}}").filter(|(inside, _)| !inside.contains(['\n', '{']))?;
         let is_helper = inside.trim_start().starts_with(['#', '>', '/', '^'])
             || ["role ", "media ", "history", "section "].iter().any(|helper| inside.trim_start().starts_with(helper));
-        is_helper.then(|| at..at + open.len() + inside.len() + 2)
+        (is_helper || (is_dotprompt && !inside.trim().is_empty())).then(|| at..at + open.len() + inside.len() + 2)
     })
 }
 
@@ -102,6 +104,8 @@ mod tests {
         let needs = "needs the template engine Handlebars, which is not built in";
         refused(CONTINUE, "---\nmodel: x\n---\nHi\n{{#if a}}x{{/if}}", &format!("5:1: `{{{{#if a}}}}` {needs}; {fix}"));
         refused(CONTINUE, "{{role \"system\"}}\nHi", &format!("1:1: `{{{{role \"system\"}}}}` {needs}; {fix}"));
+        let dotprompt = "---\ninput:\n  schema:\n    name: string\n---\nHello, {{name}}!\n";
+        refused(CONTINUE, dotprompt, &format!("6:8: `{{{{name}}}}` {needs}; {fix}"));
         refused(CONTINUE, "Hi {{>footer}}", &format!("1:4: `{{{{>footer}}}}` {needs}; {fix}"));
     }
 }

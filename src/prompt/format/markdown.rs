@@ -62,6 +62,11 @@ impl<'t> Source<'t> {
         Source { frontmatter, body, place: Place::at_line(line + dropped), lenient: Vec::new() }
     }
 
+    /// The line of the file in which the body begins.
+    pub(super) fn first_line(&self) -> usize {
+        self.place.positions(&self.body).at(0).line
+    }
+
     /// The error for a file whose text at `tag` only the engine of another program can fill in.
     pub(super) fn needs_engine(&self, engine: &str, tag: Range<usize>) -> Diagnostic {
         Diagnostic::error(
