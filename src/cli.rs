@@ -111,8 +111,8 @@ fn with_common(examples: &str) -> String {
 enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts and --no-builtin. If
-    /// the server is already registered, only what you ask for changes, for the server and the hook: an option that you give
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts, --from-agents and
+    /// --no-builtin. If the server is already registered, only what you ask for changes, for the server and the hook: an option that you give
     /// replaces the registered ones of the same name, and all others stay. The rest of the file stays as it is, comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. Two backups are kept next to each file:
@@ -132,8 +132,8 @@ enum Command {
     /// List all prompts, or those that match a query
     ///
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage, and
-    /// reports such files on standard error.
+    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`; of a prompt for another
+    /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(WithCommon<list::List>),
     /// Print what an agent gets for `:NAME INPUT`

@@ -121,6 +121,7 @@ impl Examination {
 
     /// The folder that `--prompts` names for a program that works in another.
     fn prompts_folder(&self, written: &str, working: &Path) -> PathBuf {
+        let (_, written) = prompt::System::of_option(written);
         match (Path::new(written).strip_prefix("~"), &self.system.home) {
             (Ok(below), Some(home)) => home.join(below),
             _ => working.join(written),

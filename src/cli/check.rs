@@ -1,8 +1,8 @@
 //! `prompt-expander check`: all errors and warnings in prompt files, and which files are not read.
 
 use super::output::{self, FAINT};
-use super::source::{PromptSource, absolute};
-use crate::library::{Library, Location, Report, Unread, View};
+use super::source::{PromptSource, absolute, folder};
+use crate::library::{Library, Location, Report, Unread, View, is_jsonl};
 use crate::prompt::{Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
@@ -113,8 +113,10 @@ impl Check {
         } else {
             let view = source.library().view();
             for path in &self.paths {
-                match absolute(path) {
-                    folder if folder.is_dir() => checked.add_folders(&Library::named([folder]).view()),
+                match folder(path) {
+                    (system, folder) if folder.is_dir() || system.is_some() || is_jsonl(&folder) => {
+                        checked.add_folders(&Library::default().with_named(system, folder).view());
+                    }
                     _ => checked.add_file(&view, path),
                 }
             }

@@ -5,7 +5,7 @@
 use super::Cli;
 use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::source::{Folders, PROMPTS_VARIABLE, absolute};
+use super::source::{self, Folders, PROMPTS_VARIABLE, absolute};
 use crate::agents::{
     AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Position, Registration, Removal, SERVER, Scope, Status,
     System,
@@ -106,7 +106,9 @@ impl Install {
         let system = system()?;
         if self.target.is_absent() {
             if folders.is_given() {
-                bail!("--prompts and --no-builtin are for a registration; name the agent, as in `install codex`");
+                bail!(
+                    "--prompts, --from-agents and --no-builtin are for a registration; name the agent, as in `install codex`"
+                );
             }
             let states = AGENTS.map(|agent| agent.status(&system));
             let listed = list(&states, self.target.json)?;
@@ -451,7 +453,7 @@ fn check_server(words: &[String]) -> anyhow::Result<()> {
         Err(why) => bail!("the server would not start with the arguments after `--`: {why}"),
     };
     if cli.common.source.folders.is_given() {
-        bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");
+        bail!("put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too");
     }
     Ok(())
 }
@@ -504,8 +506,13 @@ impl Folders {
     /// These options with absolute paths, to be registered.
     pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
         let mut arguments = Vec::new();
-        for folder in &self.prompts {
-            arguments.extend(["--prompts".to_owned(), text(&absolute(folder))?]);
+        for option in &self.prompts {
+            let (system, path) = source::folder(option);
+            let format = system.map(|system| format!("{}:", system.name())).unwrap_or_default();
+            arguments.extend(["--prompts".to_owned(), format + &text(&path)?]);
+        }
+        if self.from_agents {
+            arguments.push("--from-agents".to_owned());
         }
         if self.no_builtin {
             arguments.push("--no-builtin".to_owned());

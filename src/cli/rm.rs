@@ -5,7 +5,7 @@ use super::path;
 use super::source::PromptSource;
 use super::{completions, edit};
 use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
-use crate::prompt::Name;
+use crate::prompt::{Name, System};
 use crate::wording::{count, named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -85,6 +85,14 @@ pub(super) fn own_file<'v>(
         edit::directory(library, project, "--prompts")?; // fails if the folder is outside the project
     }
     if let Some(file) = view.find_to_change(layer, typed) {
+        if file.is_in_folder {
+            let folder = file.path.parent().unwrap_or(&file.path);
+            bail!(
+                "{} is a folder, whose other files belong to it, and is not {what}; change the folder itself: {}",
+                named(&file.name),
+                full_path(folder)
+            );
+        }
         return Ok(file);
     }
     let similar = match view.find(typed) {
@@ -97,11 +105,18 @@ pub(super) fn own_file<'v>(
             bail!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)");
         }
     };
+    let foreign = view.system(&similar).filter(|system| output::format(*system).is_some());
     match view.locate(&similar) {
         Some((Layer::Builtin, _)) => bail!(
             "the built-in prompt {0} cannot be {what}; `prompt-expander edit {similar}` makes a copy of your own, and \
              --no-builtin leaves out all built-in prompts",
             named(&similar)
+        ),
+        Some((_, Location::File(file))) if foreign.is_some() => bail!(
+            "{} is a prompt for {}, and files of other programs are not {what}; if you want to, change {} yourself",
+            named(&similar),
+            foreign.map(System::title).unwrap_or_default(),
+            full_path(&file)
         ),
         Some((found, Location::File(file))) if found != layer => {
             bail!(

@@ -6,7 +6,8 @@ use crate::agents::{
     Agent, AgentFiles, Arguments, Delivery, Environment, RegisteredServer, Registration, SERVER, Scope, has_separator,
     is_same_file,
 };
-use crate::library::{Library, Problem, Report};
+use crate::library::{Library, Problem, Report, is_jsonl};
+use crate::prompt;
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ impl ServerCheck<'_> {
         if prompts.folders.is_empty() {
             findings.extend(self.lost_variables(&start));
         }
-        let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
+        let missing = prompts.folders.iter().filter(|folder| !has_prompts(folder));
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
         self.check_harmless(&start)?;
         let mut report = self.report(&start)?;
@@ -267,9 +268,10 @@ impl ServerCheck<'_> {
         let mut folders = Vec::new();
         for written in Arguments::of(&start.arguments).folders {
             let path = self.examination.prompts_folder(&written, &start.folder);
-            let is_relative = !Path::new(&written).is_absolute() && !written.starts_with('~');
+            let (_, folder) = prompt::System::of_option(&written);
+            let is_relative = !Path::new(folder).is_absolute() && !folder.starts_with('~');
             let shown = named(&written);
-            if !path.is_dir() {
+            if !has_prompts(&path) {
                 let why = if path.exists() { "is not a folder" } else { "does not exist" };
                 let hint = if written.contains('$') { "; without a shell, `$` has no meaning" } else { "" };
                 let message = format!("--prompts {shown} {why}{hint}");
@@ -482,6 +484,11 @@ impl ServerCheck<'_> {
 }
 
 /// The command with its arguments, quoted for a shell, in backticks.
+/// Whether what `--prompts` names is there: a folder, or a file of hexai.
+fn has_prompts(path: &Path) -> bool {
+    path.is_dir() || (is_jsonl(path) && path.is_file())
+}
+
 fn shown(Start { command, arguments, .. }: &Start) -> String {
     let words = || [command].into_iter().chain(arguments).map(String::as_str);
     named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))

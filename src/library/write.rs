@@ -4,7 +4,7 @@ use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
 use super::walk::Scan;
 use super::{Entry, Layer, Problem, View};
-use crate::prompt::{COLONS, Name, strip};
+use crate::prompt::{COLONS, Name, System, strip};
 use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -18,6 +18,10 @@ use unicode_normalization::UnicodeNormalization;
 pub(crate) enum WriteError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
+    /// The folder is another program's, which is only read.
+    ReadOnly(PathBuf, System),
+    /// A folder in the path is itself a prompt, and nothing else in it is one.
+    InPrompt(PathBuf),
     /// There is a file, or a broken link, where a folder is needed.
     NotAFolder(PathBuf),
     /// A symlink in the path points back to a folder that it is in.
@@ -39,6 +43,16 @@ impl fmt::Display for WriteError {
         let path = |path: &Path| named(&path.display().to_string());
         match self {
             WriteError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
+            WriteError::ReadOnly(folder, system) => write!(
+                f,
+                "{} has prompts for {}, and nothing is written to it; choose another folder",
+                path(folder),
+                system.title()
+            ),
+            WriteError::InPrompt(file) => {
+                let file = path(file);
+                write!(f, "{file} would be in a folder that is itself a prompt, and not be read; choose another name")
+            }
             WriteError::NotAFolder(obstacle) => {
                 let obstacle = path(obstacle);
                 write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or folder")
@@ -88,11 +102,12 @@ impl View {
     /// several files have the name, it is the first.
     pub(crate) fn find_to_change(&self, layer: Layer, typed: &str) -> Option<OwnFile<'_>> {
         let folders = self.sources().filter(|source| source.layer() == layer).filter_map(|source| source.folder());
+        let folders = folders.filter(|folder| !folder.is_read_only());
         let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
         let find = |name: &Name| {
             let (folder, file) = scans.iter().find_map(|(folder, scan)| Some((*folder, scan.file(name)?)))?;
-            let PromptFile { name, path, is_symlinked, .. } = file.clone();
-            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, folder })
+            let PromptFile { name, path, is_symlinked, is_in_folder, .. } = file.clone();
+            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, is_in_folder, folder })
         };
         let with_slashes = strip(typed).replace(COLONS, "/");
         let exact = [typed, strip(typed), &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
@@ -135,6 +150,8 @@ pub(crate) struct OwnFile<'v> {
     pub(crate) path: PathBuf,
     /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(crate) is_symlinked: bool,
+    /// Whether the prompt is a folder, which may have other files, too.
+    pub(crate) is_in_folder: bool,
     folder: &'v Folder,
 }
 
@@ -145,10 +162,10 @@ impl OwnFile<'_> {
     /// # Errors
     /// There is such a file, in any spelling of its suffix, or the file cannot be renamed. Folders may have been created then.
     pub(crate) fn rename(&self, name: &Name) -> Result<PathBuf, WriteError> {
-        let mut path = path_for_new(self.folder, name)?;
-        if let Some(suffix) = self.path.extension() {
-            path.set_extension(suffix);
-        }
+        let path = path_for_new(self.folder, name)?;
+        let end = self.end();
+        let stem = name.rsplit('/').next().unwrap_or(name);
+        let path = path.with_file_name(format!("{stem}{end}"));
         let existing = self.folder.resolve(name).map(|file| file.path.to_path_buf());
         let is_respelled = existing.as_ref().is_some_and(|existing| is_other_spelling(existing, &self.path));
         if let Some(existing) = existing.filter(|_| !is_respelled) {
@@ -168,6 +185,13 @@ impl OwnFile<'_> {
             Err(_) if FileState::of(&self.path) == FileState::Deleted => Err(WriteError::Deleted(self.path.clone())),
             Err(error) => Err(WriteError::Rename(self.path.clone(), path, error)),
         }
+    }
+
+    /// What follows the prompt's name in the path, such as `.md`.
+    fn end(&self) -> String {
+        let stem = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        file.strip_prefix(stem).unwrap_or(".md").to_owned()
     }
 
     /// Removes the file; of a symlink, the symlink itself.
@@ -253,9 +277,13 @@ impl FileState {
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, WriteError> {
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
+    let system = System::of_folder(folder);
+    if system != System::PromptExpander {
+        return Err(WriteError::ReadOnly(folder.to_owned(), system));
+    }
     let folder = match is_project {
-        true => Folder::of_project(folder.to_owned(), &Arc::default()),
-        false => Folder::new(folder.to_owned(), true, &Arc::default()),
+        true => Folder::of_project(folder.to_owned(), system, &Arc::default()),
+        false => Folder::new(folder.to_owned(), system, true, &Arc::default()),
     };
     if let Some(file) = folder.resolve(name) {
         return Err(WriteError::Exists(file.path.to_path_buf()));
@@ -290,10 +318,13 @@ pub(crate) fn delete_if(file: &Path, is_as_expected: impl FnOnce(&[u8]) -> bool)
 /// Where the file of a new prompt belongs.
 fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
     folder.path_for_new(name).ok_or_else(|| {
-        let without_rules = Folder::new(folder.path.clone(), true, &Arc::default());
+        let without_rules = Folder::new(folder.path.clone(), folder.system, true, &Arc::default());
+        let path = folder.path.join(name.as_str());
+        let mut above = path.ancestors().skip(1).take_while(|above| **above != *folder.path);
         match without_rules.path_for_new(name) {
             Some(path) => WriteError::Escapes(path),
-            None => WriteError::Cycle(folder.path.join(name.as_str())),
+            None if above.any(|above| !folder.files_of_prompt(above).is_empty()) => WriteError::InPrompt(path),
+            None => WriteError::Cycle(path),
         }
     })
 }

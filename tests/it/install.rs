@@ -1368,7 +1368,10 @@ fn arguments_after_two_dashes_are_for_the_server() {
             &["list"],
             "the server would not start with the arguments after `--`: they include a command, but must be options only",
         ),
-        (&["--prompts", "x"], "put --prompts and --no-builtin before `--`, so that the hook gets them too"),
+        (
+            &["--prompts", "x"],
+            "put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too",
+        ),
     ] {
         assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);
     }
@@ -1502,7 +1505,8 @@ fn an_unknown_agent_or_an_option_without_one_is_refused() {
         assert!(ran.stderr.contains(want), "{}", ran.stderr);
     }
     assert!(
-        user.refused(&["install", "--prompts", "x"]).starts_with("--prompts and --no-builtin are for a registration")
+        user.refused(&["install", "--prompts", "x"])
+            .starts_with("--prompts, --from-agents and --no-builtin are for a registration")
     );
     assert_eq!(user.done(&["install", "gemini-cli", "--dry-run"]).lines().count(), 11);
 }

@@ -33,6 +33,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+mod other_programs;
 mod parts;
 mod path_and_show;
 mod project;
