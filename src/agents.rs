@@ -5,7 +5,7 @@
 //! line found there.
 //!
 //! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS Code, Cursor and Zed
-//! follow their documentation. `docs/clients/` has a page for each.
+//! follow their documentation. The pages in `docs/clients/` describe what was observed.
 
 mod claude_code;
 mod codex;
@@ -27,14 +27,15 @@ pub use config_file::{AgentFiles, ConfigError, ConfigFile, is_same_file};
 pub use edit::Position;
 pub use environment::{Environment, has_separator};
 pub use finding::{Finding, RegisteredHook, RegisteredServer, Severity};
-pub use hook_line::HookLine;
+pub use hook_line::{HookLine, HookPlace};
 pub use install::{Installation, Plan, PlanError, Removal, Status};
 pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
 use serde_json::json;
+use std::collections::HashSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// All agents, in the order in which they are listed.
@@ -63,18 +64,41 @@ pub struct Agent {
     programs: &'static [&'static str],
     /// The folder with the user's settings.
     settings_folder: fn(&System) -> Option<PathBuf>,
+    prompts: Prompts,
     config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
     /// How much of an expansion it shows its model. Empty: not measured.
     pub limits: &'static [Limit],
+    /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is divided. `None`: never
+    /// divided, as no limit is known.
+    pub part: Option<PartLimit>,
+    /// Whether it runs commands that the text of a prompt from its menu contains, and fills in marks of its own.
+    pub runs_prompts: bool,
     /// How it starts a server.
     pub launch: Launch,
     /// What `doctor` checks in its files.
     pub checks: Checks,
-    /// What to do after an installation: with a hook or without, for a project or for the user.
-    pub next_step: fn(with_hook: bool, is_project: bool) -> String,
+    /// What to do after an installation, for a project or for the user.
+    pub next_step: fn(installed: &Plan, is_project: bool) -> String,
 }
+
+/// The folders in which an agent keeps prompt files of its own.
+struct Prompts {
+    /// The user's, below the folder with the settings.
+    user: &'static [(PromptFormat, &'static str)],
+    /// The user's, below the home directory.
+    home: &'static [(PromptFormat, &'static str)],
+    /// A project's, relative to its folder.
+    project: &'static [(PromptFormat, &'static str)],
+}
+
+impl Prompts {
+    const NONE: Prompts = Prompts { user: &[], home: &[], project: &[] };
+}
+
+/// What the prompt files of a folder are written for, as in `--prompts FORMAT:DIR`.
+pub type PromptFormat = &'static str;
 
 /// The files in which an agent registers servers.
 struct Config {
@@ -157,6 +181,9 @@ pub struct Hook {
     pub project_variable: Option<&'static str>,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
+    /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
+    /// no such record.
+    trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
     /// Why the agent would not run a hook.
     pub check: fn(&RegisteredHook) -> Option<Finding>,
 }
@@ -170,6 +197,8 @@ enum WindowsShell {
 
 /// How an agent starts a server and talks to it.
 pub struct Launch {
+    /// What its MCP client calls itself, `clientInfo.name`, where that is known.
+    pub client: Option<&'static str>,
     /// The environment of a server, before the variables of its registration.
     pub environment: fn(&System, &Registration) -> Environment,
     /// The variables that the agent replaces in a registration.
@@ -297,9 +326,36 @@ impl Agent {
         (self.settings_folder)(system)
     }
 
+    /// The user's folders with prompt files of all agents, each once, in the order of the agents. They may be missing.
+    pub fn prompt_folders(system: &System) -> Vec<(PromptFormat, PathBuf)> {
+        let mut folders = Vec::new();
+        for agent in AGENTS {
+            let settings = agent.settings_folder(system);
+            let in_settings = settings.iter().flat_map(|folder| below(folder, agent.prompts.user));
+            let in_home = system.home.iter().flat_map(|folder| below(folder, agent.prompts.home));
+            folders.extend(in_settings.chain(in_home));
+        }
+        let mut known = HashSet::new();
+        folders.retain(|(_, path)| known.insert(path.clone()));
+        folders
+    }
+
+    /// The same in a project, relative to its folder.
+    pub fn project_prompt_folders() -> Vec<(PromptFormat, &'static str)> {
+        let mut folders = AGENTS.iter().flat_map(|agent| agent.prompts.project).copied().collect::<Vec<_>>();
+        let mut known = HashSet::new();
+        folders.retain(|(_, path)| known.insert(*path));
+        folders
+    }
+
     /// The folder with the files that register the user's servers.
     fn config_folder(&self, system: &System) -> Option<PathBuf> {
         self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
+    }
+
+    /// The agent whose MCP client calls itself this.
+    pub fn of_client(name: &str) -> Option<&'static Agent> {
+        AGENTS.into_iter().find(|agent| agent.launch.client == Some(name))
     }
 
     /// The limit of this delivery, if it is known.
@@ -361,6 +417,10 @@ impl Agent {
     }
 }
 
+fn below(folder: &Path, names: &[(PromptFormat, &str)]) -> Vec<(PromptFormat, PathBuf)> {
+    names.iter().map(|(format, name)| (*format, folder.join(name))).collect()
+}
+
 impl PartialEq for Agent {
     fn eq(&self, other: &Agent) -> bool {
         self.name == other.name
@@ -385,6 +445,7 @@ impl Launch {
 
     /// A program that passes on its environment, and uses one of the official SDKs as it is.
     const BY_SDK: Launch = Launch {
+        client: None,
         environment: |system, _| system.environment.clone(),
         variables: None,
         is_from_desktop: false,
@@ -501,10 +562,15 @@ impl Unit {
 
     /// The length of a text in this unit.
     pub fn count(self, text: &str) -> usize {
+        text.chars().map(|character| self.of(character)).sum()
+    }
+
+    /// The length of a character in this unit.
+    pub fn of(self, character: char) -> usize {
         match self {
-            Unit::Bytes => text.len(),
-            Unit::Characters => text.chars().count(),
-            Unit::Utf16 => text.encode_utf16().count(),
+            Unit::Bytes => character.len_utf8(),
+            Unit::Characters => 1,
+            Unit::Utf16 => character.len_utf16(),
         }
     }
 }
@@ -523,6 +589,46 @@ pub struct Limit {
     pub when_exceeded: &'static str,
 }
 
+/// The longest result of `expand_prompt` in one part: the object `{"prompt":"…"}` in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartLimit {
+    /// Its length.
+    pub max: usize,
+    /// The unit of `max`.
+    pub unit: Unit,
+    /// Whether a program that the model wrote may print the whole result, which has the object twice, once more encoded as a JSON
+    /// string. The mean of the two lengths counts then.
+    pub is_printed: bool,
+}
+
+impl PartLimit {
+    /// The length of the result with this text, rounded up.
+    pub fn length(self, text: &str) -> usize {
+        text.chars()
+            .map(|character| self.twice(character))
+            .sum::<usize>()
+            .saturating_add(self.twice_around())
+            .div_ceil(2)
+    }
+
+    /// Twice the length of what is around the text.
+    pub fn twice_around(self) -> usize {
+        if self.is_printed { r#"{"prompt":""}{\"prompt\":\"\"}"#.len() } else { 2 * r#"{"prompt":""}"#.len() }
+    }
+
+    /// Twice what a character of the text adds to the length.
+    pub fn twice(self, character: char) -> usize {
+        // In JSON, and in a JSON string with that.
+        let (once, again) = match character {
+            '"' | '\\' => (2, 4),
+            '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => (2, 3),
+            '\0'..='\u{1f}' => (6, 7),
+            other => (self.unit.of(other), self.unit.of(other)),
+        };
+        once + if self.is_printed { again } else { once }
+    }
+}
+
 impl Limit {
     const fn tool(max: usize, unit: Unit, when_exceeded: &'static str) -> Limit {
         Limit { delivery: Delivery::Tool, max, unit, when_exceeded }
@@ -536,7 +642,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn an_agent_is_found_by_its_name() {
@@ -579,6 +684,20 @@ mod tests {
             assert!(agent.config_paths(Scope::Project, &home).iter().all(|path| path.starts_with("/p")));
             assert!(agent.config_paths(Scope::User, &System::default()).is_empty());
         }
+    }
+
+    #[test]
+    fn the_prompt_folders_of_all_agents_are_listed_once_below_the_home_directory_and_the_project() {
+        let system = System { home: Some("/h".into()), config: Some("/c".into()), ..System::default() };
+        let (user, project) = (Agent::prompt_folders(&system), Agent::project_prompt_folders());
+        let has = |format, path: &str| user.iter().filter(|folder| **folder == (format, path.into())).count() == 1;
+        assert!(has("claude", "/h/.claude/commands") && has("skills", "/h/.agents/skills"));
+        assert!(has("vscode", "/c/Code/User/prompts") && has("opencode", "/h/.config/opencode/command"));
+        let paths: HashSet<_> = user.iter().map(|(_, path)| path).collect();
+        assert_eq!((paths.len(), user.len()), (10, 10));
+        assert!(project.contains(&("gemini", ".gemini/commands")) && project.contains(&("skills", ".agents/skills")));
+        assert!(project.iter().all(|(_, path)| path.starts_with('.')));
+        assert_eq!(Agent::prompt_folders(&System::default()), []);
     }
 
     #[test]

@@ -8,11 +8,13 @@
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
-//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` |
+//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
+//! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod binding;
 mod diagnostic;
+mod foreign_marks;
 mod format;
 mod golden;
 mod limits;
@@ -21,22 +23,25 @@ mod message;
 mod name;
 mod outline;
 pub(crate) mod suggestion;
+mod system;
 mod template;
 mod unexpanded;
 
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
-pub use format::{Format, not_utf8, too_large};
+pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_SEARCHES,
     MAX_WEIGHT,
 };
-pub use message::{Message, Messages, Role};
+pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
+pub use system::{FileName, System};
+use template::Syntax;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
 
@@ -47,6 +52,8 @@ use unicode_normalization::UnicodeNormalization;
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
+    /// How its file is written.
+    pub format: Format,
     /// Its name.
     pub name: Name,
     /// The title of the frontmatter, else the first heading of the body.
@@ -58,6 +65,8 @@ pub struct Prompt {
     pub arguments: Vec<Argument>,
     /// Words by which a list can be filtered.
     pub tags: Vec<String>,
+    /// What else the frontmatter says about the file.
+    pub metadata: Metadata,
     /// What it expands to.
     pub messages: Vec<MessageTemplate>,
     /// What was read leniently in the frontmatter.
@@ -66,11 +75,24 @@ pub struct Prompt {
     has_foreign_keys: bool,
 }
 
+/// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Metadata {
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// The version of the text.
+    pub version: Option<String>,
+    /// A word by which a list can be filtered.
+    pub category: Option<String>,
+}
+
 /// An argument that a prompt declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Argument {
     /// The name in `{{name}}`.
     pub name: String,
+    /// The name that clients show.
+    pub title: Option<String>,
     /// What it is for.
     pub description: Option<String>,
     /// Whether a call must give it, unless it has a default.
@@ -111,6 +133,8 @@ pub struct Summary {
     pub arguments: Vec<Argument>,
     /// See [`Prompt::tags`].
     pub tags: Vec<String>,
+    /// See [`Prompt::metadata`].
+    pub metadata: Metadata,
     /// See [`Prompt::takes_input`].
     pub takes_input: bool,
     /// See [`Prompt::is_template`].
@@ -207,36 +231,65 @@ impl fmt::Display for ExpandError {
 impl std::error::Error for ExpandError {}
 
 impl Prompt {
+    /// The prompt, with the line before its text by which a skill's scripts and references are found, as in Claude Code.
+    /// `folder` is the path of the skill's folder; it is never searched for placeholders. Other prompts stay as they are.
+    #[must_use]
+    pub fn with_base_directory(mut self, folder: &str) -> Prompt {
+        if self.format == Format::Skill
+            && let Some(first) = self.messages.first_mut()
+        {
+            first.set_preamble(format!("Base directory for this skill: {folder}\n\n"));
+        }
+        self
+    }
+
     /// The messages that a model gets for a call.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty
-    /// prompt is the input alone.
+    /// prompt is the input alone. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
     ///
     /// # Errors
     /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, ExpandError> {
+        self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
+    }
+
+    /// The same, with a text of each message that `join` makes from its pieces, which it may change.
+    ///
+    /// # Errors
+    /// Those of [`Prompt::expand`].
+    pub fn expand_with(
+        &self,
+        call: Call<'_>,
+        join: impl Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    ) -> Result<Messages, ExpandError> {
         let binding = self.bind(call);
         if let Some(error) = binding.error {
             return Err(error);
         }
         let appended = match &binding.input {
-            Some(input) if !self.has_placeholders() => input,
+            Some(input) if self.appends_input() => input,
             _ => "",
         };
         let last = self.messages.len().saturating_sub(1);
         let pieces = |index: usize| {
             let message: &MessageTemplate = &self.messages[index];
             let appended = if index == last { appended } else { "" };
-            let separator = if appended.is_empty() || message.body().is_empty() { "" } else { "\n\n" };
-            message.pieces(|name| binding.value(name)).chain([separator, appended])
+            let separator = if appended.is_empty() || message.body().is_empty() { "" } else { self.separator() };
+            message.pieces(|name| binding.value(name)).chain([Piece::Text(separator), Piece::Value(appended)])
         };
-        let lengths = (0..self.messages.len()).flat_map(pieces).map(str::len);
+        let lengths = (0..self.messages.len()).flat_map(pieces).map(|piece| piece.as_str().len());
         let length = lengths.fold(0, usize::saturating_add);
         if length > MAX_EXPANSION {
             return Err(ExpandError::TooLong { length });
         }
-        let message = |index: usize| Message { role: self.messages[index].role, text: pieces(index).collect() };
+        let message = |index: usize| Message { role: self.messages[index].role, text: join(&mut pieces(index)) };
         Ok(Messages::new((0..self.messages.len()).map(message).collect()))
+    }
+
+    /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`, `$NAME`.
+    pub fn placeholder(&self, name: &str) -> String {
+        Syntax::of(self.format).write(name)
     }
 
     /// All placeholders, in the order of the messages.
@@ -244,9 +297,22 @@ impl Prompt {
         self.messages.iter().flat_map(MessageTemplate::placeholders)
     }
 
-    /// Whether the expansion contains the input: as `{{input}}`, or after a body without placeholders.
+    /// Whether the expansion contains the input: as `{{input}}`, or after the body.
     pub fn takes_input(&self) -> bool {
-        !self.has_placeholders() || self.has_input_placeholder()
+        self.appends_input() || self.has_input_placeholder()
+    }
+
+    /// Whether the input follows the body.
+    pub fn appends_input(&self) -> bool {
+        match self.format {
+            Format::FabricPattern | Format::LlmTemplate => !self.has_input_placeholder(),
+            _ => !self.has_placeholders(),
+        }
+    }
+
+    /// What is between the body and an input that follows it: an empty line, and in fabric the end of the line.
+    pub fn separator(&self) -> &'static str {
+        if self.format == Format::FabricPattern { "\n" } else { "\n\n" }
     }
 
     /// Whether the body is still the one that [`draft`] writes, to be filled in.
@@ -267,6 +333,7 @@ impl Prompt {
             usage: self.usage(),
             arguments: self.arguments.clone(),
             tags: self.tags.clone(),
+            metadata: self.metadata.clone(),
             takes_input: self.takes_input(),
             is_template: self.is_template(),
         }
@@ -293,6 +360,25 @@ impl Prompt {
     /// Whether the body has a placeholder for this argument.
     fn uses(&self, argument: &Argument) -> bool {
         self.placeholders().any(|placeholder| placeholder.name == argument.name)
+    }
+
+    /// Whether the input is one of the parts of a text that is divided.
+    fn input_is_slot(&self) -> bool {
+        self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
+    }
+
+    /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
+    /// for `$name` and `$1`.
+    pub(crate) fn takes_words(&self) -> bool {
+        match self.format {
+            Format::ClaudeCommand | Format::Skill => {
+                let is_bare =
+                    |message: &MessageTemplate| message.placeholders().any(|it| message.written(it).starts_with('$'));
+                self.messages.iter().any(is_bare)
+            }
+            Format::CodexPrompt => self.has_placeholders() && self.arguments.iter().all(|argument| !argument.required),
+            _ => false,
+        }
     }
 
     /// Whether a placeholder stands for the whole input; an argument may have the name `input` too.

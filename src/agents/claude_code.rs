@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, Position, RegisteredServer,
-    Scope, Unit, Variables, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, PartLimit, Position, Prompts,
+    RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use crate::wording::named;
 use serde_json::json;
@@ -16,6 +16,11 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     title: "Claude Code",
     programs: &["claude"],
     settings_folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
+    prompts: Prompts {
+        user: &[("claude", "commands"), ("skills", "skills")],
+        project: &[("claude", ".claude/commands"), ("skills", ".claude/skills")],
+        ..Prompts::NONE
+    },
     config: Config {
         syntax: Syntax::Json { comments: false, trailing_commas: false },
         // Next to ~/.claude, but in the folder that the variable names.
@@ -51,13 +56,18 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         blocks_on_failure: false,
         project_variable: Some("CLAUDE_PROJECT_DIR"),
         escapes_angle_brackets: false,
+        trust_record: None,
         check: |hook| hook.all_disabled_by("disableAllHooks", true),
     }),
     limits: &[
-        Limit::tool(50_000, Unit::Characters, "the model gets 2 KB of it and a file"),
+        // 50,000 if `tools/list` does not ask for more.
+        Limit::tool(150_000, Unit::Characters, "the model gets 2 KB of it and a file"),
         Limit::hook(10_000, Unit::Utf16),
     ],
+    part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
+    runs_prompts: false,
     launch: Launch {
+        client: Some("claude-code"),
         environment: |system, _| {
             let mut environment = system.environment.clone();
             environment.set("CLAUDE_PROJECT_DIR", &system.project);
@@ -69,7 +79,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         ending: Ending::Interrupt,
     },
     checks: Checks { not_started, approval, ..Checks::NONE },
-    next_step: |with_hook, is_project| match (with_hook, is_project) {
+    next_step: |installed, is_project| match (installed.has_hook, is_project) {
         (true, _) => "start `claude`, and type `:research solid-state batteries`".to_owned(),
         (false, true) => {
             "start `claude` here, allow the server of the project, and type `:research solid-state batteries`"

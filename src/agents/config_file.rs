@@ -2,7 +2,7 @@
 
 use super::edit::{Position, Syntax, SyntaxError};
 use super::registration::kind;
-use super::{Agent, HookLine, Registration, Scope, System};
+use super::{Agent, HookLine, HookPlace, Registration, Scope, System};
 use crate::wording::printable;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ pub struct ConfigFile {
     pub(super) is_private: bool,
     /// Whether `install` made it, and nothing else is in it.
     pub(super) is_made_by_install: bool,
-    /// Backups that are no longer needed once the edited text is written.
-    pub(super) obsolete_backups: Vec<PathBuf>,
+    /// The backups that are removed when the edited text is written, because it is what they have.
+    pub obsolete_backups: Vec<PathBuf>,
 }
 
 /// Why a file cannot be read or changed, or what in it the agent cannot understand.
@@ -265,10 +265,10 @@ impl ConfigFile {
             ConfigError::new(path, format!("the backup cannot be written: {error}; nothing is changed"))
         };
         if !self.is_made_by_install {
-            match create_backup(&first, original, target) {
-                Ok(()) => return Ok(first),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&first, error)),
+            match self.temporary(original, &first, target)?.persist_noclobber(&first) {
+                Ok(_) => return Ok(first),
+                Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&first, error.error)),
             }
         }
         let new = self.temporary(original, &last, target)?;
@@ -289,15 +289,6 @@ impl ConfigFile {
     pub(super) fn backup(&self, path: &Path) -> Option<String> {
         read_text(path).ok().flatten()
     }
-}
-
-/// Writes a backup with the owner and the permissions of `target`. Fails if the file exists.
-fn create_backup(path: &Path, text: &str, target: &Path) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.write(true).create_new(true).open(path)?;
-    fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // an incomplete backup would be useless
 }
 
 /// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If that does not exist, the owner
@@ -470,6 +461,15 @@ impl AgentFiles<'_> {
             }
         }
         (hooks, errors)
+    }
+
+    /// The agent's record that the user trusts the hook in this place of a file, with the config that has it and its keys there.
+    pub(super) fn trust_record(&self, hooks: &Path, place: HookPlace) -> Option<(&ConfigFile, Vec<String>, &Value)> {
+        let keys = self.agent.hook.as_ref()?.trust_record?(hooks, place);
+        self.configs(Scope::User).flatten().find_map(|file| {
+            let record = keys.iter().try_fold(&file.value, |value, key| value.get(key))?;
+            Some((file, keys.clone(), record))
+        })
     }
 
     /// Whether a hook that runs prompt-expander is registered in this scope.

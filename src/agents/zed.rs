@@ -1,7 +1,7 @@
 //! Zed Industries' Zed, by its documentation.
 
 use super::edit::Entry;
-use super::{Agent, Checks, Config, Launch};
+use super::{Agent, Checks, Config, Launch, Prompts};
 use serde_json::json;
 
 pub(super) static ZED: Agent = Agent {
@@ -14,6 +14,7 @@ pub(super) static ZED: Agent = Agent {
         true => system.config.as_ref().map(|config| config.join("Zed")),
         false => system.dot_config().map(|config| config.join("zed")),
     },
+    prompts: Prompts::NONE, // its Rules Library is a database
     config: Config {
         user: &["settings.json"],
         new_user: "settings.json",
@@ -27,6 +28,8 @@ pub(super) static ZED: Agent = Agent {
     },
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch { is_from_desktop: true, ..Launch::BY_SDK },
     checks: Checks::NONE,
     next_step: |_, is_project| match is_project {

@@ -9,13 +9,12 @@ mod tokens;
 
 use super::call::{Call, Texts};
 use super::output;
-use crate::agents::{AGENTS, Agent, Delivery, Limit};
+use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
-use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
+use crate::prompt::{Binding, Bound, ExpandError, MessageTemplate, Prompt, System, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
-use serde_json::json;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,7 +30,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
     /// `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
@@ -42,6 +41,8 @@ struct Explanation<'c> {
     prompt: &'c Prompt,
     /// `None` if the call names a file.
     layer: Option<Layer>,
+    /// The program that its file is written for; `None` if the call names a file.
+    system: Option<System>,
     source: Location,
     /// The prompts of the same name that it overrides.
     shadows: Vec<(Layer, Location)>,
@@ -61,6 +62,8 @@ struct Explanation<'c> {
 /// The placeholders of one name.
 struct Filled<'c> {
     name: &'c str,
+    /// The first of them.
+    written: &'c str,
     count: usize,
     /// Whether the value is empty.
     is_empty: bool,
@@ -92,7 +95,7 @@ impl Explain {
         if self.json {
             output::print_json(&JsonExplanation::from(explanation))?;
         } else {
-            output::print(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
+            output::print_paged(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -118,6 +121,7 @@ impl<'c> Explanation<'c> {
         Explanation {
             prompt,
             layer,
+            system: layer.and_then(|_| library.view().system(&prompt.name)),
             source,
             shadows,
             placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),
@@ -131,17 +135,20 @@ impl<'c> Explanation<'c> {
     }
 }
 
-/// The placeholders that are filled, perhaps with an empty value: each name once, in the order of the body. `input` is the value
+/// The placeholders that are replaced, perhaps by an empty value: each name once, in the order of the body. `input` is the value
 /// of the one that is not an argument.
 fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Filled<'p>> {
     let mut all: Vec<Filled<'p>> = Vec::new();
-    for placeholder in prompt.placeholders() {
+    let in_message = |message: &'p MessageTemplate| message.placeholders().map(move |it| (it, message.written(it)));
+    for (placeholder, written) in prompt.messages.iter().flat_map(in_message) {
         let name = placeholder.name.as_str();
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.count += 1,
             None => {
                 let value = given.iter().find(|given| given.name == name).map_or(input, |given| &given.value);
-                all.push(Filled { name, count: 1, is_empty: value.is_empty() });
+                if !(placeholder.stays && value.is_empty()) {
+                    all.push(Filled { name, written, count: 1, is_empty: value.is_empty() });
+                }
             }
         }
     }
@@ -150,19 +157,18 @@ fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Fille
 
 impl Lengths {
     fn of(prompt: &Prompt, texts: &Texts, layer: Option<Layer>, text: &str) -> Lengths {
-        let result = json!({ "prompt": text }).to_string();
         let is_of_project = layer == Some(Layer::Project);
-        let measure = |agent: &'static Agent, limit: Limit| {
-            let length = match limit.delivery {
-                Delivery::Tool => limit.unit.count(&result),
-                Delivery::CodeMode => limit.unit.count(text),
-                Delivery::Hook => {
-                    limit.unit.count(&hook::context_of_one(agent, &prompt.name, &texts.input, text, is_of_project))
-                }
-            };
-            Measure { agent, limit, length }
+        let of_tool = |agent: &'static Agent| {
+            let part @ PartLimit { max, unit, .. } = agent.part?;
+            let limit = Limit { delivery: Delivery::Tool, max, unit, when_exceeded: "the model gets it in parts" };
+            Some(Measure { agent, limit, length: part.length(text) })
         };
-        let measures_of = |agent: &'static Agent| agent.limits.iter().map(move |limit| measure(agent, *limit));
+        let of_hook = |agent: &'static Agent| {
+            let limit = agent.limit(Delivery::Hook)?;
+            let context = hook::context_of_one(agent, &prompt.name, &texts.input, text, is_of_project);
+            Some(Measure { agent, limit, length: limit.unit.count(&context) })
+        };
+        let measures_of = |agent: &'static Agent| of_tool(agent).into_iter().chain(of_hook(agent));
         Lengths {
             bytes: text.len(),
             characters: text.chars().count(),

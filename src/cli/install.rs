@@ -5,9 +5,10 @@
 use super::Cli;
 use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::source::{Folders, PROMPTS_VARIABLE, absolute};
+use super::source::{self, Folders, PROMPTS_VARIABLE, absolute};
 use crate::agents::{
-    AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Registration, Removal, SERVER, Scope, Status, System,
+    AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Position, Registration, Removal, SERVER, Scope, Status,
+    System,
 };
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
@@ -44,10 +45,11 @@ pub(super) struct Install {
     /// Register for the project in the working directory, in a file of that project, instead of for all your projects
     #[arg(long, requires = "target")]
     project: bool,
-    /// Also register the prompt-submit hook: the model gets an expansion without calling a tool (codex, claude-code, gemini)
+    /// Also register the prompt-submit hook (recommended): the model gets each expansion without calling a tool (codex,
+    /// claude-code, gemini)
     #[arg(long, requires = "target")]
     hook: bool,
-    /// Do not keep what is registered: start from nothing, without the present options, environment and other settings
+    /// Start from an empty registration, without the present options, environment variables and other settings
     #[arg(long, requires = "target")]
     reset: bool,
     /// Replace another server that is registered as `prompts`
@@ -58,7 +60,7 @@ pub(super) struct Install {
     no_trust: bool,
     #[command(flatten)]
     target: Target,
-    /// More options for the server
+    /// More options for the server, such as `--project` or `--tap FILE`
     #[arg(last = true, value_name = "SERVER OPTIONS", requires = "target")]
     options: Vec<String>,
 }
@@ -82,10 +84,10 @@ pub(super) struct Uninstall {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
 struct Target {
-    /// The agents; without any, they are listed with their status
+    /// The agents; if you name none, the agents and their status are listed
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     agents: Vec<&'static Agent>,
-    /// All agents on this machine
+    /// Select all agents: those found on this machine or, for `uninstall`, those with a registration
     #[arg(long)]
     all: bool,
     /// Write without asking
@@ -94,7 +96,7 @@ struct Target {
     /// Show what would change, and write nothing
     #[arg(long, requires = "target", conflicts_with = "yes")]
     dry_run: bool,
-    /// Print one JSON object: what was written, or the status of every agent
+    /// Print one JSON object: what is written (with --yes or --dry-run) or, without agents, the status of every agent
     #[arg(long)]
     json: bool,
 }
@@ -104,9 +106,16 @@ impl Install {
         let system = system()?;
         if self.target.is_absent() {
             if folders.is_given() {
-                bail!("--prompts and --no-builtin are for a registration; name the agent, as in `install codex`");
+                bail!(
+                    "--prompts, --from-agents and --no-builtin are for a registration; name the agent, as in `install codex`"
+                );
             }
-            return list(&AGENTS.map(|agent| agent.status(&system)), self.target.json);
+            let states = AGENTS.map(|agent| agent.status(&system));
+            let listed = list(&states, self.target.json)?;
+            if !self.target.json && output::terminal_width().is_some() {
+                print_how_to_register(&states)?;
+            }
+            return Ok(listed);
         }
         let is_meant = |agent: &&Agent| match self.target.all {
             true => agent.is_found(&system),
@@ -116,7 +125,7 @@ impl Install {
         if agents.is_empty() {
             let names = AGENTS.map(|agent| agent.name);
             bail!(
-                "no agent was found on this machine; looked for {}; name one to register with it anyway",
+                "no agent was found on this machine; looked for {}; to register with one anyway, name it",
                 all_of(&names)
             );
         }
@@ -162,8 +171,13 @@ impl Install {
 
     fn print_next_steps(&self, outcome: &Outcome) -> anyhow::Result<()> {
         let written = || outcome.changes.iter().filter(|change| !change.written.is_empty());
-        for Change { agent, plan, .. } in written() {
-            let next = (agent.next_step)(plan.has_hook, self.project);
+        // A hook that is still to be trusted is worth saying also where nothing had to be written.
+        let is_open = |change: &&Change| {
+            !change.written.is_empty()
+                || (change.plan.files.is_empty() && change.plan.is_hook_untrusted && !self.target.dry_run)
+        };
+        for Change { agent, plan, .. } in outcome.changes.iter().filter(is_open) {
+            let next = (agent.next_step)(plan, self.project);
             print_line(&format!("{FAINT}next:{FAINT:#} {next}"))?;
         }
         let without_hook = written().filter(|change| change.agent.hook.is_some() && !change.plan.has_hook);
@@ -221,7 +235,7 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
     let title = agent.title;
     if let Err(why) = parse_server(&plan.arguments) {
         output::warning(&format!(
-            "{title} would not start the server with what is registered: {why}; correct it, or use --reset"
+            "{title} would not start the server with the registered arguments: {why}; correct them, or use --reset"
         ));
     }
     let has_folders = !Arguments::of(&plan.arguments).folders.is_empty();
@@ -260,7 +274,7 @@ impl Outcome {
 }
 
 impl Target {
-    /// Whether no agent is meant.
+    /// Whether no agent is selected.
     fn is_absent(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
@@ -273,7 +287,7 @@ impl Target {
         nothing: &str,
     ) -> anyhow::Result<Outcome> {
         if self.json && !self.yes && !self.dry_run {
-            bail!("--json asks nothing; add --yes to write, or --dry-run to write nothing");
+            bail!("--json cannot ask for confirmation; add --yes to write, or --dry-run to write nothing");
         }
         let (mut changes, mut failures) = (Vec::new(), Vec::new());
         let mut fail = |error: anyhow::Error| {
@@ -285,7 +299,7 @@ impl Target {
         };
         for &agent in agents {
             let planned = plan(agent).and_then(|plan| {
-                // Not only after the question: whether they can be written.
+                // Whether the files can be written is known before the question.
                 plan.files.iter().try_for_each(|file| file.target().map(drop))?;
                 Ok(plan)
             });
@@ -333,7 +347,7 @@ impl Target {
             return Ok(false);
         }
         if self.dry_run {
-            print_line("nothing is written, because of --dry-run")?;
+            print_line("nothing is written; run it without --dry-run to write this")?;
             return Ok(false);
         }
         let is_confirmed =
@@ -349,11 +363,18 @@ impl Change {
     /// Writes the files in their order, up to the first that cannot be written.
     fn write(&mut self, is_json: bool) -> anyhow::Result<()> {
         for file in &self.plan.files {
+            let backups = file.obsolete_backups.iter().filter(|backup| backup.exists()).count();
             let backup = file.write()?;
             if !is_json {
+                let removed = match backups {
+                    0 => "",
+                    1 => ", and removed its backup",
+                    _ => ", and removed its backups",
+                };
                 let path = output::shown(&file.path);
                 print_line(&match (&file.edited, &backup) {
-                    (None, _) => format!("removed {path}, which had nothing else in it"),
+                    (None, _) => format!("removed {path}, which had nothing else in it{removed}"),
+                    (Some(_), None) if backups > 0 => format!("restored {path} as it was before{removed}"),
                     (Some(_), Some(backup)) => format!("wrote {path}; its backup is {}", output::shown(backup)),
                     (Some(_), None) => format!("wrote {path}"),
                 })?;
@@ -432,7 +453,7 @@ fn check_server(words: &[String]) -> anyhow::Result<()> {
         Err(why) => bail!("the server would not start with the arguments after `--`: {why}"),
     };
     if cli.common.source.folders.is_given() {
-        bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");
+        bail!("put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too");
     }
     Ok(())
 }
@@ -483,10 +504,15 @@ fn text(path: &Path) -> anyhow::Result<String> {
 
 impl Folders {
     /// These options with absolute paths, to be registered.
-    fn arguments(&self) -> anyhow::Result<Vec<String>> {
+    pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
         let mut arguments = Vec::new();
-        for folder in &self.prompts {
-            arguments.extend(["--prompts".to_owned(), text(&absolute(folder))?]);
+        for option in &self.prompts {
+            let (system, path) = source::folder(option);
+            let format = system.map(|system| format!("{}:", system.name())).unwrap_or_default();
+            arguments.extend(["--prompts".to_owned(), format + &text(&path)?]);
+        }
+        if self.from_agents {
+            arguments.push("--from-agents".to_owned());
         }
         if self.no_builtin {
             arguments.push("--no-builtin".to_owned());
@@ -598,7 +624,7 @@ fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode> {
 struct Row {
     name: &'static str,
     what: String,
-    /// The file that it is about, or nothing.
+    /// The file that it is in, or nothing.
     file: String,
 }
 
@@ -627,17 +653,34 @@ fn show_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()>
 
 fn rows(state: &Status) -> Vec<Row> {
     let row = |what: &str, file: String| Row { name: state.agent.name, what: what.to_owned(), file };
-    let servers = state.registrations.iter().map(|server| {
-        let position = server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        row(&describe(server), format!("{}{position}", output::shown(&server.path)))
-    });
-    let hooks = state.hooks.iter().map(|file| row("hook", output::shown(file)));
+    let servers = state.registrations.iter().map(|server| row(&describe(server), place(&server.path, server.position)));
+    let hooks = state.hooks.iter().map(|(file, position)| row("hook", place(file, *position)));
     let rows: Vec<Row> = servers.chain(hooks).collect();
     match (rows.is_empty(), state.errors.is_empty()) {
         (false, _) => rows,
         (true, true) => vec![row("not registered", String::new())],
         (true, false) => vec![row("its config cannot be read", String::new())],
     }
+}
+
+fn place(file: &Path, position: Option<Position>) -> String {
+    let line = position.map(|position| format!(":{}", position.line)).unwrap_or_default();
+    format!("{}{line}", output::shown(file))
+}
+
+/// Prints the commands for the agents that are here and not registered.
+fn print_how_to_register(states: &[Status]) -> anyhow::Result<()> {
+    let missing = || states.iter().filter(|state| state.is_found && !has_something(state)).map(|state| state.agent);
+    let command = |has_hook: bool, option: &str| {
+        let names: Vec<&str> =
+            missing().filter(|agent| agent.hook.is_some() == has_hook).map(|agent| agent.name).collect();
+        (!names.is_empty()).then(|| format!("prompt-expander install {}{option}", names.join(" ")))
+    };
+    let commands: Vec<String> = [command(true, " --hook"), command(false, "")].into_iter().flatten().collect();
+    if commands.is_empty() {
+        return Ok(());
+    }
+    print_line(&format!("{FAINT}next:{FAINT:#} to register, run {}", all_of(&commands)))
 }
 
 fn describe(server: &Registration) -> String {
@@ -648,6 +691,11 @@ fn describe(server: &Registration) -> String {
     };
     if server.scope != Scope::User {
         text.push_str(" for this project");
+    }
+    if server.is_prompt_expander() && !server.args.is_empty() {
+        let words = || server.args.iter().map(String::as_str);
+        let options = shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "));
+        text.push_str(&format!(" with {}", output::abbreviated(&printable(&options))));
     }
     if server.is_disabled {
         text.push_str(", disabled");
@@ -679,7 +727,7 @@ fn json(state: &Status) -> JsonAgent {
         title: state.agent.title,
         found: state.is_found,
         registrations: state.registrations.iter().map(registration).collect(),
-        hooks: state.hooks.iter().map(|file| file.display().to_string()).collect(),
+        hooks: state.hooks.iter().map(|(file, _)| file.display().to_string()).collect(),
         problems: state.errors.iter().map(ToString::to_string).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! `prompt-expander mv`: renames a prompt file.
 
-use super::output::{self, shown};
+use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, new, path, rm};
 use crate::prompt::Name;
@@ -17,12 +17,12 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Mv {
-    /// The name of a prompt of your own, spelled exactly
-    #[arg(add = ArgValueCompleter::new(completions::names))]
+    /// The prompt's present name, spelled exactly
+    #[arg(add = ArgValueCompleter::new(completions::own_names))]
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Print JSON: `{"from":"…","to":"…"}`, with `tests`, the new path of its test file, if it has one
+    /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has one
     #[arg(long)]
     json: bool,
 }
@@ -43,9 +43,9 @@ impl Mv {
             }
             output::print_json(&renamed)?;
         } else {
-            path::print(&to)?;
+            path::print("renamed to ", &to)?;
             if let Some(tests) = &tests {
-                output::note(&format!("its test file is now {}", shown(tests)));
+                output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
         rm::note_what_is_used_now(&library, &file.name);

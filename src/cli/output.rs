@@ -7,8 +7,8 @@ mod pager;
 mod paths;
 
 use crate::library::{Layer, Location, Problem};
-use crate::prompt::{Diagnostic, Severity};
-use crate::wording::{printable, printable_json};
+use crate::prompt::{Diagnostic, Severity, System};
+use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 pub(super) use messages::{collect_messages, confirm, error, note, print_messages, report, warning};
@@ -85,6 +85,11 @@ pub(super) fn layer(layer: Layer) -> &'static str {
     }
 }
 
+/// The format of another program's prompts, as `--prompts` takes it.
+pub(super) fn format(system: System) -> Option<&'static str> {
+    (system != System::PromptExpander).then(|| system.name())
+}
+
 /// A path, or `built-in`.
 pub(super) fn source(source: Location) -> String {
     match source {
@@ -108,14 +113,12 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n", problem.location())
 }
 
-/// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
-/// link.
+/// A problem as `list` shows it, which succeeds all the same: a paragraph of this many columns. The path is not broken, so that
+/// a terminal can make it a link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
-    let text = abbreviated(&format!("{severity}: {}: {message}; {fix}", problem.location()));
-    let style = style_of(*severity);
-    let severity = format!("{severity}:");
-    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+    let text = abbreviated(&format!("warning: {problem}"));
+    let filled = textwrap::fill(&text, paragraph(columns, "    "));
+    filled.replacen("warning:", &format!("{WARNING}warning:{WARNING:#}"), 1)
 }
 
 fn style_of(severity: Severity) -> Style {
@@ -127,7 +130,12 @@ fn style_of(severity: Severity) -> Style {
 
 /// A path for standard output: abbreviated on a terminal, with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
-    abbreviated(&printable(&path.display().to_string()))
+    abbreviated(&full_path(path))
+}
+
+/// A path for [`error`], [`warning`], [`note`] and [`confirm`], which abbreviate it if standard error is a terminal.
+pub(super) fn full_path(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.
@@ -138,7 +146,7 @@ pub(super) fn terminal_width() -> Option<usize> {
 
 /// A text in one line: each run of whitespace and control characters becomes one space.
 pub(super) fn one_line(text: &str) -> String {
-    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
+    let words = text.split(|character: char| character.is_whitespace() || is_control(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -159,25 +167,29 @@ fn options<'i>(columns: usize) -> textwrap::Options<'i> {
         .break_words(false)
 }
 
-/// Words end at spaces, and also next to wide characters, whose scripts have no spaces. Unicode also allows a break after a
-/// hyphen or a slash, where names and paths must stay whole.
+/// Punctuation that stays with the character before it, and with the one after it, in Japanese and Chinese.
+const CLOSING: &str = "、。，．・：；？！ー々…）」』】〉》〕］｝ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ";
+const OPENING: &str = "（「『【〈《〔［｛";
+
+/// Words end at spaces, and also next to wide characters, whose scripts have no spaces.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    let is_wide = |character: Option<char>| character.and_then(char::width) == Some(2);
+    let is_wide = |character: char| character.width() == Some(2);
     let mut words = Vec::new();
     let mut start = 0;
-    let mut end = 0;
-    for spaced in WordSeparator::AsciiSpace.find_words(line) {
-        for part in WordSeparator::UnicodeBreakProperties.find_words(spaced.word) {
-            if start < end && (is_wide(line[..end].chars().next_back()) || is_wide(part.word.chars().next())) {
-                words.push(Word::from(&line[start..end]));
-                start = end;
-            }
-            end += part.word.len() + part.whitespace.len();
+    let mut before = None;
+    for (at, character) in line.char_indices() {
+        let is_break = before.is_some_and(|before| match (before, character) {
+            (_, ' ') => false,
+            (' ', _) => true,
+            _ => (is_wide(before) || is_wide(character)) && !OPENING.contains(before) && !CLOSING.contains(character),
+        });
+        if is_break {
+            words.push(Word::from(&line[start..at]));
+            start = at;
         }
-        end += spaced.whitespace.len();
-        words.push(Word::from(&line[start..end]));
-        start = end;
+        before = Some(character);
     }
+    words.push(Word::from(&line[start..]));
     Box::new(words.into_iter())
 }
 

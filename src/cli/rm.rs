@@ -1,11 +1,11 @@
 //! `prompt-expander rm`: removes prompt files.
 
-use super::output::{self, shown};
+use super::output::{self, full_path};
 use super::path;
 use super::source::PromptSource;
 use super::{completions, edit};
 use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
-use crate::prompt::Name;
+use crate::prompt::{Name, System};
 use crate::wording::{count, named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -22,13 +22,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Rm {
-    /// Names of your own prompts, spelled exactly: `standup`, `git/commit`
-    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::names))]
+    /// The names of the prompts, spelled exactly: `standup`, `git/commit`
+    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::own_names))]
     names: Vec<String>,
     /// Remove the files without asking
     #[arg(long)]
     yes: bool,
-    /// Print JSON: `{"removed":["…"]}`
+    /// Print one JSON object: `removed`, a list of paths
     #[arg(long)]
     json: bool,
 }
@@ -53,7 +53,7 @@ impl Rm {
                 changed.extend((!paths.is_empty()).then_some(file));
                 removed.extend(paths);
                 if let Some((path, error)) = error {
-                    failure = Some(anyhow!("{} cannot be removed: {error}", shown(&path)));
+                    failure = Some(anyhow!("{} cannot be removed: {error}", full_path(&path)));
                     break;
                 }
             }
@@ -64,7 +64,7 @@ impl Rm {
             let removed: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
             output::print_json(&json!({ "removed": removed }))?;
         } else {
-            removed.iter().try_for_each(|path| path::print(path))?;
+            removed.iter().try_for_each(|path| path::print("removed ", path))?;
         }
         for file in changed {
             note_what_is_used_now(&library, &file.name);
@@ -76,7 +76,7 @@ impl Rm {
     }
 }
 
-/// The file of the user, or with `project` of the project, that has exactly this name. `what` is not done to any other.
+/// The user's file, or with `project` the project's, of exactly this name. `what` is what the command does to it, for the error.
 pub(super) fn own_file<'v>(
     library: &Library,
     view: &'v View,
@@ -89,6 +89,14 @@ pub(super) fn own_file<'v>(
         edit::directory(library, project, "--prompts")?; // fails if the folder is outside the project
     }
     if let Some(file) = view.find_to_change(layer, typed) {
+        if file.is_in_folder {
+            let folder = file.path.parent().unwrap_or(&file.path);
+            bail!(
+                "{} is a folder, whose other files belong to it, and is not {what}; change the folder itself: {}",
+                named(&file.name),
+                full_path(folder)
+            );
+        }
         return Ok(file);
     }
     let similar = match view.find(typed) {
@@ -101,14 +109,25 @@ pub(super) fn own_file<'v>(
             bail!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)");
         }
     };
+    let foreign = view.system(&similar).filter(|system| output::format(*system).is_some());
     match view.locate(&similar) {
         Some((Layer::Builtin, _)) => bail!(
             "the built-in prompt {0} cannot be {what}; `prompt-expander edit {similar}` makes a copy of your own, and \
              --no-builtin leaves out all built-in prompts",
             named(&similar)
         ),
+        Some((_, Location::File(file))) if foreign.is_some() => bail!(
+            "{} is a prompt for {}, and files of other programs are not {what}; if you want to, change {} yourself",
+            named(&similar),
+            foreign.map(System::title).unwrap_or_default(),
+            full_path(&file)
+        ),
         Some((found, Location::File(file))) if found != layer => {
-            bail!("{} is not a prompt of the project but {}; leave out --project", named(&similar), shown(&file))
+            bail!(
+                "{} is not a prompt of the project: its file is {}; leave out --project",
+                named(&similar),
+                full_path(&file)
+            )
         }
         _ => {
             bail!("no prompt is named exactly {}; nothing is {what}; did you mean {}?", quoted(typed), named(&similar))
@@ -120,8 +139,8 @@ pub(super) fn own_file<'v>(
 pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     let name_shown = named(name);
     match library.view().locate(name) {
-        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
-        Some((_, Location::File(file))) => output::note(&format!("{name_shown} is now the prompt in {}", shown(&file))),
+        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} now refers to the built-in prompt")),
+        Some((_, Location::File(file))) => output::note(&format!("{name_shown} now refers to {}", full_path(&file))),
         None => {}
     }
 }
@@ -129,13 +148,13 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
 /// Says that the test file of a prompt that was removed or renamed stays, if it does.
 pub(super) fn note_tests_that_stay(file: &OwnFile<'_>) {
     if let Some(tests) = file.tests() {
-        output::note(&format!("its test file {} stays, because another file has the name", shown(&tests)));
+        output::note(&format!("its test file {} stays, because another file has the name", full_path(&tests)));
     }
 }
 
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
-    let with_tests = |file| [Some(described(file)), file.tests().map(|tests| shown(&tests))].into_iter().flatten();
+    let with_tests = |file| [Some(described(file)), file.tests().map(|tests| full_path(&tests))].into_iter().flatten();
     let shown: Vec<String> = files.iter().flat_map(with_tests).collect();
     let question = match shown.as_slice() {
         [file] => format!("Remove {file}?"),
@@ -146,13 +165,13 @@ fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
 
 /// The path of a file, and what it is if the path does not show that.
 fn described(file: &OwnFile<'_>) -> String {
-    let path = shown(&file.path);
+    let path = full_path(&file.path);
     if !file.is_symlinked {
         return path;
     }
     match (fs::read_link(&file.path), fs::canonicalize(&file.path)) {
-        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", shown(&target)),
-        (_, Ok(real)) => format!("{path} (which is {})", shown(&real)),
+        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", full_path(&target)),
+        (_, Ok(real)) => format!("{path} (which is {})", full_path(&real)),
         _ => path,
     }
 }

@@ -3,6 +3,7 @@
 use super::path::{self, Found};
 use super::{completions, output};
 use crate::library::{Library, Location, read_whole};
+use crate::prompt::System;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -20,7 +21,7 @@ pub(super) struct Show {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// Print JSON: the prompt's name, layer, path and text
+    /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in) and `text`
     #[arg(long)]
     json: bool,
 }
@@ -52,8 +53,8 @@ impl Show {
             return Ok(ExitCode::SUCCESS);
         }
         let bytes = match &location {
-            // A file that cannot be a prompt is shown too.
-            Location::File(file) if view.is_editable(file) => {
+            // A file that cannot be a prompt is shown too; of hexai's, which have many prompts, one line.
+            Location::File(file) if view.is_editable(file) && view.system(&name) != Some(System::Hexai) => {
                 read_whole(file).with_context(|| format!("{} cannot be read", output::shown(file)))?
             }
             _ => text()?.into_bytes(),

@@ -184,7 +184,7 @@ impl Conversation {
 
     /// The conversation up to its end, or up to a failure.
     fn run(&mut self, start: &Start, report: &mut ServerReport) -> Result<(), Why> {
-        let server = self.initialize(start.launch.opening)?;
+        let server = self.initialize(start.launch)?;
         report.answered_in = self.began.elapsed();
         report.name = text(&server["name"]);
         report.version = text(&server["version"]);
@@ -198,8 +198,15 @@ impl Conversation {
         let listed = listed.map_err(|error| Why::Refused("list_prompts", quoted(&error)))?;
         let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
         report.prompts = array(&listed["prompts"]).len();
-        let problem = |problem: &Value| format!("{}: {}", text(&problem["file"]), text(&problem["message"]));
-        report.problems = array(&listed["problems"]).iter().map(problem).collect();
+        report.problems = array(&listed["problems"])
+            .iter()
+            .map(|problem| {
+                let (file, message) = (text(&problem["file"]), text(&problem["message"]));
+                // It begins with the position, if there is one.
+                let space = if message.starts_with(|first: char| first.is_ascii_digit()) { "" } else { " " };
+                format!("{file}:{space}{message}")
+            })
+            .collect();
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
                 Ok(text) => {
@@ -217,12 +224,16 @@ impl Conversation {
     }
 
     /// Opens the conversation. Returns the server's `serverInfo`.
-    fn initialize(&mut self, opening: Opening) -> Result<Value, Why> {
-        let version = match opening {
+    fn initialize(&mut self, launch: &Launch) -> Result<Value, Why> {
+        // A server may answer one client otherwise than another.
+        let client =
+            json!({"name": launch.client.unwrap_or("prompt-expander doctor"), "version": env!("CARGO_PKG_VERSION")});
+        let version = match launch.opening {
             Opening::Initialize(version) => version,
             Opening::Discover(version) => {
                 self.meta = Some(json!({
                     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": client,
                     "io.modelcontextprotocol/clientCapabilities": {},
                 }));
                 if let Ok(result) = self.request("server/discover", json!({}))? {
@@ -232,7 +243,6 @@ impl Conversation {
                 version
             }
         };
-        let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
         let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
         let result = self.result("initialize", params)?;
         self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

@@ -1,10 +1,10 @@
-//! Creates, renames and removes prompt files. The only file that does.
+//! Creates, renames and removes prompt files. No other file of the code does.
 
 use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
 use super::walk::Scan;
 use super::{Entry, Layer, Problem, View};
-use crate::prompt::{Name, strip};
+use crate::prompt::{COLONS, Name, System, strip};
 use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -18,6 +18,10 @@ use unicode_normalization::UnicodeNormalization;
 pub(crate) enum WriteError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
+    /// The folder is another program's, which is only read.
+    ReadOnly(PathBuf, System),
+    /// A folder in the path is itself a prompt, and nothing else in it is one.
+    InPrompt(PathBuf),
     /// There is a file, or a broken link, where a folder is needed.
     NotAFolder(PathBuf),
     /// A symlink in the path points back to a folder that it is in.
@@ -26,7 +30,7 @@ pub(crate) enum WriteError {
     Escapes(PathBuf),
     /// The file to be renamed no longer exists.
     Deleted(PathBuf),
-    /// The file to be renamed is a symlink, and relative to the new folder its target would be another.
+    /// The file to be renamed is a relative symlink, which would have another target in the new folder.
     RelativeLink(PathBuf, PathBuf),
     /// The system refuses to rename the first path to the second.
     Rename(PathBuf, PathBuf, io::Error),
@@ -41,6 +45,16 @@ impl fmt::Display for WriteError {
         let path = |path: &Path| named(&path.display().to_string());
         match self {
             WriteError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
+            WriteError::ReadOnly(folder, system) => write!(
+                f,
+                "{} has prompts for {}, and nothing is written to it; choose another folder",
+                path(folder),
+                system.title()
+            ),
+            WriteError::InPrompt(file) => {
+                let file = path(file);
+                write!(f, "{file} would be in a folder that is itself a prompt, and not be read; choose another name")
+            }
             WriteError::NotAFolder(obstacle) => {
                 let obstacle = path(obstacle);
                 write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or folder")
@@ -61,12 +75,12 @@ impl fmt::Display for WriteError {
                 let (link, target) = (path(link), path(target));
                 write!(
                     f,
-                    "{link} is a symlink to {target}, which would be broken in another folder; make a new symlink there, \
+                    "{link} is a symlink to {target}, which would be broken in another folder; create a new symlink there, \
                      and remove this one"
                 )
             }
             WriteError::Rename(from, to, error) => {
-                write!(f, "{} cannot be renamed to {}: {error}", path(from), path(to))
+                write!(f, "{} cannot be renamed to {}: {error}; fix that, or choose another name", path(from), path(to))
             }
             WriteError::TestsNotRenamed(tests, error) => {
                 write!(f, "the prompt is renamed, but its test file {} cannot be: {error}; rename it, too", path(tests))
@@ -88,27 +102,28 @@ impl View {
         fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.sources().any(|source| source.is_escape(path))
     }
 
-    /// The file of one layer that a person typed the name of, exactly: a colon before it, `:` for `/`, and whether accents are
-    /// stored as separate characters make no difference, but letter case does, even where the system ignores it. It may
-    /// be broken. Of several files with the name, the first.
+    /// The file of one layer whose name was typed exactly. A colon before the name, `:` for `/`, and accents that are stored as
+    /// separate characters make no difference; letter case does, even where the system ignores it. The file may be broken. If
+    /// several files have the name, it is the first.
     pub(crate) fn find_to_change(&self, layer: Layer, typed: &str) -> Option<OwnFile<'_>> {
         let folders = self.sources().filter(|source| source.layer() == layer).filter_map(|source| source.folder());
+        let folders = folders.filter(|folder| !folder.is_read_only());
         let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
         let find = |name: &Name| {
             let (folder, file) = scans.iter().find_map(|(folder, scan)| Some((*folder, scan.file(name)?)))?;
-            let PromptFile { name, path, is_symlinked, .. } = file.clone();
-            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, folder })
+            let PromptFile { name, path, is_symlinked, is_in_folder, .. } = file.clone();
+            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, is_in_folder, folder })
         };
-        let stripped = strip(typed);
-        let with_slashes = stripped.replace(':', "/");
-        let exact = [typed, stripped, &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
+        let with_slashes = strip(typed).replace(COLONS, "/");
+        let exact = [typed, strip(typed), &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
         exact.or_else(|| {
             let names = scans.iter().flat_map(|(_, scan)| &scan.files).map(|file| &file.name);
             find(only_spelling(&with_slashes, names)?)
         })
     }
 
-    /// The spelling of this name that the library has, if only that of its accents differs: two files could not be told apart.
+    /// The spelling of this name in the library, if the two differ only in how accents are stored: a second file could not be told
+    /// apart from the first.
     pub(crate) fn stored_spelling(&self, name: Name) -> Name {
         if self.locate(&name).is_some() {
             return name;
@@ -140,12 +155,14 @@ pub(crate) struct OwnFile<'v> {
     pub(crate) path: PathBuf,
     /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(crate) is_symlinked: bool,
+    /// Whether the prompt is a folder, which may have other files, too.
+    pub(crate) is_in_folder: bool,
     folder: &'v Folder,
 }
 
 impl OwnFile<'_> {
-    /// Renames the file within its folder, and its test file with it; returns their new paths. The spelling of the suffix stays;
-    /// a symlink is renamed itself. No other file is overwritten, not even one that another process creates meanwhile.
+    /// Renames the file within its folder, and its test file with it; returns their new paths. The suffix keeps its spelling.
+    /// Of a symlink, the symlink itself is renamed. No other file is overwritten, not even one that another process creates meanwhile.
     ///
     /// # Errors
     /// There is such a file, in any spelling of its suffix, or a file cannot be renamed. Folders may have been created then.
@@ -166,10 +183,10 @@ impl OwnFile<'_> {
     }
 
     fn rename_prompt(&self, name: &Name) -> Result<PathBuf, WriteError> {
-        let mut path = path_for_new(self.folder, name)?;
-        if let Some(suffix) = self.path.extension() {
-            path.set_extension(suffix);
-        }
+        let path = path_for_new(self.folder, name)?;
+        let end = self.end();
+        let stem = name.rsplit('/').next().unwrap_or(name);
+        let path = path.with_file_name(format!("{stem}{end}"));
         let existing = self.folder.resolve(name).map(|file| file.path.to_path_buf());
         let is_respelled = existing.as_ref().is_some_and(|existing| is_other_spelling(existing, &self.path));
         if let Some(existing) = existing.filter(|_| !is_respelled) {
@@ -184,6 +201,13 @@ impl OwnFile<'_> {
             Err(_) if FileState::of(&self.path) == FileState::Deleted => Err(WriteError::Deleted(self.path.clone())),
             Err(error) => Err(WriteError::Rename(self.path.clone(), path, error)),
         }
+    }
+
+    /// What follows the prompt's name in the path, such as `.md`.
+    fn end(&self) -> String {
+        let stem = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        file.strip_prefix(stem).unwrap_or(".md").to_owned()
     }
 
     /// Its test file, if it has one.
@@ -224,7 +248,7 @@ fn check_relative_link(from: &Path, to: &Path) -> Result<(), WriteError> {
     }
 }
 
-/// Whether a path leads to a file only because letter case makes no difference, or that of its accents.
+/// Whether a path leads to a file only because the system ignores letter case, or how accents are stored.
 fn is_other_spelling(path: &Path, file: &Path) -> bool {
     let is_listed = |folder: &Path| {
         let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -298,9 +322,13 @@ impl FileState {
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, WriteError> {
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
+    let system = System::of_folder(folder);
+    if system != System::PromptExpander {
+        return Err(WriteError::ReadOnly(folder.to_owned(), system));
+    }
     let folder = match is_project {
-        true => Folder::of_project(folder.to_owned(), &Arc::default()),
-        false => Folder::new(folder.to_owned(), true, &Arc::default()),
+        true => Folder::of_project(folder.to_owned(), system, &Arc::default()),
+        false => Folder::new(folder.to_owned(), system, true, &Arc::default()),
     };
     if let Some(file) = folder.resolve(name) {
         return Err(WriteError::Exists(file.path.to_path_buf()));
@@ -362,10 +390,13 @@ pub(crate) fn delete_if(file: &Path, is_as_expected: impl FnOnce(&[u8]) -> bool)
 /// Where the file of a new prompt belongs.
 fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
     folder.path_for_new(name).ok_or_else(|| {
-        let without_rules = Folder::new(folder.path.clone(), true, &Arc::default());
+        let without_rules = Folder::new(folder.path.clone(), folder.system, true, &Arc::default());
+        let path = folder.path.join(name.as_str());
+        let mut above = path.ancestors().skip(1).take_while(|above| **above != *folder.path);
         match without_rules.path_for_new(name) {
             Some(path) => WriteError::Escapes(path),
-            None => WriteError::Cycle(folder.path.join(name.as_str())),
+            None if above.any(|above| !folder.files_of_prompt(above).is_empty()) => WriteError::InPrompt(path),
+            None => WriteError::Cycle(path),
         }
     })
 }

@@ -24,11 +24,14 @@
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
 //! `name=`. A body without any placeholder is followed by the whole text, no matter what the prompt declares.
 //!
+//! A prompt of Claude Code or Codex whose body has `$name` or `$1` is divided as those do it: after the pairs, each argument gets
+//! one word or quoted group, and the input is the whole text. What has no place is left out, with a warning.
+//!
 //! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote after a
 //! letter or a digit (`it's`, `27"`), or one that is never closed, is text.
 
 use super::template::INPUT;
-use super::{Argument, ExpandError, Prompt, suggestion};
+use super::{Argument, ExpandError, Format, Prompt, suggestion};
 use crate::wording::{self, alternatives, quoted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -152,7 +155,7 @@ impl Prompt {
             Call::Words([text]) => divide_text(self, text).into_binding(self),
             Call::Words(words) => divide_words(self, &pieces(words, "", 0)).into_binding(self),
             Call::Piped { words, text: "", .. } => self.bind(Call::Words(words)),
-            Call::Piped { words: [], text, .. } => self.bind(Call::Text(text)),
+            Call::Piped { words: [], text, .. } if !self.takes_words() => self.bind(Call::Text(text)),
             Call::Piped { words, text, at } => divide_words(self, &pieces(words, text, at)).into_binding(self),
             Call::Named { values, input, .. } if values.is_empty() => divide_text(self, input).into_binding(self),
             Call::Named { values, input, is_strict } => {
@@ -186,6 +189,8 @@ struct Given<'v> {
     input: Option<Cow<'v, str>>,
     /// Text that belongs to no argument.
     extra: Option<&'v str>,
+    /// The first word of the text for which the prompt has no place.
+    unplaced: Option<Cow<'v, str>>,
 }
 
 /// What gets a part of the text: an argument, or the input.
@@ -199,12 +204,12 @@ enum Slot {
 impl<'v> Given<'v> {
     fn nothing(prompt: &Prompt) -> Given<'v> {
         let input = prompt.takes_input().then_some(Cow::Borrowed(""));
-        Given { arguments: vec![None; prompt.arguments.len()], input, extra: None }
+        Given { arguments: vec![None; prompt.arguments.len()], input, extra: None, unplaced: None }
     }
 
     /// What gets the text outside the pairs.
     fn slots(&self, prompt: &Prompt) -> Vec<Slot> {
-        let has_input = prompt.has_input_placeholder();
+        let has_input = prompt.input_is_slot();
         let required_only = has_input || prompt.arguments.iter().any(Argument::is_needed);
         let is_slot = |index: &usize| {
             let argument = &prompt.arguments[*index];
@@ -227,7 +232,7 @@ impl<'v> Given<'v> {
         let bind = |(argument, given): (&'v Argument, Option<Value<'v>>)| {
             let default = argument.default.as_deref().map(|default| (Cow::Borrowed(default), Origin::Default));
             let given = given.filter(|(value, _)| !value.is_empty() || default.is_none());
-            let is_missing = argument.is_needed() && (prompt.uses(argument) || !prompt.has_input_placeholder());
+            let is_missing = argument.is_needed() && (prompt.uses(argument) || !prompt.input_is_slot());
             let none = if is_missing { Origin::Missing } else { Origin::Omitted };
             let (value, origin) = given.or(default).unwrap_or((Cow::Borrowed(""), none));
             Bound { name: &argument.name, value, origin }
@@ -243,13 +248,20 @@ impl<'v> Given<'v> {
             None if !refused.is_empty() => Some(ExpandError::NotAChoice { values: refused, usage: usage() }),
             None => None,
         };
-        let warning = |value: NotAChoice| format!("{value}; it is used as it is (usage: {})", wording::named(&usage()));
-        Binding { arguments, input: self.input, error, warnings: doubtful.into_iter().map(warning).collect() }
+        let warning =
+            |value: NotAChoice| format!("{value}; the value is used as it is (usage: {})", wording::named(&usage()));
+        let mut warnings: Vec<String> = doubtful.into_iter().map(warning).collect();
+        warnings.extend(self.unplaced.map(|word| {
+            let word = quoted(&word);
+            let system = prompt.format.system().title();
+            format!("the prompt has no place for the text from {word} on, which is left out, as in {system}")
+        }));
+        Binding { arguments, input: self.input, error, warnings }
     }
 }
 
 /// The values that are not among the choices of their arguments: those of strict arguments, and those of others. An empty
-/// value is no choice at all; a default is the author's own, of which `check` warns; and the value of an argument that the
+/// value counts as no value; a default is the author's own, of which `check` warns; and the value of an argument that the
 /// body does not use goes nowhere.
 fn not_choices(prompt: &Prompt, arguments: &[Bound<'_>]) -> (Vec<NotAChoice>, Vec<NotAChoice>) {
     let is_outside = |(argument, bound): &(&Argument, &Bound<'_>)| {
@@ -276,6 +288,7 @@ fn named<'v>(prompt: &Prompt, values: &'v BTreeMap<String, String>, input: &'v s
         arguments: prompt.arguments.iter().map(value).collect(),
         input: prompt.takes_input().then_some(input),
         extra: None,
+        unplaced: None,
     }
 }
 
@@ -353,11 +366,24 @@ fn join<'v>(pieces: impl IntoIterator<Item = Piece<'v>>) -> String {
     joined
 }
 
+/// Gives one word to each argument that has no value, in their order, as Claude Code and Codex do.
+fn give_words<'v>(prompt: &Prompt, given: &mut Given<'v>, words: impl IntoIterator<Item = Cow<'v, str>>) {
+    let mut words = words.into_iter();
+    for index in 0..prompt.arguments.len() {
+        if given.arguments[index].is_none()
+            && let Some(word) = words.next()
+        {
+            given.give(Slot::Argument(index), word, Origin::Word);
+        }
+    }
+    given.unplaced = words.next().filter(|_| !prompt.takes_input());
+}
+
 /// Divides words of a shell and a text from a pipe: each is one word, no matter what it contains.
 fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
     let arguments = &prompt.arguments;
     let mut given = Given::nothing(prompt);
-    let is_single = arguments.len() == 1 && !prompt.has_input_placeholder();
+    let is_single = arguments.len() == 1 && !prompt.input_is_slot();
     // What is not a pair, and the argument of the pair before it.
     let mut rest: Vec<(Option<usize>, Piece<'v>)> = Vec::new();
     let mut pair_before = None;
@@ -373,6 +399,15 @@ fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
             }
             _ => rest.push((pair_before, piece)),
         }
+    }
+    if prompt.takes_words() {
+        let places = given.arguments.iter().filter(|argument| argument.is_none()).count();
+        give_words(prompt, &mut given, rest.iter().map(|(_, piece)| Cow::Borrowed(piece.text())));
+        let mut unplaced = rest.iter().skip(places).filter(|_| !prompt.takes_input());
+        // Text from a pipe is never left out.
+        given.extra = unplaced.find_map(|(_, piece)| matches!(piece, Piece::Piped(_)).then(|| piece.text()));
+        given.input = prompt.takes_input().then(|| Cow::Owned(join(pieces.iter().copied())));
+        return given;
     }
     let slots = given.slots(prompt);
     if let Some((last, first)) = slots.split_last() {
@@ -396,7 +431,7 @@ fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
         }
         given.extra = rest.iter().find(|(pair, _)| pair.is_none()).map(|(_, piece)| piece.text());
     }
-    if prompt.takes_input() && !prompt.has_input_placeholder() {
+    if prompt.takes_input() && !prompt.input_is_slot() {
         given.input = Some(Cow::Owned(join(pieces.iter().copied())));
     }
     given
@@ -415,9 +450,13 @@ struct Pair {
 /// Divides a text as typed in a chat.
 fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
     let mut given = Given::nothing(prompt);
-    let has_input = prompt.has_input_placeholder();
+    let has_input = prompt.input_is_slot();
     if prompt.takes_input() && (prompt.arguments.is_empty() || !has_input) {
         given.input = Some(Cow::Borrowed(text));
+    }
+    if prompt.takes_words() {
+        divide_into_words(prompt, text, &mut given);
+        return given;
     }
     let pairs = match prompt.arguments.as_slice() {
         [] => return given,
@@ -434,6 +473,37 @@ fn divide_text<'v>(prompt: &Prompt, text: &'v str) -> Given<'v> {
         [first @ .., last] => by_position(&pairs, text, first, *last, &mut given),
     }
     given
+}
+
+/// Divides a text into words. The input is the text as typed, and in Codex its words with a space between two of them.
+fn divide_into_words<'v>(prompt: &Prompt, text: &'v str, given: &mut Given<'v>) {
+    let pairs = pairs(&prompt.arguments, text);
+    for pair in &pairs {
+        let value = Cow::Owned(unquoted(&text[pair.value..pair.range.end]));
+        given.give(Slot::Argument(pair.argument), value, Origin::Pair);
+    }
+    let mut others = Vec::new();
+    for gap in gaps(&pairs, text) {
+        others.extend(words(&text[gap]));
+    }
+    give_words(prompt, given, others.iter().copied().map(|word| Cow::Owned(unquoted(word))));
+    given.input = prompt.takes_input().then(|| match prompt.format {
+        Format::CodexPrompt => Cow::Owned(words(text).into_iter().map(unquoted).collect::<Vec<_>>().join(" ")),
+        _ => Cow::Borrowed(text),
+    });
+}
+
+/// The words and quoted groups of a text, with their quotes.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut quotes = Quotes::default();
+    let mut at = 0;
+    while let Some(space) = text[at..].find(|letter: char| !letter.is_whitespace()) {
+        let start = at + space;
+        at = word_end(text, start, &mut quotes);
+        words.push(&text[start..at]);
+    }
+    words
 }
 
 /// The text before the first pair, between two, and after the last.
@@ -628,7 +698,7 @@ mod tests {
         let names: Vec<&str> = prompt.arguments.iter().map(|argument| argument.name.as_str()).collect();
         let body = names.iter().map(|name| format!("[{{{{{name}}}}}]")).collect::<String>();
         let body = if input.is_empty() { body } else { body + "<{{input}}>" };
-        prompt.messages = vec![MessageTemplate::parse(body, 1, names)];
+        prompt.messages = vec![MessageTemplate::parse(Format::Markdown, body, 1, names)];
         prompt
     }
 
@@ -832,8 +902,10 @@ mod tests {
         let warnings = |text: &str| prompt.bind(Call::Text(text)).warnings;
         assert_eq!(
             warnings("level=paranoid tone=low x"),
-            ["`paranoid` is not a choice for `level`, which takes `low` or `high é`; it is used as it is (usage: \
-              `:p [level=…] [tone=…] [file=…]`)"]
+            [
+                "`paranoid` is not a choice for `level`, which takes `low` or `high é`; the value is used as it is (usage: \
+              `:p [level=…] [tone=…] [file=…]`)"
+            ]
         );
         for fine in
             ["x", "level= tone= x", "level=low tone=\"high é\" file=paranoid", "tone=' low ' level=\"high e\u{301}\""]
@@ -955,7 +1027,7 @@ mod tests {
     #[test]
     fn piped_text_and_words_follow_a_body_without_placeholders() {
         let mut prompt = prompt("a b!");
-        prompt.messages = vec![MessageTemplate::parse("Body", 1, ["a", "b"])];
+        prompt.messages = vec![MessageTemplate::parse(Format::Markdown, "Body", 1, ["a", "b"])];
         let words = ["one".to_owned(), "a=2".to_owned()];
         for (at, want) in [(0, "Body\n\nP\n\none a=2"), (1, "Body\n\none\n\nP\n\na=2"), (2, "Body\n\none a=2\n\nP\n")] {
             let call = Call::Piped { words: &words, text: "P\n", at };

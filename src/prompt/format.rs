@@ -1,49 +1,67 @@
 //! The formats of prompt files.
 
+mod claude_command;
+mod codex_prompt;
+mod continue_prompt;
 pub(super) mod draft;
+mod fabric_pattern;
 mod frontmatter;
+mod gemini_toml;
+mod hexai_jsonl;
+mod llm_template;
 mod markdown;
+mod vscode_prompt;
+mod yaml;
 
 use super::limits::MAX_FILE;
-use super::{Diagnostic, Name, Position, Prompt};
-use std::path::Path;
+use super::{Diagnostic, Name, Position, Prompt, System};
+pub use hexai_jsonl::hexai_prompts;
 
 /// How a prompt is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Markdown with an optional YAML frontmatter: `.md`.
+    /// Markdown with an optional YAML frontmatter, and placeholders in braces: this program's own.
     Markdown,
+    /// A Markdown command of Claude Code.
+    ClaudeCommand,
+    /// A `SKILL.md`.
+    Skill,
+    /// A Markdown prompt of Codex.
+    CodexPrompt,
+    /// A TOML command of Gemini CLI.
+    GeminiToml,
+    /// A Markdown command of opencode.
+    OpenCodeCommand,
+    /// A Markdown prompt file of VS Code.
+    VsCodePrompt,
+    /// A Markdown command of Cursor.
+    CursorCommand,
+    /// A `system.md` of fabric.
+    FabricPattern,
+    /// A YAML template of llm.
+    LlmTemplate,
+    /// A prompt of Continue: a body, with or without YAML before it.
+    ContinuePrompt,
+    /// A line of hexai's JSONL: a JSON object.
+    HexaiPrompt,
 }
 
 impl Format {
-    /// Every suffix in every spelling, in byte order. Where file names ignore letter case, one spelling finds all. Nothing
-    /// else in the program knows suffixes.
-    pub const SUFFIXES: &[(&str, Format)] = if cfg!(any(windows, target_os = "macos")) {
-        &[("md", Format::Markdown)]
-    } else {
-        &[("MD", Format::Markdown), ("Md", Format::Markdown), ("mD", Format::Markdown), ("md", Format::Markdown)]
-    };
-
-    /// The suffix of a new file.
-    pub fn suffix(self) -> &'static str {
+    /// The program for which a file of this format is written, and which reads it by the rules of the format.
+    pub fn system(self) -> System {
         match self {
-            Format::Markdown => "md",
+            Format::Markdown => System::PromptExpander,
+            Format::ClaudeCommand | Format::Skill => System::ClaudeCode,
+            Format::CodexPrompt => System::Codex,
+            Format::GeminiToml => System::Gemini,
+            Format::OpenCodeCommand => System::OpenCode,
+            Format::VsCodePrompt => System::VsCode,
+            Format::CursorCommand => System::Cursor,
+            Format::FabricPattern => System::Fabric,
+            Format::LlmTemplate => System::Llm,
+            Format::ContinuePrompt => System::Continue,
+            Format::HexaiPrompt => System::Hexai,
         }
-    }
-
-    fn of_suffix(suffix: &str) -> Option<Format> {
-        let known = Format::SUFFIXES.iter().find(|(known, _)| known.eq_ignore_ascii_case(suffix));
-        known.map(|(_, format)| *format)
-    }
-
-    /// The format of a file, by its suffix in any letter case.
-    pub fn detect(path: &Path) -> Option<Format> {
-        Format::of_suffix(path.extension()?.to_str()?)
-    }
-
-    /// A path without its suffix, if that is the suffix of a prompt file.
-    pub fn stem(path: &str) -> Option<&str> {
-        path.rsplit_once('.').filter(|(_, suffix)| Format::of_suffix(suffix).is_some()).map(|(stem, _)| stem)
     }
 
     /// Reads the whole file of a prompt.
@@ -60,7 +78,15 @@ impl Format {
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match self {
-            Format::Markdown => markdown::parse(name, text),
+            Format::Markdown | Format::OpenCodeCommand | Format::CursorCommand => markdown::parse(self, name, text),
+            Format::ClaudeCommand | Format::Skill => claude_command::parse(self, name, text),
+            Format::CodexPrompt => codex_prompt::parse(name, text),
+            Format::GeminiToml => gemini_toml::parse(name, text),
+            Format::VsCodePrompt => vscode_prompt::parse(name, text),
+            Format::FabricPattern => fabric_pattern::parse(name, text),
+            Format::LlmTemplate => llm_template::parse(name, text),
+            Format::ContinuePrompt => continue_prompt::parse(name, text),
+            Format::HexaiPrompt => hexai_jsonl::parse(name, text),
         }
     }
 }
@@ -87,3 +113,41 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
 
 #[cfg(test)]
 mod tests;
+
+/// For the tests of the parsers.
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::prompt::{Call, Messages};
+
+    #[track_caller]
+    pub(super) fn parsed(format: Format, file: &str) -> Prompt {
+        format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_or_else(|error| panic!("{file:?}: {error}"))
+    }
+
+    /// What a file expands to for a text.
+    #[track_caller]
+    pub(super) fn check(format: Format, file: &str, text: &str, want: &str) {
+        let expansion = parsed(format, file).expand(Call::Text(text)).map(Messages::into_text);
+        assert_eq!(expansion.map_err(|error| error.to_string()).as_deref(), Ok(want), "{file:?} {text:?}");
+    }
+
+    /// Why a file is no prompt.
+    #[track_caller]
+    pub(super) fn refused(format: Format, file: &str, want: &str) {
+        assert_eq!(shown(&format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_err()), want, "{file:?}");
+    }
+
+    /// All warnings about a file.
+    #[track_caller]
+    pub(super) fn warned(format: Format, file: &str, want: &[&str]) {
+        assert_eq!(parsed(format, file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file:?}");
+    }
+
+    pub(super) fn shown(diagnostic: &Diagnostic) -> String {
+        match diagnostic.position {
+            Some(Position { line, column }) => format!("{line}:{column}: {diagnostic}"),
+            None => diagnostic.to_string(),
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! One message of a prompt as text and placeholders: parsed once, expanded many times.
 //!
-//! - `{{name}}`, `{{{name}}}` and `<<name>>`, with or without spaces inside, are placeholders of a declared argument, and of
-//!   `input`. Everything else in braces or angle brackets is text, `<<<input>>>` too.
+//! - A placeholder stands for the input or for a declared argument. How it is written is data of the format, a [`Syntax`]:
+//!   `{{name}}`, `{{{name}}}`, `<<name>>` and `$ARGUMENTS` in this program's own. Everything else is text, `<<<input>>>` too.
 //! - A backslash before a placeholder makes it text; the backslash is dropped.
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
-use super::message::Role;
+use super::diagnostic::{Position, Positions};
+use super::format::Format;
+use super::message::{Piece, Role};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -17,10 +19,43 @@ pub const INPUT: &str = "input";
 pub struct MessageTemplate {
     /// Who it is from.
     pub role: Role,
+    /// A text before the body, which is not in the file.
+    preamble: String,
     body: String,
-    /// The line of the file in which the body begins.
-    first_line: usize,
+    place: Place,
     parts: Vec<Part>,
+}
+
+/// Where a body is in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Of its first character.
+    start: Position,
+    /// Whether the file has it as it is. If not, only `start` is known of it.
+    is_verbatim: bool,
+}
+
+impl Place {
+    /// A body that begins in this line.
+    pub(super) fn at_line(line: usize) -> Place {
+        Place { start: Position { line, column: 1 }, is_verbatim: true }
+    }
+
+    /// A body that was read from a value, which begins at the byte `value` of `file`.
+    pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
+        let found = file[value..].find(body);
+        let start = Position::in_text(file, value + found.unwrap_or(0), 1);
+        Place { start, is_verbatim: found.is_some() }
+    }
+
+    /// A body that is not in the file as it is; it begins in this line.
+    pub(super) fn made_at_line(line: usize) -> Place {
+        Place { is_verbatim: false, ..Place::at_line(line) }
+    }
+
+    pub(super) fn positions(self, body: &str) -> Positions<'_> {
+        if self.is_verbatim { Positions::from(body, self.start) } else { Positions::fixed(body, self.start) }
+    }
 }
 
 /// A range of the body.
@@ -33,43 +68,177 @@ enum Part {
 /// One placeholder of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
-    /// The name inside, without spaces.
+    /// The name of the argument, or [`INPUT`].
     pub name: String,
     /// Its bytes in the body, braces included.
     pub range: Range<usize>,
+    /// Whether it stays as written if its value is empty.
+    pub stays: bool,
+}
+
+/// How the placeholders of a format are written.
+pub(super) struct Syntax {
+    /// The one to write comes last.
+    marks: &'static [Mark],
+    /// A mark for the input that counts only in a body in which no other one stands for it.
+    fallback: Option<Mark>,
+    /// What makes a placeholder after it text.
+    escape: Escape,
+}
+
+/// One way to write a placeholder: `open`, a name, `close`.
+pub(super) struct Mark {
+    open: &'static str,
+    /// If it is empty, the name ends where no letter of a name follows.
+    close: &'static str,
+    /// The name that stands for the input.
+    input: Option<&'static str>,
+    names: Names,
+}
+
+/// Which names stand for an argument in a [`Mark`].
+#[derive(PartialEq, Eq)]
+enum Names {
+    None,
+    Declared,
+    /// With or without spaces around the name.
+    Spaced,
+    /// It stays as written if the argument has no value.
+    Staying,
+    /// Like `Staying`; a colon and a text for people may follow the name.
+    WithHint,
+}
+
+#[derive(PartialEq, Eq)]
+enum Escape {
+    None,
+    Backslash,
+    /// As `Backslash`, and before `$1` too, which Claude Code would replace.
+    BackslashAndDigit,
+    /// `$$` is `$`.
+    Dollar,
+}
+
+const fn mark(open: &'static str, close: &'static str, input: Option<&'static str>, names: Names) -> Mark {
+    Mark { open, close, input, names }
+}
+
+const TWO_BRACES: Mark = mark("{{", "}}", Some(INPUT), Names::Spaced);
+const THREE_BRACES: Mark = mark("{{{", "}}}", Some(INPUT), Names::Spaced);
+const TWO_ANGLES: Mark = mark("<<", ">>", Some(INPUT), Names::Spaced);
+const ARGUMENTS: Mark = mark("$", "", Some("ARGUMENTS"), Names::None);
+
+impl Syntax {
+    const OWN: Syntax =
+        Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES], fallback: Some(ARGUMENTS), escape: Escape::Backslash };
+
+    pub(super) fn of(format: Format) -> &'static Syntax {
+        const CLAUDE: Syntax = Syntax {
+            marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, mark("$", "", Some("ARGUMENTS"), Names::Declared)],
+            fallback: None,
+            escape: Escape::BackslashAndDigit,
+        };
+        match format {
+            Format::Markdown | Format::CursorCommand => &Syntax::OWN,
+            Format::ClaudeCommand | Format::Skill => &CLAUDE,
+            Format::OpenCodeCommand => {
+                const { &Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS], fallback: None, ..Syntax::OWN } }
+            }
+            Format::CodexPrompt => {
+                const {
+                    &Syntax {
+                        marks: &[mark("$", "", Some("ARGUMENTS"), Names::Declared)],
+                        fallback: None,
+                        ..Syntax::OWN
+                    }
+                }
+            }
+            Format::VsCodePrompt => {
+                const {
+                    &Syntax {
+                        marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, mark("${input:", "}", None, Names::WithHint)],
+                        ..Syntax::OWN
+                    }
+                }
+            }
+            Format::GeminiToml => {
+                const {
+                    &Syntax {
+                        marks: &[mark("{{", "}}", Some("args"), Names::None)],
+                        fallback: None,
+                        escape: Escape::None,
+                    }
+                }
+            }
+            Format::FabricPattern => {
+                const {
+                    &Syntax {
+                        marks: &[mark("{{", "}}", Some(INPUT), Names::Staying)],
+                        fallback: None,
+                        escape: Escape::None,
+                    }
+                }
+            }
+            Format::HexaiPrompt => {
+                const { &Syntax { marks: &[mark("{{", "}}", None, Names::Declared)], fallback: None, escape: Escape::None } }
+            }
+            Format::LlmTemplate => {
+                const {
+                    &Syntax {
+                        marks: &[
+                            mark("${", "}", Some(INPUT), Names::Declared),
+                            mark("$", "", Some(INPUT), Names::Declared),
+                        ],
+                        fallback: None,
+                        escape: Escape::Dollar,
+                    }
+                }
+            }
+            Format::ContinuePrompt => {
+                const { &Syntax { marks: &[TWO_BRACES, THREE_BRACES], fallback: None, ..Syntax::OWN } }
+            }
+        }
+    }
+
+    /// The placeholder of this name, as a person may write it.
+    pub(super) fn write(&self, name: &str) -> String {
+        let is_input = name == INPUT;
+        let fits = |mark: &&Mark| if is_input { mark.input.is_some() } else { mark.names != Names::None };
+        let mark = self.marks.iter().rfind(fits).unwrap_or(&TWO_BRACES);
+        format!("{}{}{}", mark.open, mark.input.filter(|_| is_input).unwrap_or(name), mark.close)
+    }
 }
 
 impl MessageTemplate {
     /// A message of the user. `body` begins in the line `first_line` of the file; `names` are those of the declared
     /// arguments, which have no spaces, braces or angle brackets.
     pub fn parse<'n>(
+        format: Format,
         body: impl Into<String>,
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
         let body = body.into();
-        let names: BTreeSet<&str> = std::iter::once(INPUT).chain(names).collect();
-        let mut parts = Vec::new();
-        let mut text_start = 0; // of the text that is not in `parts` yet
-        for opening in openings(&body) {
-            let Some((name, end)) = opening.placeholder(&body, &names) else { continue };
-            let open = opening.range.start;
-            let is_escaped = open > text_start && body.as_bytes()[open - 1] == b'\\';
-            let text_end = if is_escaped { open - 1 } else { open };
-            if text_start < text_end {
-                parts.push(Part::Text(text_start..text_end));
-            }
-            if is_escaped {
-                text_start = open;
-            } else {
-                parts.push(Part::Placeholder(Placeholder { name: name.to_owned(), range: open..end }));
-                text_start = end;
-            }
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        let syntax = Syntax::of(format);
+        let mut parts = split(&body, &names, syntax, None);
+        let is_input = |part: &Part| matches!(part, Part::Placeholder(placeholder) if placeholder.name == INPUT);
+        if let Some(fallback) = &syntax.fallback
+            && !parts.iter().any(is_input)
+        {
+            parts = split(&body, &names, syntax, Some(fallback));
         }
-        if text_start < body.len() {
-            parts.push(Part::Text(text_start..body.len()));
-        }
-        MessageTemplate { role: Role::User, body, first_line, parts }
+        MessageTemplate { role: Role::User, preamble: String::new(), body, place: Place::at_line(first_line), parts }
+    }
+
+    /// The message with another place of its body.
+    pub(super) fn with_place(self, place: Place) -> MessageTemplate {
+        MessageTemplate { place, ..self }
+    }
+
+    /// Puts a text before the body.
+    pub(super) fn set_preamble(&mut self, text: String) {
+        self.preamble = text;
     }
 
     /// The text as written in the file, but with `\n` line endings and without empty lines at its two ends.
@@ -79,7 +248,12 @@ impl MessageTemplate {
 
     /// The line of the file in which the body begins.
     pub fn first_line(&self) -> usize {
-        self.first_line
+        self.place.start.line
+    }
+
+    /// The positions in the file of bytes of the body.
+    pub(super) fn positions(&self) -> Positions<'_> {
+        self.place.positions(&self.body)
     }
 
     /// The placeholders, in the order of the text.
@@ -90,65 +264,173 @@ impl MessageTemplate {
         })
     }
 
-    /// Where a backslash has made a placeholder text: the byte of each first brace, in the order of the text.
+    /// A placeholder as written.
+    pub fn written(&self, placeholder: &Placeholder) -> &str {
+        &self.body[placeholder.range.clone()]
+    }
+
+    /// Where a backslash, or a `$` before another, has made a placeholder text: the byte of its first character, in the order of
+    /// the text.
     pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
-        // Only after a dropped backslash does a text begin next to a backslash.
-        self.parts.iter().filter_map(|part| match part {
-            Part::Text(range) if range.start > 0 && self.body.as_bytes()[range.start - 1] == b'\\' => Some(range.start),
-            _ => None,
+        // Nothing but what was dropped is between two parts.
+        let mut end = 0;
+        self.parts.iter().filter_map(move |part| {
+            let (Part::Text(range) | Part::Placeholder(Placeholder { range, .. })) = part;
+            let is_after_dropped = range.start > end;
+            end = range.end;
+            is_after_dropped.then_some(range.start)
         })
     }
 
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
-    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = &'t str> {
-        self.parts.iter().map(move |part| match part {
-            Part::Text(range) => &self.body[range.clone()],
-            Part::Placeholder(Placeholder { name, .. }) => value(name),
-        })
+    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = Piece<'t>> {
+        let parts = self.parts.iter().map(move |part| match part {
+            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
+            Part::Placeholder(placeholder) => match value(&placeholder.name) {
+                "" if placeholder.stays => Piece::Text(self.written(placeholder)),
+                value => Piece::Value(value),
+            },
+        });
+        std::iter::once(Piece::Text(self.preamble.as_str())).chain(parts)
     }
 }
 
-/// A run of `{` or `<` that a placeholder may begin with.
+/// The parts of a body. `more` is a mark besides those of the syntax.
+fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark>) -> Vec<Part> {
+    let bytes = body.as_bytes();
+    let mut parts = Vec::new();
+    let mut text_start = 0; // of the text that is not in `parts` yet
+    let mut escaped = None;
+    for Opening { range, .. } in runs(body) {
+        let open = range.start;
+        if open < text_start {
+            continue; // inside a placeholder
+        }
+        let is_after = |byte: u8| open > text_start && bytes[open - 1] == byte && escaped != Some(open - 1);
+        let is_second_dollar = bytes[open] == b'$' && is_after(b'$');
+        let mut marks = syntax.marks.iter().chain(more).filter(|_| !is_second_dollar);
+        let found = marks.find_map(|mark| mark.placeholder(body, &range, names));
+        let is_digit = bytes[open] == b'$' && bytes.get(open + 1).is_some_and(u8::is_ascii_digit);
+        let is_escaped = match syntax.escape {
+            Escape::None => false,
+            Escape::Backslash => found.is_some() && is_after(b'\\'),
+            Escape::BackslashAndDigit => (found.is_some() || is_digit) && is_after(b'\\'),
+            Escape::Dollar => is_second_dollar,
+        };
+        let text_end = if is_escaped { open - 1 } else { open };
+        if is_escaped || found.is_some() {
+            if text_start < text_end {
+                parts.push(Part::Text(text_start..text_end));
+            }
+            text_start = open;
+        }
+        escaped = is_escaped.then_some(open).or(escaped);
+        if let Some(placeholder) = found.filter(|_| !is_escaped) {
+            text_start = placeholder.range.end;
+            parts.push(Part::Placeholder(placeholder));
+        }
+    }
+    if text_start < body.len() {
+        parts.push(Part::Text(text_start..body.len()));
+    }
+    parts
+}
+
+/// A run of `{` or `<`, or a `$`, with which a placeholder may begin.
 pub(super) struct Opening {
     /// The whole run.
     pub(super) range: Range<usize>,
-    /// What closes it: as many `}` or `>`.
+    /// What closes a run of braces or angle brackets: as many `}` or `>`.
     pub(super) close: &'static str,
 }
 
-/// The openings of a body that a placeholder may begin with, in their order: `{{`, `{{{` and `<<`. Longer runs are text, so
-/// nothing is ever replaced within them.
+/// The openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`. Longer runs are text, so nothing is
+/// ever replaced within them.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
+    runs(body).filter(|opening| !opening.close.is_empty())
+}
+
+fn runs(body: &str) -> impl Iterator<Item = Opening> {
     let bytes = body.as_bytes();
     let mut from = 0;
     std::iter::from_fn(move || {
-        loop {
-            let start = from + memchr::memchr2(b'{', b'<', &bytes[from..])?;
-            let length = bytes[start..].iter().take_while(|byte| **byte == bytes[start]).count();
-            from = start + length;
-            let close = match (bytes[start], length) {
-                (b'{', 2) => "}}",
-                (b'{', 3) => "}}}",
-                (b'<', 2) => ">>",
-                _ => continue,
-            };
-            return Some(Opening { range: start..from, close });
-        }
+        let start = from + memchr::memchr3(b'{', b'<', b'$', &bytes[from..])?;
+        let length = match bytes[start] {
+            b'$' => 1,
+            first => bytes[start..].iter().take_while(|byte| **byte == first).count(),
+        };
+        from = start + length;
+        let close = match (bytes[start], length) {
+            (b'{', 2) => "}}",
+            (b'{', 3) => "}}}",
+            (b'<', 2) => ">>",
+            _ => "",
+        };
+        Some(Opening { range: start..from, close })
     })
 }
 
 /// What may be between the braces and the name.
 pub(super) const SPACES: [char; 2] = [' ', '\t'];
 
-impl Opening {
-    /// The name and the end of the placeholder that begins here.
-    fn placeholder<'b>(&self, body: &'b str, names: &BTreeSet<&str>) -> Option<(&'b str, usize)> {
-        let inside = body[self.range.end..].trim_start_matches(SPACES);
-        let length = inside.find(|letter: char| letter.is_whitespace() || "{}<>".contains(letter))?;
-        let (name, rest) = inside.split_at(length);
-        let rest = rest.trim_start_matches(SPACES).strip_prefix(self.close)?;
-        names.contains(name).then(|| (name, body.len() - rest.len()))
+impl Mark {
+    /// The placeholder that begins with this run.
+    fn placeholder(&self, body: &str, run: &Range<usize>, names: &BTreeSet<&str>) -> Option<Placeholder> {
+        let rest = body[run.start..].strip_prefix(self.open)?;
+        if !self.open.starts_with('$') && run.len() != self.open.len() {
+            return None;
+        }
+        let (is_input, name, rest) =
+            if self.close.is_empty() { self.bare(rest, names)? } else { self.closed(rest, names)? };
+        Some(Placeholder {
+            name: if is_input { INPUT } else { name }.to_owned(),
+            range: run.start..body.len() - rest.len(),
+            stays: !is_input && matches!(self.names, Names::Staying | Names::WithHint),
+        })
+    }
+
+    /// Whether a name stands for the input; `None` if it stands for nothing. A declared name comes first.
+    fn meaning(&self, name: &str, names: &BTreeSet<&str>) -> Option<bool> {
+        let is_argument = self.names != Names::None && names.contains(name);
+        (is_argument || self.input == Some(name)).then_some(!is_argument)
+    }
+
+    /// A name that `close` follows, and what follows that.
+    fn closed<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
+        let spaces = |rest: &'b str| if self.names == Names::Spaced { rest.trim_start_matches(SPACES) } else { rest };
+        let rest = spaces(rest);
+        let is_hinted = self.names == Names::WithHint;
+        let is_end = |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && letter == ':');
+        let (name, mut after) = rest.split_at(rest.find(is_end)?);
+        if is_hinted && after.starts_with(':') {
+            after = &after[after.find(['}', '\n'])?..];
+        }
+        let after = spaces(after).strip_prefix(self.close)?;
+        Some((self.meaning(name, names)?, name, after))
+    }
+
+    /// A name without anything that closes it, and what follows it: the longest that has a meaning.
+    fn bare<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
+        let is_index = |rest: &str| {
+            let index = rest.strip_prefix('[').and_then(|inside| inside.split_once(']'));
+            index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if let Some(digit) = rest.get(..1).filter(|first| first.as_bytes()[0].is_ascii_digit()) {
+            return Some((self.meaning(digit, names).filter(|is_input| !is_input)?, digit, &rest[1..]));
+        }
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+        let mut name = &rest[..rest.find(|letter: char| !is_word(letter)).unwrap_or(rest.len())];
+        while !name.is_empty() {
+            let after = &rest[name.len()..];
+            if let Some(is_input) = self.meaning(name, names).filter(|_| !is_index(after)) {
+                return Some((is_input, name, after));
+            }
+            name = name.rsplit_once('-').map_or("", |(shorter, _)| shorter);
+        }
+        // Other systems replace `$ARGUMENTS` wherever it stands, in `$ARGUMENTS_notes` too.
+        let after = rest.strip_prefix("ARGUMENTS").filter(|after| !is_index(after))?;
+        (self.input == Some("ARGUMENTS")).then_some((true, INPUT, after))
     }
 }
 
@@ -168,9 +450,9 @@ mod tests {
     }
 
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
-        let template = MessageTemplate::parse(body, 1, arguments.iter().map(|&(name, _)| name));
+        let template = MessageTemplate::parse(Format::Markdown, body, 1, arguments.iter().map(|&(name, _)| name));
         let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
-        template.pieces(value).collect()
+        template.pieces(value).map(Piece::as_str).collect()
     }
 
     #[test]

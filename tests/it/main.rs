@@ -30,8 +30,11 @@ mod list_prompts;
 mod man;
 mod native_prompts;
 mod new;
+mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+mod other_programs;
+mod parts;
 mod path_and_show;
 mod project;
 mod prompts_dir;

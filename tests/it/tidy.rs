@@ -13,7 +13,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("library", &["prompt"]),
     ("hook", &["agents", "library", "prompt"]),
     ("doctor", &["agents", "library", "prompt"]),
-    ("server", &["jsonrpc", "library", "mcp", "prompt"]),
+    ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("transport", &["jsonrpc", "server"]),
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];
@@ -36,7 +36,7 @@ const USED_IN: [(&str, &[&str]); 18] = [
     ("pulldown_cmark", &["prompt"]),
     ("signal_hook", &["cli"]),
     ("textwrap", &["cli"]),
-    ("toml_edit", &["agents"]),
+    ("toml_edit", &["agents", "prompt"]),
     ("tracing_subscriber", &["cli"]),
     ("wait_timeout", &["doctor"]),
     ("walkdir", &["library"]),

@@ -14,6 +14,8 @@ pub(super) struct JsonExplanation {
     description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     layer: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
     source: String,
     shadows: Vec<JsonSource>,
     tags: Vec<String>,
@@ -95,6 +97,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: explanation.layer.map(output::layer),
+            format: explanation.system.and_then(output::format),
             source: output::source(explanation.source),
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),
@@ -133,7 +136,7 @@ impl From<Bound<'_>> for JsonGiven {
 }
 
 impl From<Filled<'_>> for JsonPlaceholder {
-    fn from(Filled { name, count, is_empty }: Filled<'_>) -> JsonPlaceholder {
+    fn from(Filled { name, count, is_empty, .. }: Filled<'_>) -> JsonPlaceholder {
         JsonPlaceholder { name: name.to_owned(), count, is_empty }
     }
 }

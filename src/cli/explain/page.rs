@@ -3,7 +3,7 @@
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
-use crate::prompt::{Bound, INPUT, Origin, Reason, Unexpanded};
+use crate::prompt::{Bound, INPUT, Origin, Reason, System, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -52,10 +52,12 @@ pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Resul
 fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let prompt = explanation.prompt;
     let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
+    let foreign = explanation.system.filter(|system| output::format(*system).is_some());
     let mut fields = vec![
         Field::new("about", one_line(&prompt.description)),
         Field::new("title", one_line(&prompt.title)),
         Field::new("layer", explanation.layer.map(output::layer).unwrap_or_default()),
+        Field::new("format", foreign.map(System::title).unwrap_or_default()),
     ];
     if let Location::File(path) = &explanation.source {
         fields.push(Field::path("file", path));
@@ -77,7 +79,8 @@ fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     // An argument may be called `input`, while the input follows the body.
     let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the input" } else { INPUT };
-    let is_rest = !explanation.given.is_empty() && explanation.prompt.placeholders().next().is_some();
+    let prompt = explanation.prompt;
+    let is_rest = !explanation.given.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words();
     let origin = if is_rest { "the rest of the input" } else { "as given" };
     fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
@@ -99,8 +102,9 @@ fn argument(given: &Bound<'_>) -> Field {
 /// The placeholders: filled ones if there is an expansion, and unexpanded ones.
 fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
-    if explanation.placeholders.is_empty() {
-        fields.push(Field::new("filled", "none: the input follows the body, after an empty line"));
+    if explanation.placeholders.is_empty() && explanation.prompt.appends_input() {
+        let place = if explanation.prompt.separator() == "\n" { "in the next line" } else { "after an empty line" };
+        fields.push(Field::new("filled", format!("none: the input follows the body, {place}")));
     } else if explanation.expansion.is_ok() {
         let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
@@ -116,9 +120,9 @@ fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
 }
 
 fn list_filled(placeholders: &[&Filled<'_>]) -> String {
-    let shown = placeholders.iter().map(|Filled { name, count, .. }| match count {
-        1 => format!("{{{{{name}}}}}"),
-        count => format!("{{{{{name}}}}} ({count} times)"),
+    let shown = placeholders.iter().map(|Filled { written, count, .. }| match count {
+        1 => cut(written),
+        count => format!("{} ({count} times)", cut(written)),
     });
     shown.collect::<Vec<_>>().join(", ")
 }
@@ -191,8 +195,7 @@ fn cut(text: &str) -> String {
 }
 
 fn characters(text: &str) -> String {
-    let number = text.chars().count();
-    count(number, "character").replacen(&number.to_string(), &thousands(number), 1)
+    count(text.chars().count(), "character")
 }
 
 impl Field {
@@ -220,7 +223,7 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
     let widths = fields.iter().map(|field| output::width(&field.label)).filter(|width| *width <= WIDEST_LABEL);
     let label_width = widths.max().unwrap_or(0);
     let is_narrow = columns < NARROW;
-    let indent = if is_narrow { 2 } else { 2 + label_width + 2 };
+    let indent = if is_narrow { 4 } else { 2 + label_width + 2 };
     for Field { label, value, style, is_path } in fields {
         let width = columns.saturating_sub(indent);
         let values = if *is_path { vec![value.clone()] } else { output::in_lines(value, width) };
@@ -231,8 +234,8 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
             let first = values.next().map_or("", String::as_str);
             writeln!(text, "  {style}{label}{style:#}{gap}  {first}")?;
         } else {
-            for label in output::in_lines(label, columns.saturating_sub(1)) {
-                writeln!(text, " {style}{label}{style:#}")?;
+            for label in output::in_lines(label, columns.saturating_sub(2)) {
+                writeln!(text, "  {style}{label}{style:#}")?;
             }
         }
         for value in values {

@@ -71,7 +71,7 @@ pub fn draft_around(name: &Name, body: &str, description: Option<&str>) -> Resul
 
 fn has_frontmatter(text: &str) -> Result<bool, Diagnostic> {
     match frontmatter::split(text)? {
-        Split { yaml: Some(yaml), .. } => Ok(frontmatter::read(yaml, &mut Vec::new())?.is_some()),
+        Split { yaml: Some(yaml), .. } => Ok(frontmatter::read(yaml, Format::Markdown, &mut Vec::new())?.is_some()),
         Split { yaml: None, .. } => Ok(false),
     }
 }

@@ -4,16 +4,15 @@
 //! that a mistake in one entry costs no other. Nothing here fails on a mistake; it becomes a warning with its fix.
 
 mod lenient;
-mod yaml;
 
-use crate::prompt::Argument;
+use super::yaml::{self, Field, Node, Refusal, Value};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::suggestion::closest;
+use crate::prompt::{Argument, Format, Metadata};
 use crate::wording::{alternatives, quoted};
 use lenient::{Entries, Entry};
 use std::collections::{HashMap, HashSet};
-use yaml::{Field, Node, Refusal, Value};
 
 /// A file's text, cut at its two `---` lines.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,8 +32,11 @@ pub(super) struct Frontmatter {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
     pub(super) tags: Vec<String>,
+    pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
     pub(super) has_foreign_keys: bool,
+    /// Whether the arguments are the `parameters` of swissarmyhammer.
+    pub(super) has_parameters: bool,
 }
 
 /// Finds the frontmatter: the lines between a first line `---` and the next line `---`, with or without spaces after them.
@@ -75,6 +77,11 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, Diagnostic> {
     ))
 }
 
+/// Whether a frontmatter that the first line opens is closed.
+pub(super) fn is_closed(text: &str) -> bool {
+    text.lines().skip(1).any(is_fence)
+}
+
 fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|after| after.trim_end().is_empty())
 }
@@ -92,7 +99,9 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
     let late = text.trim_start();
     let position = Some(Position::in_text(text, text.len() - late.len(), 1));
     let is_frontmatter = || match split(late) {
-        Ok(Split { yaml: Some(yaml), .. }) => read(yaml, &mut Vec::new()).is_ok_and(|read| read.is_some()),
+        Ok(Split { yaml: Some(yaml), .. }) => {
+            read(yaml, Format::Markdown, &mut Vec::new()).is_ok_and(|read| read.is_some())
+        }
         Ok(_) => false,
         Err(_) => true,
     };
@@ -118,7 +127,7 @@ const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
-const ARGUMENT_KEYS: [&str; 6] = ["name", "description", "required", "default", "choices", "strict"];
+const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
@@ -135,8 +144,12 @@ const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
 ///
 /// # Errors
 /// Its YAML aliases make it larger than [`MAX_WEIGHT`], or there are more than [`MAX_ARGUMENTS`].
-pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<Frontmatter>, Diagnostic> {
-    let mut reader = Reader { yaml, lines: yaml.split('\n').collect(), warnings, budget: MAX_WEIGHT };
+pub(super) fn read(
+    yaml: &str,
+    format: Format,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Option<Frontmatter>, Diagnostic> {
+    let mut reader = Reader { yaml, format, lines: yaml.split('\n').collect(), warnings, budget: MAX_WEIGHT };
     let fields = match yaml::parse(yaml, FIRST_LINE, &mut reader.budget) {
         Err(Refusal::TooLarge(error)) => return Err(error),
         Ok(_) if reader.lines.iter().all(|line| lenient::is_empty_or_comment(line)) => {
@@ -169,13 +182,28 @@ pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<
     reader.lint(&fields, &KEYS);
     let has_foreign_keys = fields.iter().any(|field| COMMAND_KEYS.contains(&field.key.as_str()));
     let mut fields = Fields(fields);
+    let arguments = fields.take("arguments");
+    let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
-        arguments: reader.arguments(fields.take("arguments"))?,
+        has_parameters: parameters.is_some(),
+        arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(fields.take("tags")),
+        metadata: Metadata {
+            author: plain_text(fields.take("author")),
+            version: plain_text(fields.take("version")),
+            category: plain_text(fields.take("category")),
+        },
         has_foreign_keys,
     }))
+}
+
+/// Whether a value is what swissarmyhammer writes as `parameters`: the arguments, as a list of maps.
+fn are_parameters(node: &Node) -> bool {
+    let has_name =
+        |node: &Node| matches!(&node.value, Value::Map(fields) if fields.iter().any(|field| field.key == "name"));
+    matches!(&node.value, Value::List(nodes) if nodes.iter().all(has_name))
 }
 
 /// Whether a known key is lost in a longer one: `description:Review: the code` is the key `description:Review` to YAML.
@@ -183,6 +211,15 @@ fn has_glued_key(fields: &[Field]) -> bool {
     let has = |key: &str| fields.iter().any(|field| field.key == key);
     let is_glued = |field: &Field| field.key.split_once(':').is_some_and(|(key, _)| KEYS.contains(&key) && !has(key));
     fields.iter().any(is_glued)
+}
+
+/// A value that is text. Files for other programs may have another kind of value for the same key, which is ignored like their
+/// other keys.
+fn plain_text(field: Option<Field>) -> Option<String> {
+    match field?.node.value {
+        Value::Text { text, .. } => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        _ => None,
+    }
 }
 
 /// The fields of a map, of which each is read once.
@@ -207,6 +244,7 @@ struct Written<'y> {
 /// Reads one frontmatter.
 struct Reader<'y, 'w> {
     yaml: &'y str,
+    format: Format,
     lines: Vec<&'y str>,
     warnings: &'w mut Vec<Diagnostic>,
     /// What remains of [`MAX_WEIGHT`].
@@ -384,6 +422,10 @@ impl<'y> Reader<'y, '_> {
         let nodes = match node.value {
             Value::Null(_) => return Ok(Vec::new()),
             Value::List(nodes) => nodes,
+            Value::Text { text, .. } if self.is_claude() => match names(&text, node.position) {
+                Value::List(nodes) => nodes,
+                _ => Vec::new(),
+            },
             Value::Text { .. } | Value::Map(_) => {
                 let message = "`arguments` is not a list, and declares nothing";
                 let fix = "write one line `  - name: …` for each argument below `arguments:`, or delete the key";
@@ -395,6 +437,9 @@ impl<'y> Reader<'y, '_> {
         for (index, node) in nodes.into_iter().enumerate() {
             let position = Some(self.item_position(&node));
             let argument = self.argument(node);
+            if self.is_claude() && argument.name.bytes().all(|byte| byte.is_ascii_digit()) {
+                continue; // Claude Code drops such names: `$1` is a word of the text there
+            }
             if argument.name.is_empty() {
                 let message = format!("argument {} has no usable name, and is ignored", index + 1);
                 self.warn(position, message, "write `- name: …`, with a name without spaces or braces");
@@ -409,6 +454,11 @@ impl<'y> Reader<'y, '_> {
             }
         }
         Ok(arguments)
+    }
+
+    /// Whether Claude Code reads the file, to which a text in `arguments` is a list of names too.
+    fn is_claude(&self) -> bool {
+        matches!(self.format, Format::ClaudeCommand | Format::Skill)
     }
 
     /// Where an item of a list begins: at its dash, if it has one.
@@ -437,6 +487,7 @@ impl<'y> Reader<'y, '_> {
                 let mut fields = Fields(fields);
                 let argument = Argument {
                     name: self.text(fields.take("name")).filter(usable).unwrap_or_default(),
+                    title: self.text(fields.take("title")),
                     description: self.text(fields.take("description")),
                     required: self.truth(fields.take("required")),
                     default: self.text(fields.take("default")),

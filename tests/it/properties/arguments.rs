@@ -89,7 +89,7 @@ fn prompt(declared: &str) -> Prompt {
         body += "{{input}}";
     }
     let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
-    prompt.messages = vec![MessageTemplate::parse(body, 1, names)];
+    prompt.messages = vec![MessageTemplate::parse(Format::Markdown, body, 1, names)];
     prompt
 }
 

@@ -33,7 +33,7 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     let cannot = |name: &str| name.is_empty() || name.contains(|l: char| l.is_whitespace() || "{}<>".contains(l));
     let arguments: Vec<_> =
         arguments.iter().copied().filter(|(name, _)| !cannot(name) && known.insert(*name)).collect();
-    let template = MessageTemplate::parse(body, 1, arguments.iter().map(|(name, _)| *name));
+    let template = MessageTemplate::parse(Format::Markdown, body, 1, arguments.iter().map(|(name, _)| *name));
     assert_eq!(template.body(), body);
     let mut prompt = Format::Markdown.parse(Name::new("p").unwrap(), b"").unwrap();
     let declared = |(name, _): &(&str, &str)| Argument { name: (*name).to_owned(), ..Argument::default() };

@@ -1,0 +1,195 @@
+//! The JSONL files of hexai: a JSON object in each line, with the keys `name`, `title`, `description`, `arguments`, `messages` and
+//! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
+
+use super::{Format, not_utf8, too_large};
+use crate::prompt::template::Place;
+use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MessageTemplate, Metadata, Name, Position, Prompt};
+use crate::wording::quoted;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+#[derive(Deserialize)]
+struct Line {
+    name: String,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    arguments: Option<Vec<LineArgument>>,
+    messages: Vec<LineMessage>,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct LineArgument {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    required: bool,
+}
+
+#[derive(Deserialize)]
+struct LineMessage {
+    role: String,
+    content: Content,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    text: String,
+}
+
+/// The prompts of a file of hexai, such as `user.jsonl`. A line that is none is an error with the number of the line, and the
+/// others are read all the same. Of two lines with one name, the first is the prompt. Empty lines are skipped.
+pub fn hexai_prompts(bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
+    if bytes.len() > MAX_FILE {
+        return vec![Err(too_large(bytes.len() as u64))];
+    }
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let mut first_lines: HashMap<Name, usize> = HashMap::new();
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
+    let read = |(index, line): (usize, &[u8])| {
+        let number = index + 1;
+        let at = |column: usize| Some(Position { line: number, column });
+        let text = str::from_utf8(line).map_err(|error| {
+            let diagnostic = not_utf8(line, error.valid_up_to());
+            Diagnostic { position: at(diagnostic.position.map_or(1, |position| position.column)), ..diagnostic }
+        })?;
+        let line = json(text, number)?;
+        let name = Name::new(&line.name).map_err(|why| {
+            let message = format!("{} cannot be the name of a prompt: {why}", quoted(&line.name));
+            Diagnostic::error(at(1), message, "give it another name")
+        })?;
+        if let Some(first) = first_lines.get(&name) {
+            let message = format!("line {first} has the same name, {}, and comes first", quoted(&name));
+            return Err(Diagnostic::error(at(1), message, "rename one of the two"));
+        }
+        first_lines.insert(name.clone(), number);
+        prompt(name, line, number)
+    };
+    lines.map(read).collect()
+}
+
+/// Reads one line; see [`hexai_prompts`].
+///
+/// # Errors
+/// It is not such a JSON object.
+pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
+    prompt(name, json(text, 1)?, 1)
+}
+
+fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
+    serde_json::from_str(text).map_err(|error| {
+        // The column of serde_json counts bytes.
+        let before = text.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
+        let column = String::from_utf8_lossy(before).chars().count() + 1;
+        let message = error.to_string();
+        let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+        let position = Some(Position { line: number, column });
+        Diagnostic::error(position, format!("not a prompt of hexai: {message}"), "correct the line, or delete it")
+    })
+}
+
+fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
+    let refused =
+        |message: String, fix: &str| Err(Diagnostic::error(Some(Position { line: number, column: 1 }), message, fix));
+    let arguments: Vec<Argument> =
+        line.arguments.unwrap_or_default().into_iter().map(LineArgument::into_argument).collect();
+    if arguments.len() > MAX_ARGUMENTS {
+        return refused(format!("more than {MAX_ARGUMENTS} arguments are declared"), "declare fewer");
+    }
+    if let Some(message) = line.messages.iter().find(|message| message.role != "user" && message.role != "assistant") {
+        return refused(format!("unknown role {}", quoted(&message.role)), "write `user` or `assistant`");
+    }
+    if line.messages.iter().all(|message| message.content.text.trim().is_empty()) {
+        return refused("the prompt has no text".to_owned(), "write it in `messages`");
+    }
+    let texts: Vec<&str> = line.messages.iter().map(|message| message.content.text.as_str()).collect();
+    let names = arguments.iter().map(|argument| argument.name.as_str());
+    let format = Format::HexaiPrompt;
+    let message = MessageTemplate::parse(format, texts.join("\n\n"), number, names);
+    let messages = vec![message.with_place(Place::made_at_line(number))];
+    let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    Ok(Prompt {
+        format,
+        name,
+        title: text(line.title),
+        description: text(line.description),
+        arguments,
+        tags: line.tags.unwrap_or_default(),
+        messages,
+        lenient: Vec::new(),
+        has_foreign_keys: false,
+        metadata: Metadata::default(),
+    })
+}
+
+impl LineArgument {
+    fn into_argument(self) -> Argument {
+        let LineArgument { name, description, required } = self;
+        Argument { name, description, required, ..Argument::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::Call;
+    use crate::prompt::format::testing::shown;
+
+    fn line(name: &str, text: &str) -> String {
+        format!(
+            r#"{{"name":"{name}","title":"T","arguments":[{{"name":"a","required":true}},{{"name":"b"}}],"messages":[{{"role":"user","content":{{"type":"text","text":"{text}"}}}}],"tags":["t"],"created":"2025"}}"#
+        )
+    }
+
+    #[test]
+    fn exactly_a_declared_name_in_two_braces_is_a_placeholder() {
+        let prompts = hexai_prompts(line("t", "A {{a}} {{ a }} {{input}} {{b}} $ARGUMENTS {{{a}}}").as_bytes());
+        let prompt = prompts[0].as_ref().unwrap();
+        assert_eq!((&*prompt.name, prompt.title.as_deref(), &*prompt.tags), ("t", Some("T"), &["t".to_owned()][..]));
+        let expanded = prompt.expand(Call::Text("a={{input}}{{b}}")).unwrap().into_text();
+        assert_eq!(expanded, "A {{input}}{{b}} {{ a }} {{input}}  $ARGUMENTS {{{a}}}");
+    }
+
+    #[test]
+    fn a_broken_line_is_named_and_the_others_are_prompts() {
+        let file =
+            format!("\u{feff}{}\r\n\n{{\"name\": é}}\n{}\n{}\n[1]\n", line("a", "A"), line("b", "B"), line("a", "C"));
+        let mut bytes = file.into_bytes();
+        bytes.extend(b"\xff\n");
+        let shown = hexai_prompts(&bytes).into_iter().map(|read| match read {
+            Ok(prompt) => prompt.name.to_string(),
+            Err(error) => shown(&error),
+        });
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [
+                "a",
+                "3:10: not a prompt of hexai: expected value; correct the line, or delete it",
+                "b",
+                "5:1: line 1 has the same name, `a`, and comes first; rename one of the two",
+                "6:2: not a prompt of hexai: invalid type: integer `1`, expected a string; correct the line, or delete it",
+                "7:1: the file is not UTF-8 from here on; save it with the encoding UTF-8",
+            ]
+        );
+    }
+
+    #[test]
+    fn messages_follow_each_other_after_an_empty_line() {
+        let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":{{"text":"{text}"}}}}"#);
+        let file = |role: &str| {
+            format!(r#"{{"name":"m","messages":[{},{}]}}"#, message("user", "Ask."), message(role, "Say more."))
+        };
+        let expanded = |file: &str| hexai_prompts(file.as_bytes()).remove(0).map_err(|error| shown(&error));
+        let prompt = expanded(&file("assistant")).unwrap();
+        assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
+        assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
+        let empty = r#"{"name":"m","messages":[]}"#;
+        assert_eq!(expanded(empty).unwrap_err(), "1:1: the prompt has no text; write it in `messages`");
+    }
+}
