@@ -285,7 +285,9 @@ mod tests {
                 entry.initial.clear();
                 let changed = syntax.set(&text, &keys("s.prompts"), &entry, false).unwrap();
                 assert_eq!(syntax.parse(&changed).unwrap()["s"]["prompts"]["args"], json!(args), "{changed}");
-                for comment in ["first", "the team's", "to debug"] {
+                // In JSON, a comment after an element is removed with it.
+                let is_shorter = syntax != Syntax::Toml && args.len() < 4;
+                for comment in ["first", "the team's", "to debug"].into_iter().filter(|_| !is_shorter) {
                     assert_eq!(changed.matches(comment).count(), 1, "{args:?}: {changed}");
                 }
                 let kept = text.lines().filter(|line| changed.contains(line)).count();

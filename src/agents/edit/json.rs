@@ -230,7 +230,7 @@ fn is_empty(children: &[CstNode]) -> bool {
     children.iter().skip(1).take(children.len().saturating_sub(2)).all(|node| node.is_whitespace() || node.is_newline())
 }
 
-/// Sets a value; one that is equal stays as it is written. So does what is equal in a list, with the comments.
+/// Sets a value; one that is equal stays as it is written. So does what is equal in a list, and its comments.
 fn set_value(property: &CstObjectProp, value: &Value) {
     let known = property.value().and_then(|known| known.to_serde_value());
     match (property.array_value(), known, value) {

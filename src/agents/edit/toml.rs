@@ -132,8 +132,9 @@ fn set_elements(list: &mut Array, new: &[Value]) -> Option<()> {
     let (replaced, new) = difference(&old, new);
     for (at, value) in (replaced.start..).zip(new) {
         match to_toml(value)? {
-            value if at < replaced.end => _ = list.replace(at, value),
-            value => list.insert(at, value),
+            new if at >= replaced.end => list.insert(at, new),
+            new if old.get(at) != Some(value) => _ = list.replace(at, new),
+            _ => {}
         }
     }
     for at in (replaced.start + new.len()..replaced.end).rev() {
