@@ -545,6 +545,9 @@ struct JsonFile {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     backup: Option<String>,
+    /// What was the backup before, under its new name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier_backup: Option<String>,
     removed: bool,
 }
 
@@ -554,10 +557,14 @@ impl<'c> From<&'c [Change]> for JsonChanges<'c> {
         let written = changes.iter().any(|change| !change.written.is_empty());
         let agents = changes.iter().map(|Change { agent, plan, written: backups }| {
             let files = &plan.files[..if written { backups.len() } else { plan.files.len() }];
-            let files = files.iter().enumerate().map(|(at, file)| JsonFile {
-                file: file.path.display().to_string(),
-                backup: backups.get(at).and_then(|backups| backups.first()).map(|backup| backup.display().to_string()),
-                removed: file.edited.is_none(),
+            let files = files.iter().enumerate().map(|(at, file)| {
+                let backup = |number: usize| Some(backups.get(at)?.get(number)?.display().to_string());
+                JsonFile {
+                    file: file.path.display().to_string(),
+                    backup: backup(0),
+                    earlier_backup: backup(1),
+                    removed: file.edited.is_none(),
+                }
             });
             JsonChange { name: agent.name, files: files.collect(), notes: &plan.notes }
         });

@@ -189,7 +189,9 @@ impl HookCheck<'_> {
         let (silence, _) = silent.map_err(failed)?;
         if answer.is_empty() {
             let message = format!("does not answer {}, which is a prompt", named(typed));
-            return Err(broken(message).fix(self.reinstall()));
+            let other_options = || format!("give it the same options as the server, or {}", self.reinstall());
+            let fix = self.other_folders().and_then(|finding| finding.fix).unwrap_or_else(other_options);
+            return Err(broken(message).fix(fix));
         }
         if !is_answer(&answer, self.kind.event) {
             let (title, answer) = (self.agent.title, quoted(answer.trim()));

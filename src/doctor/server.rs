@@ -172,7 +172,8 @@ impl ServerCheck<'_> {
             findings.extend(self.lost_variables(&start));
         }
         prompts.folders = self.examination.served_folders(named.clone(), &start.environment, &start.folder);
-        prompts.are_named = !named.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some();
+        prompts.are_named =
+            !named.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some_and(|listed| !listed.is_empty());
         let missing = named.iter().filter(|folder| !folder.is_dir());
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
         self.check_harmless(&start)?;
@@ -514,14 +515,16 @@ impl ServerCheck<'_> {
 
     /// How to register this program instead; `which` says what the command does to a registration of this program.
     fn reinstall(&self, which: &str) -> String {
-        let (install, server) = (self.install(), self.server);
+        let (install, is_local) = (self.install(), self.server.scope == Scope::Local);
         match self.first_step() {
-            Some(step) if server.name == SERVER && server.scope != Scope::Local => format!(
-                "{step} in this file, then run `{install}`; or run `{install} --replace`, which replaces that server and all \
-                 its settings"
-            ),
-            Some(step) => format!("{step} in this file, then run `{install}`, {which}"),
-            None if server.scope == Scope::Local => {
+            Some(step) => {
+                let replace = match self.server.name == SERVER && !is_local {
+                    true => format!("; or run `{install} --replace`, which replaces that server and all its settings"),
+                    false => String::new(),
+                };
+                format!("{step} in this file, then run `{install}`{replace}")
+            }
+            None if is_local => {
                 let program = named(&self.examination.program.display().to_string());
                 format!("write {program} as its `command` in this file; the rest can stay")
             }

@@ -783,8 +783,7 @@ fn no_fix_loses_an_option() {
     let other = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
     write(&client, ".codex/config.toml", other.replace(PROGRAM, "/nowhere/prompt-expander"));
     let other = found(&client, &["codex"], "broken", "does not exist");
-    let anew = "rename `mine` to `prompts` in this file, then run `prompt-expander install codex`, which writes the absolute \
-                path of this program";
+    let anew = "rename `mine` to `prompts` in this file, then run `prompt-expander install codex`";
     assert_eq!(other["remedy"], anew);
     let local = json!({"command": "/nowhere/prompt-expander", "args": ["--no-builtin"]});
     let project = client.root().canonicalize().unwrap();

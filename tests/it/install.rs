@@ -971,7 +971,11 @@ fn a_config_without_the_server_has_a_new_first_state_and_an_earlier_one_is_kept(
     assert_eq!((user.read(".codex/config.toml"), user.read(&last)), (text("v = 2\n"), text("v = 1\n")));
     assert_eq!(user.files(), [".codex/config.toml", &last]);
 
-    user.done(&["install", "codex", "--yes"]);
+    user.write(&first, "v = 0\n");
+    let json: Value = serde_json::from_str(&user.done(&["install", "codex", "--yes", "--json"])).unwrap();
+    let [backup, earlier] = ["backup", "earlier_backup"].map(|key| &json["agents"][0]["files"][0][key]);
+    assert_eq!((backup, earlier), (&json!(user.path(&first)), &json!(user.path(&last))));
+    assert_eq!((user.read(&first), user.read(&last)), (text("v = 2\n"), text("v = 0\n")));
     user.done(&["install", "codex", "--yes", "--no-builtin"]);
     assert_eq!(user.read(&first), "v = 2\n");
     assert!(user.read(&last).contains("[mcp_servers.prompts]"));
