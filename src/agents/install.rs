@@ -370,7 +370,7 @@ fn restore(file: &mut ConfigFile, parts: &[&Part]) {
     let original = |text: &Option<String>| text.clone().filter(|text| !has_parts(text));
     let (restored, obsolete) = match (original(&first.0), original(&last.0)) {
         (Some(text), _) => {
-            // The last backup may be an earlier state of the user's, with which the first one was not overwritten.
+            // The last backup may be an earlier first state, which only the user may remove.
             let is_obsolete = file.backup(&last.1).is_none_or(|last| last == text || has_parts(&last));
             let last = Some(last.1).filter(|_| is_obsolete);
             (Some(text), [first.1].into_iter().chain(last).collect())

@@ -21,9 +21,8 @@ pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
         return refuse("it would become a prompt there; choose another folder, or a name that ends in `.log`");
     }
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
-    let file = match open_without_waiting(path, !is_examined) {
+    let file = match open_without_waiting(path, is_examined) {
         Ok(file) => file,
-        Err(error) if is_examined && error.kind() == io::ErrorKind::NotFound && may_be_created(path) => return None,
         Err(error) if has_no_reader(&error) => return refuse("nothing reads from this pipe; start its reader first"),
         Err(error) => return refuse(&format!("{error}; choose a file in a folder of yours")),
     };
@@ -36,15 +35,22 @@ pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
     }
 }
 
-/// Opens a file for appending. Opening a pipe without a reader, and writing to a full one, would block; here both are errors.
-fn open_without_waiting(path: &Path, may_create: bool) -> io::Result<File> {
+/// Opens a file for appending. Opening a pipe without a reader, and writing to a full one, would block; here both are errors. If
+/// the file does not exist and is only tested, a temporary file in its folder is opened in its place.
+fn open_without_waiting(path: &Path, is_tested: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     }
-    let file = options.append(true).create(may_create).open(path)?;
+    let file = match options.append(true).create(!is_tested).open(path) {
+        Err(error) if is_tested && error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return tempfile::tempfile_in(folder).map_err(|error| error.kind().into()); // without the temporary name
+        }
+        opened => opened?,
+    };
     #[cfg(unix)]
     if !std::os::unix::fs::FileTypeExt::is_fifo(&file.metadata()?.file_type()) {
         // Writing to a slow terminal, for example, may block.
@@ -52,12 +58,6 @@ fn open_without_waiting(path: &Path, may_create: bool) -> io::Result<File> {
         rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
     }
     Ok(file)
-}
-
-/// Whether a file can be created in the folder of a path.
-fn may_be_created(path: &Path) -> bool {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::tempfile_in(folder).is_ok()
 }
 
 fn has_no_reader(error: &io::Error) -> bool {

@@ -102,7 +102,7 @@ impl Serve {
         match self.log_file.as_deref().map(|path| record::open(path, library)) {
             None => log.with_writer(io::stderr).init(),
             Some(Some(file)) => log.with_writer(Arc::new(Log::new(file))).init(),
-            Some(None) => return, // if it cannot be opened, `open` has warned
+            Some(None) => return, // `open` has warned, or `doctor` only tests the file
         }
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         let folder = std::env::current_dir().unwrap_or_default();
