@@ -52,6 +52,9 @@ pub static AGENTS: [&Agent; 7] = [
 /// The name under which `install` registers the server.
 pub const SERVER: &str = "prompts";
 
+/// The environment variable with a list of folders of prompts, separated as in `PATH`; `--prompts` overrides it.
+pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
+
 /// The facts about an agent.
 pub struct Agent {
     /// Its name on the command line.

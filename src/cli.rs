@@ -93,6 +93,7 @@ struct WithCommon<C: Args> {
 
 // The same with the options that `install` registers. Its `--project` has another meaning.
 #[derive(Debug, Args)]
+#[command(mut_arg("prompts", |prompts| prompts.long_help(install::HELP_OF_PROMPTS)))]
 struct WithFolders<C: Args> {
     #[command(flatten)]
     command: C,

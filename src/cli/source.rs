@@ -1,13 +1,11 @@
 //! The options for all commands, the environment variables that select prompts, and the library that they select.
 
 use super::{agent, output};
+use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
 use crate::prompt::System;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::path::{Path, PathBuf};
-
-/// A list of folders, separated as in `PATH`; `--prompts` overrides it.
-pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 // The options for all commands.
 #[derive(Debug, Default, Args)]
