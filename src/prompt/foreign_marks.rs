@@ -87,11 +87,7 @@ fn in_own_file(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
         ),
         (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
         (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
-        (
-            partials(body),
-            "no file is included",
-            "write its text here, or put it in backticks if it is an example",
-        ),
+        (partials(body), "no file is included", "write its text here, or put it in backticks if it is an example"),
         (
             template_tags(body),
             "no template engine processes it",
