@@ -212,7 +212,7 @@ impl HiddenFolders {
         let option = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), Into::into);
         let option = named(&format!("--prompts {option}"));
         let message = format!(
-            "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, name its folder with \
+            "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, pass its folder with \
              {option}, together with your other folders"
         );
         Unread { kind: kind.to_owned(), count: self.files, first, message }

@@ -326,7 +326,7 @@ fn hidden_folders_with_the_prompts_of_other_programs_are_said_to_be_unread() {
     );
     assert_eq!(
         found[2]["message"],
-        "1 file in prompts/.gemini/commands is not read, because hidden folders are skipped; to use one, name its folder \
+        "1 file in prompts/.gemini/commands is not read, because hidden folders are skipped; to use one, pass its folder \
          with `--prompts prompts/.gemini/commands`, together with your other folders"
     );
     // Those that are named are read.

@@ -326,7 +326,7 @@ fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
     client.run(["new", "--test", "draft"], "");
     assert!(!read(&client, "draft.test.txt").contains("--- text"));
     let builtin = client.arguments(["--prompts", "prompts"]).run(["new", "--test", "research"], "");
-    assert!(builtin.stderr.starts_with("error: the built-in prompt has the name `research`; "), "{builtin:?}");
+    assert!(builtin.stderr.starts_with("error: the built-in prompt already has the name `research`; "), "{builtin:?}");
 }
 
 #[test]

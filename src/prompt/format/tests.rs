@@ -631,7 +631,7 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
         "{% for a in b %}\nx\n{% endfor %}",
         &[&format!("1:1: `{{% for a in b %}}` and 1 more like it stay as written: {tag}")],
     );
-    warned("<context>\n!`date`\n</context>", &[&format!("2:1: `!'date'` stays as written: {run}")]);
+    warned("<context>\n!`date`\n</context>", &[&format!("2:1: `` !`date` `` stays as written: {run}")]);
 }
 
 #[test]
