@@ -121,6 +121,8 @@ pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -
     found.extend(full_width(body, &names, &code));
     if prompt.placeholders().next().is_none() {
         found.extend(foreign(body));
+    } else if prompt.format == Format::Markdown {
+        found.extend(unfilled_arguments(message));
     }
     found.sort_by_key(|lookalike| lookalike.at);
     found
@@ -217,6 +219,18 @@ fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
     let found = FOREIGN.iter().filter_map(|foreign| Some((body.find(foreign)?, *foreign)));
     let found = found.filter(|(at, _)| !body[..*at].ends_with(['{', '｛', '$', '\\']));
     found.map(|(at, written)| Lookalike { at, written: written.to_owned(), fix: Fix::Write(INPUT) }).collect()
+}
+
+/// The first `$ARGUMENTS` that stays as written because there is an `{{input}}`, as in a file that was only half converted.
+fn unfilled_arguments<'p>(message: &MessageTemplate) -> Option<Lookalike<'p>> {
+    const WRITTEN: &str = "$ARGUMENTS";
+    let body = message.body();
+    let is_filled = |at: usize| message.placeholders().any(|placeholder| placeholder.range.contains(&at));
+    let code = Code::of(body);
+    let is_text = |at: usize| body[..at].ends_with('\\') || code.contains(at);
+    let mut found = body.match_indices(WRITTEN).map(|(at, _)| at).take(MAX_WARNINGS);
+    let at = found.find(|&at| !is_filled(at) && !is_text(at))?;
+    Some(Lookalike { at, written: WRITTEN.to_owned(), fix: Fix::Write(INPUT) })
 }
 
 fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

@@ -631,6 +631,12 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
         "{% for a in b %}\nx\n{% endfor %}",
         &[&format!("1:1: `{{% for a in b %}}` and 1 more like it stay as written: {tag}")],
     );
+    let left = "`$ARGUMENTS` is not a placeholder, and is left as it is";
+    warned(
+        "Fix {{input}} $ARGUMENTS now.",
+        &[&format!("1:15: {left}; write `{{{{input}}}}` if it is meant to be replaced")],
+    );
+    warned("Fix {{input}}, `$ARGUMENTS` and \\$ARGUMENTS.", &[]);
     warned("<context>\n!`date`\n</context>", &[&format!("2:1: `` !`date` `` stays as written: {run}")]);
 }
 
