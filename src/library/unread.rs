@@ -210,11 +210,15 @@ impl HiddenFolders {
         let shown = printable(&first.display().to_string());
         let (files, are) = (count(self.files, "file"), are(self.files));
         let option = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), Into::into);
-        let option = named(&format!("--prompts {option}"));
-        let message = format!(
-            "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, pass its folder with \
-             {option}, together with your other folders"
-        );
+        let fix = match kind {
+            super::PROJECT_FOLDER => "add `--project` in the folder that it is in".to_owned(),
+            _ => {
+                let option = named(&format!("--prompts {option}"));
+                format!("pass its folder with {option}, together with your other folders")
+            }
+        };
+        let message =
+            format!("{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, {fix}");
         Unread { kind: kind.to_owned(), count: self.files, first, message }
     }
 }

@@ -329,6 +329,8 @@ fn hidden_folders_with_the_prompts_of_other_programs_are_said_to_be_unread() {
         "1 file in prompts/.gemini/commands is not read, because hidden folders are skipped; to use one, pass its folder \
          with `--prompts prompts/.gemini/commands`, together with your other folders"
     );
+    let fix = "to use one, add `--project` in the folder that it is in";
+    assert!(found[4]["message"].as_str().unwrap().ends_with(fix), "{found:#}");
     // Those that are named are read.
     let named = ["--prompts", "prompts/.claude/commands", "--prompts", "prompts/.claude/skills"];
     let want = [
