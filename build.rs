@@ -1,22 +1,21 @@
 //! Passes the commit of the checkout and its date to `src/cli/version.rs`. Outside a checkout, as in a published package, there
 //! is only the version.
 
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    let commit = is_checkout().then(|| git(&["log", "-1", "--format=%h %cs", "--abbrev=8"])).flatten();
-    match commit.as_deref().and_then(|commit| commit.split_once(' ')) {
-        Some((commit, date)) => {
-            println!("cargo::rustc-env=PROMPT_EXPANDER_VERSION={version} ({commit} {date})");
-            println!("cargo::rustc-env=PROMPT_EXPANDER_COMMIT={commit}");
-            println!("cargo::rustc-env=PROMPT_EXPANDER_DATE={date}");
-        }
-        None => println!("cargo::rustc-env=PROMPT_EXPANDER_VERSION={version}"),
+    if !is_checkout() {
+        return;
     }
-    // It changes with each commit and each checkout.
-    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+    let commit = git(&["log", "-1", "--format=%h %cs", "--abbrev=8"]);
+    if let Some((commit, date)) = commit.as_deref().and_then(|commit| commit.split_once(' ')) {
+        println!("cargo::rustc-env=PROMPT_EXPANDER_COMMIT={commit}");
+        println!("cargo::rustc-env=PROMPT_EXPANDER_DATE={date}");
+    }
+    // It changes with each commit and each checkout, unless reflogs are turned off.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|log| Path::new(log).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }
 }

@@ -5,7 +5,7 @@
 //! line found there.
 //!
 //! Sources: Codex, Claude Code, Gemini CLI and opencode were run, and their own `mcp add` compared; VS Code, Cursor and Zed
-//! follow their documentation. `docs/clients/` has a page for each.
+//! follow their documentation. The pages in `docs/clients/` describe what was observed.
 
 mod claude_code;
 mod codex;

@@ -6,6 +6,7 @@
 mod agent;
 mod call;
 mod check;
+mod clipboard;
 mod completions;
 mod copy;
 mod doctor;
@@ -45,7 +46,7 @@ const ABOUT: &str = "Expands `:research solid-state batteries`, typed in a chat 
 
 const EXAMPLES: &str = "\
 Examples:
-  prompt-expander install codex                 add it to Codex, then type
+  prompt-expander install codex --hook          add it to Codex, then type
                                                 `:research solar cells` there
   prompt-expander list                          list your prompts
   prompt-expander expand research solar cells   print what the agent would get
@@ -60,7 +61,7 @@ Your prompts:
   Your prompts override built-in prompts of the same name.";
 
 #[derive(Debug, Parser)]
-#[command(name = "prompt-expander", version = version::VERSION, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "prompt-expander", about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
 #[command(long_about = format!("{ABOUT}.\n\nWithout a command, it serves MCP on standard input and output: this is how an \
                                agent starts it."))]
 struct Cli {
@@ -68,6 +69,12 @@ struct Cli {
     common: Common,
     #[command(flatten, next_help_heading = "Options of the server, which runs without a command")]
     serve: Serve,
+    /// Print the version, and the commit that it was built from
+    #[arg(long, short = 'V')]
+    version: bool,
+    /// Print the version as one JSON object: `version`, `commit` and `date`
+    #[arg(long, requires = "version")]
+    json: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -94,34 +101,37 @@ struct WithFolders<C: Args> {
 
 /// The end of the help of a command that has the options for all commands.
 fn with_common(examples: &str) -> String {
-    format!("{examples}\n\n`prompt-expander --help` has the options for all commands, such as --prompts and --project.")
+    format!(
+        "{examples}\n\n`prompt-expander --help` lists the options for all commands, such as --prompts and --project."
+    )
 }
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)] // the options of the one command that runs, if any, are enough
 enum Command {
-    /// Register with agents, or list the agents found on this machine
+    /// Register this program with agents, or list the agents found on this machine
     ///
     /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts and --no-builtin. If
-    /// it is registered already, only what you ask for changes: an option that is given replaces those of the same name, and the
-    /// others stay, in the server and in the hook. The rest of the file stays as it is, comments included.
+    /// the server is already registered, only what you ask for changes, for the server and the hook: an option that you give
+    /// replaces the registered ones of the same name, and all others stay. The rest of the file stays as it is, comments included.
     ///
-    /// The change is shown first; nothing is written until you confirm. A backup of each file is saved next to it: its state
-    /// before the first change as `FILE.before-prompt-expander`, and before the last one as `FILE.previous-prompt-expander`.
+    /// The change is shown first; nothing is written until you confirm. Two backups are kept next to each file:
+    /// `FILE.before-prompt-expander` is its state before the first change, and `FILE.previous-prompt-expander` its state before
+    /// the last change.
     ///
-    /// For Gemini CLI, a new entry has `"trust": true`: it then calls the tools of this server without asking you. --no-trust
-    /// leaves that out.
+    /// For Gemini CLI, a new entry contains `"trust": true`, so that Gemini CLI calls the tools of this server without asking you;
+    /// --no-trust leaves it out.
     #[command(after_help = install::EXAMPLES)]
     Install(WithFolders<install::Install>),
-    /// Remove what `install` added, the server and the hook; or list what is registered
+    /// Remove the server and the hook from agents, or list what is registered
     ///
-    /// A file that nothing else has changed since is restored from its backup, or removed if `install` made it. Folders are never
-    /// removed. The change is shown first; nothing is written until you confirm.
+    /// A config in which nothing else has changed is restored from its backup, or removed if `install` created it. Folders are
+    /// never removed. The change is shown first; nothing is written until you confirm.
     #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::Uninstall),
-    /// List prompts with their descriptions, all of them or those that match a query
+    /// List all prompts, or those that match a query
     ///
-    /// On a terminal, prints a table, and below it the files that should be prompts but cannot be read. Otherwise, prints one
+    /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
     /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage, and
     /// reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
@@ -129,35 +139,36 @@ enum Command {
     /// Print what an agent gets for `:NAME INPUT`
     #[command(after_help = with_common(expand::EXAMPLES))]
     Expand(WithCommon<expand::Expand>),
-    /// Explain an expansion: its file, the value of each argument, and which agents show all of it
+    /// Explain an expansion: its file, the value of each argument, and which agents get all of it
     ///
     /// Shows the prompt's file and the prompts of the same name that it overrides; the arguments, their values and where those
-    /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion,
-    /// compared with the limits of the agents, of which those that are near are shown. Tokens are estimated from the letters,
-    /// digits and punctuation; for English, code, Japanese and Chinese, the estimate is within about a quarter of what models count.
+    /// come from; which placeholders are filled, and which text in braces stays as it is; and the length of the expansion, with
+    /// the limits of agents that it is near or exceeds. The number of tokens is estimated from the letters, digits and
+    /// punctuation; for English, code, Japanese and Chinese, it is within about 25 % of what models count.
     #[command(after_help = with_common(explain::EXAMPLES))]
     Explain(WithCommon<explain::Explain>),
-    /// Copy to the clipboard what an agent gets for `:NAME INPUT`
+    /// Copy what an agent gets for `:NAME INPUT` to the clipboard
     ///
     /// Uses the system's own command: `pbcopy` on macOS, PowerShell on Windows and WSL, `wl-copy` with Wayland, `xclip` or `xsel`
-    /// with X11, and `termux-clipboard-set` on Android. Over ssh without any of them, it asks the terminal, with the escape
-    /// sequence OSC 52.
+    /// with X11, and `termux-clipboard-set` on Android. Over ssh without a display, asks your terminal to copy the text, with the
+    /// escape sequence OSC 52.
     #[command(after_help = with_common(copy::EXAMPLES))]
     Copy(WithCommon<copy::Copy>),
     /// Create a prompt file
     ///
-    /// Prints the path of the new file. Text from a pipe becomes the prompt; without it, the file is a template to be filled
-    /// in, which is refused if a prompt of the name exists. An existing file is never changed, and a name that cannot be typed
-    /// in a chat is refused. With --project, the file is created in the project's folder `.prompts`, which is created too: at
-    /// the root of the repository or, without one, in the working directory.
+    /// Prints the path of the new file. Text from a pipe becomes the prompt. Without such text, the file is a template for you to
+    /// fill in; it is not created if another prompt has the same name, unless you pass --empty. An existing file is never
+    /// changed, and a name that cannot be typed in a chat is refused. With --project, the file is created in the project's folder
+    /// `.prompts`. If there is none, it is created at the root of the repository or, outside a repository, in the working
+    /// directory.
     #[command(after_help = with_common(new::EXAMPLES))]
     New(WithCommon<new::New>),
     /// Open a prompt in your editor, and check it afterwards
     ///
     /// The editor is the command in the environment variable VISUAL or EDITOR, which may include arguments. If neither is set,
     /// it is the first of `editor`, `nano` and `vi` that is installed, or `notepad` on Windows. A built-in prompt is first copied
-    /// into your own folder, and with --project any prompt of another folder into the project's; the copy is deleted unless you
-    /// change it.
+    /// into your own folder; with --project, any prompt that is not in the project's folder `.prompts` is first copied there. The
+    /// copy is deleted unless you change it.
     #[command(after_help = with_common(edit::EXAMPLES))]
     Edit(WithCommon<edit::Edit>),
     /// Print the path of a prompt's file, or of the folder of your prompts
@@ -166,34 +177,34 @@ enum Command {
     /// or, with --project, the project's.
     #[command(after_help = with_common(path::EXAMPLES))]
     Path(WithCommon<path::PathOf>),
-    /// Print the file of a prompt as it is, also of a built-in or a broken one
+    /// Print the file of a prompt as it is, even of a built-in or broken one
     #[command(after_help = with_common(show::EXAMPLES))]
     Show(WithCommon<show::Show>),
-    /// Remove prompts of your own or, with --project, of the project
+    /// Remove your own prompts or, with --project, prompts of the project
     ///
-    /// Shows the files and asks first. A name must be spelled exactly. Prints the path of each file that was removed, and says
-    /// which prompt has the name now, if there is one. Of a symlink, only the symlink is removed.
+    /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints the path of each file that was
+    /// removed, and says which prompt its name refers to now, if any. If the file is a symlink, only the symlink is removed.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(WithCommon<rm::Rm>),
-    /// Rename a prompt of your own or, with --project, of the project
+    /// Rename one of your own prompts or, with --project, one of the project's
     ///
-    /// The file stays in the same prompts folder and is not changed; folders in the new name are created. No existing file is
+    /// The file stays in the same prompts folder, and its content does not change. Missing folders are created. No existing file is
     /// overwritten. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(WithCommon<mv::Mv>),
-    /// Check prompt files: where each problem is, and how to fix it
+    /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
-    /// The exit status is 1 if there are errors or, with --strict, warnings. Notes say which files may be prompts and are not read:
-    /// those with other suffixes, and those in hidden folders such as `.claude/commands`.
+    /// The exit status is 1 if there are errors or, with --strict, warnings. Notes list files that may be prompts but are not
+    /// read: those with other suffixes, and those in hidden folders such as `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(WithCommon<check::Check>),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
-    /// Starts each registration of this program as its agent would, with the same command, arguments, environment and working
+    /// Starts each registered server as its agent would, with the same command, arguments, environment and working
     /// directory; lists and expands its prompts; and stops it. A registered hook is run only if it runs this program and nothing
     /// else. Writes nothing, not even to the files of --tap and --log-file. Prints one line for each agent that is found on this
-    /// machine or has this program registered, with what to do. The exit status is 1 if something is broken.
+    /// machine or has this program registered, and says what to do. The exit status is 1 if something is broken.
     #[command(after_help = with_common(doctor::EXAMPLES))]
     Doctor(WithCommon<doctor::Doctor>),
     /// Answer an agent's prompt-submit hook: the model gets the expansion without calling a tool
@@ -225,9 +236,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
-    let is_json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
-    if is_json && version::is_asked_for(&arguments[1..]) {
-        return finish(version::print_json());
+    // How to print is needed even if the arguments are invalid.
+    let has = |option| arguments.iter().take_while(|word| *word != "--").any(|word| word == option);
+    let is_json = has("--json");
+    if has("--no-pager") {
+        output::turn_pager_off();
     }
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
@@ -248,9 +261,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if is_json {
         output::collect_messages();
     }
-    if cli.common.no_pager {
-        output::turn_pager_off();
-    }
     finish(cli.run(&arguments[0]))
 }
 
@@ -259,6 +269,7 @@ impl Cli {
     fn run(self, program: &OsStr) -> anyhow::Result<ExitCode> {
         let before = self.common;
         match self.command {
+            None if self.version => version::print(self.json),
             None => self.serve.run(before.source.library()),
             Some(Command::Install(install)) => install.command.run(&before.source.folders.and(install.folders)),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
@@ -292,8 +303,8 @@ fn without_usage(error: &clap::Error) -> String {
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let mut program = command();
     let matches = match program.try_get_matches_from_mut(arguments) {
-        Err(error) => match with_expand(arguments, &error) {
-            Some(arguments) => program.try_get_matches_from_mut(arguments)?,
+        Err(error) => match matches_of_expand(&mut program, arguments, &error) {
+            Some(matches) => matches?,
             None => return Err(with_tip(error)),
         },
         matches => matches?,
@@ -302,16 +313,24 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// The arguments of `prompt-expander :research …` as those of `expand`; `None` if the error is another one.
-fn with_expand(arguments: &[OsString], error: &clap::Error) -> Option<Vec<OsString>> {
+/// Reads `prompt-expander :research …` as a call of `expand`; `None` if the error is another one.
+fn matches_of_expand(
+    program: &mut clap::Command,
+    arguments: &[OsString],
+    error: &clap::Error,
+) -> Option<Result<ArgMatches, clap::Error>> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     if !unknown.starts_with(COLONS) {
         return None;
     }
-    let at = arguments.iter().position(|word| word.to_str() == Some(unknown))?;
-    let mut arguments = arguments.to_vec();
-    arguments.insert(at, "expand".into());
-    Some(arguments)
+    // The same word may also be the value of an option before it.
+    let places = arguments.iter().enumerate().filter(|(_, word)| word.to_str() == Some(unknown));
+    let mut results = places.map(|(at, _)| {
+        let mut arguments = arguments.to_vec();
+        arguments.insert(at, "expand".into());
+        program.try_get_matches_from_mut(arguments)
+    });
+    results.find(|result| !result.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidSubcommand))
 }
 
 /// Says of an unknown command how to expand a prompt of this name.
@@ -321,7 +340,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     if let Some(name) = unknown.filter(|_| error.get(ContextKind::SuggestedSubcommand).is_none()) {
-        let tip = format!("to expand the prompt `{name}`, write `:{name}`");
+        let tip = format!("to expand the prompt `{name}`, write `prompt-expander :{name}`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -330,10 +349,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 /// Refuses an option before a command that does not have it: without this check, clap would accept it, and it would have no effect.
 fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
-    let is_given = |option: &&Arg| {
-        option.get_id() != "no_pager"
-            && matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
-    };
+    let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
     // `install` has a --project that means something else: they differ in their help.
     let is_own = |option: &Arg| {
         command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))

@@ -1,9 +1,10 @@
 //! Finds out why `:research` does not work: reads the configuration of each agent, starts what it registers as the agent would,
 //! asks it for its prompts, and ends it.
 //!
-//! Nothing is written, not even by the server that is started ([`EXAMINED_VARIABLE`]). What a project registers may be untrusted, so it is started only if it is this program with
-//! options that name prompts; the same goes for what a relative path finds in the working directory. Of the hooks, only a
-//! command that `install` could have written is run, and without a shell.
+//! Nothing is written, not even by the server that is started ([`EXAMINED_VARIABLE`]). What a project registers may be
+//! untrusted, so it is started only if it is this program with options that name prompts; the same goes for what a relative
+//! path finds in the working directory. Of the hooks, only a command that `install` could have written is run, and without a
+//! shell.
 
 mod conversation;
 mod hook;
@@ -20,8 +21,8 @@ use server::install_command;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A variable that is set for the servers that are started here: with it, this program opens the files of `--tap` and
-/// `--log-file` as always, so that one that cannot be written is reported, and appends nothing to them.
+/// The environment variable that is set for the servers started here. With it, this program still opens the files of `--tap` and
+/// `--log-file`, so that a file that cannot be written is reported, but appends nothing to them.
 pub const EXAMINED_VARIABLE: &str = "PROMPT_EXPANDER_EXAMINED";
 
 /// What is examined.

@@ -64,8 +64,9 @@
 //!   when a client first needs notifications; before that, nothing is watched.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
 //!   and expansions ([`prompt::MAX_FILE`] and the others there), folders ([`library::MAX_ENTRIES`]).
-//! - Only three places start other programs: [`doctor`] those that an agent's config names, as that agent would;
-//!   `cli/editor.rs` the user's editor; and `cli/copy.rs` the system's command for the clipboard.
+//! - Only four places start other programs: [`doctor`] those that an agent's config names, as that agent would;
+//!   `cli/editor.rs` the user's editor; `cli/output/pager.rs` the user's pager; and `cli/clipboard.rs` the system's command for the
+//!   clipboard.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 //!
 //! # Dependencies between modules

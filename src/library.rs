@@ -275,8 +275,8 @@ impl Library {
     }
 
     /// The folder that new prompts are written to: the project's if that was asked for, else the user's first. It may be
-    /// missing. `None` if there is no such folder, for example without a home directory; `Err` with the reason if it is one
-    /// that nothing is written to.
+    /// missing. `None` if there is no such folder, for example without a home directory; `Err` with the reason if nothing can be
+    /// written to it.
     pub(crate) fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         self.sources.iter().find_map(|source| source.folder_for_new_prompts())
     }
@@ -377,7 +377,7 @@ impl View {
         self.sources().filter_map(|source| Some(source.folder()?.path.as_path())).collect()
     }
 
-    /// What is not read although it may be prompts: in the folders, and in the one that has the project's folder.
+    /// What is not read although it may contain prompts: in the folders, and next to the project's folder.
     pub fn unread(&self) -> Vec<Unread> {
         let folders = self.sources().flat_map(|source| source.scanned_folders()).collect();
         let of_project = self.sources().filter(|source| source.layer() == Layer::Project);

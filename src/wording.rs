@@ -9,10 +9,15 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{}{}`", printable(cut.unwrap_or(text)).replace('`', "'"), if cut.is_some() { "…" } else { "" })
 }
 
-/// A text that can be printed in one line: control characters escaped.
+/// Whether a terminal may act on a character: control characters, and those that change the direction of the text after them.
+pub(crate) fn is_control(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text that can be printed in one line: [control characters](is_control) escaped.
 pub(crate) fn printable(text: &str) -> String {
     let escape = |character: char| {
-        if character.is_control() { character.escape_default().collect() } else { character.to_string() }
+        if is_control(character) { character.escape_default().collect() } else { character.to_string() }
     };
     text.chars().map(escape).collect()
 }
@@ -57,9 +62,9 @@ pub(crate) fn thousands(number: usize) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// One `thing`, two `thing`s.
+/// One `thing`, 1,000 `thing`s.
 pub(crate) fn count(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+    format!("{} {thing}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -70,6 +75,7 @@ mod tests {
     fn a_shown_text_is_short_and_holds_no_control_characters() {
         assert_eq!(quoted("git:commit"), "`git:commit`");
         assert_eq!(quoted("a\nb\0`"), "`a\\nb\\u{0}'`");
+        assert_eq!(quoted("a\u{202e}b"), "`a\\u{202e}b`");
         assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
     }
 

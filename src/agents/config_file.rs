@@ -265,10 +265,10 @@ impl ConfigFile {
             ConfigError::new(path, format!("the backup cannot be written: {error}; nothing is changed"))
         };
         if !self.is_made_by_install {
-            match create_backup(&first, original, target) {
-                Ok(()) => return Ok(first),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&first, error)),
+            match self.temporary(original, &first, target)?.persist_noclobber(&first) {
+                Ok(_) => return Ok(first),
+                Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&first, error.error)),
             }
         }
         let new = self.temporary(original, &last, target)?;
@@ -289,15 +289,6 @@ impl ConfigFile {
     pub(super) fn backup(&self, path: &Path) -> Option<String> {
         read_text(path).ok().flatten()
     }
-}
-
-/// Writes a backup with the owner and the permissions of `target`. Fails if the file exists.
-fn create_backup(path: &Path, text: &str, target: &Path) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.write(true).create_new(true).open(path)?;
-    fill(&file, text, target).inspect_err(|_| _ = fs::remove_file(path)) // an incomplete backup would be useless
 }
 
 /// Writes a text into a new file, to the disk, with the owner and the permissions of another file. If that does not exist, the owner

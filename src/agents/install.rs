@@ -34,11 +34,11 @@ pub struct Installation {
     pub options: Vec<String>,
     /// Whether a hook is registered if there is none yet.
     pub hook: bool,
-    /// Whether what is registered and not among `options` is removed.
+    /// Whether to remove what is registered and not among `options`.
     pub reset: bool,
     /// Whether another server of the same name is replaced.
     pub replace: bool,
-    /// Whether an agent that can be told to call the tools without asking is told so in a new entry.
+    /// Whether a new entry tells the agent to call the tools without asking, if the agent has a setting for that.
     pub trust: bool,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for PlanError {
             ),
             PlanError::Invalid(server) => write!(
                 f,
-                "{}: what is registered as `{SERVER}` cannot be kept: {}; correct it, or use --reset to start from nothing",
+                "{}: the entry `{SERVER}` cannot be kept: {}; correct it, or replace it with --reset",
                 location(&server.path, server.position),
                 server.errors.join("; ")
             ),
@@ -139,12 +139,12 @@ impl Installation {
         let has_hook = self.add_hook(&mut planner, &arguments, &mut kept)?;
         let installed = planner.installed()?;
         if !kept.is_empty() {
-            planner.notes.push(format!("keeps {}; --reset removes them", kept.join(", ")));
+            planner.notes.push(format!("keeps {}; to start without, add --reset", kept.join(", ")));
         }
         Ok(Plan { arguments, has_hook, ..planner.finish(&installed) })
     }
 
-    /// Returns the arguments of the server. Adds to `kept` what stays of the present entry and was not given.
+    /// Returns the arguments of the server. Adds to `kept` what is in the present entry, was not given, and stays.
     fn add_server(&self, planner: &mut Planner, kept: &mut Vec<String>) -> Result<Vec<String>, PlanError> {
         let (mut present, mut is_taken) = (None, false);
         for server in planner.registrations()? {
@@ -202,8 +202,8 @@ impl Installation {
         Ok(arguments)
     }
 
-    /// Returns whether the user has a hook then. A new one gets the options of the server that name prompts. Adds to `kept`
-    /// what stays of the present hook, or comes from the server, and was not given.
+    /// Returns whether the user has a hook afterwards. A new one gets the options of the server that name prompts. Adds to `kept`
+    /// what was not given and stays in the present hook or comes from the server.
     fn add_hook(&self, planner: &mut Planner, of_server: &[String], kept: &mut Vec<String>) -> Result<bool, PlanError> {
         let (plain, others) = planner.hooks();
         let is_registered = !plain.is_empty() || !others.is_empty();
@@ -219,7 +219,7 @@ impl Installation {
         planner.warnings.extend(others.iter().map(|hook| format!("{}; {what_next}", not_by_install(hook))));
         planner.notes.extend(plain.iter().skip(1).map(|hook| {
             let at = location(&hook.path, hook.position);
-            format!("{at}: removes the hook {}, because with two, each message is expanded twice", named(&hook.line))
+            format!("{at}: removes the hook {}, because two hooks would expand each message twice", named(&hook.line))
         }));
         if others.is_empty() || !plain.is_empty() {
             let given = Arguments::of(&self.options).of_hook;
@@ -321,7 +321,7 @@ fn parts_in<'p>(file: &ConfigFile, installed: &'p [(PathBuf, Part)]) -> Vec<&'p 
     installed.iter().filter(|(path, _)| *path == file.path).map(|(_, part)| part).collect()
 }
 
-/// A text of a file with these parts added; `None`: that fails.
+/// The text of a file with these parts added; `None` if they cannot be added.
 fn with_parts(file: &ConfigFile, text: &str, parts: &[&Part]) -> Option<String> {
     let add = |text: String, part: &&Part| file.edit_text(&text, |text, syntax| part.add_to(text, syntax));
     parts.iter().try_fold(text.to_owned(), add).ok()
@@ -472,7 +472,7 @@ impl<'s> Planner<'s> {
         Ok(&mut self.edited[at])
     }
 
-    /// The plan, if this was installed before.
+    /// The finished plan; `installed` is what was installed before.
     fn finish(self, installed: &[(PathBuf, Part)]) -> Plan {
         let mut files: Vec<_> = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
         for file in &mut files {
@@ -546,7 +546,7 @@ fn shown(path: &Path) -> String {
     printable(&path.display().to_string())
 }
 
-/// An option with its value, as it is typed.
+/// An option with its value, as one would type it.
 fn shown_option(option: &[String]) -> String {
     let words = || option.iter().map(String::as_str);
     printable(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))

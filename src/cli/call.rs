@@ -17,16 +17,16 @@ use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Call {
-    /// The prompt's name, with or without a colon: `research`, `:git/commit`. Or a file that need not be among your prompts:
-    /// `./draft.md`
+    /// The prompt's name, with or without a colon: `research`, `:git/commit`. Or the path of any prompt file, which begins with
+    /// `./`, `../`, `/` or `~/`: `./draft.md`
     #[arg(add = ArgValueCompleter::new(completions::names), required_unless_present = "literal")]
     name: Option<String>,
     /// The input for the prompt. Several words fill one argument each if the prompt has arguments; otherwise, they are joined
-    /// by spaces. A single word is read like text typed in a chat. Text from a pipe or a file on standard input is added
-    /// after an empty line, to the last argument that takes text; a `-` among the words puts it there instead
+    /// by spaces. A single word is read like text typed in a chat. Text from standard input (a pipe or a file) follows the
+    /// words, after an empty line, in the last argument that takes text; to insert it elsewhere, write `-` there
     #[arg(value_name = "INPUT")]
     input: Vec<String>,
-    /// Further words of the input, as they are: they may begin with `-`, and a `-` is text
+    /// More words of the input, taken literally: they may begin with `-`, and `-` alone is an ordinary word
     #[arg(last = true, value_name = "WORD")]
     literal: Vec<String>,
     /// The value of one of the prompt's arguments; can be repeated. Without --arg, `NAME=VALUE` pairs in INPUT set
@@ -42,12 +42,12 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Call {
-    /// The name, which may be after `--`, too.
+    /// The name, which may also follow `--`.
     fn name(&self) -> &str {
         self.name.as_ref().or(self.literal.first()).map_or("", String::as_str)
     }
 
-    /// The file that the name is the path of, if it is one.
+    /// The file, if the name is a path.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let path = Path::new(self.name());
         (is_path(path) && Format::detect(path).is_some()).then(|| absolute(path))
@@ -99,12 +99,14 @@ impl Call {
             words.remove(dash);
             if words.iter().any(|word| word == "-") {
                 bail!(
-                    "`-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it"
+                    "`-` can be given only once, because it stands for the text on standard input; for a `-` that is text, put \
+                     `--` before it"
                 );
             }
             if io::stdin().is_terminal() {
                 bail!(
-                    "`-` is the place of text from a pipe, and there is no pipe; for a `-` that is text, put `--` before it"
+                    "`-` stands for text from a pipe, but standard input is a terminal; use a pipe, or, for a `-` that is text, \
+                     put `--` before it"
                 );
             }
         }
@@ -115,7 +117,7 @@ impl Call {
         if !takes_input && !words.is_empty() {
             let words = quoted(&words.join(" "));
             bail!(
-                "{words} cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg"
+                "{words} cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or leave out --arg"
             );
         }
         let piped = match io::stdin().is_terminal() {
@@ -124,15 +126,17 @@ impl Call {
         };
         if !takes_input && !piped.is_empty() {
             bail!(
-                "the text on standard input cannot be combined with --arg for this prompt; use no --arg, or, if it is not \
-                 meant for the prompt, add `< /dev/null`"
+                "the text on standard input cannot be combined with --arg for this prompt; leave out --arg, or, if the text \
+                 is not meant for the prompt, add `< /dev/null`"
             );
         }
         let texts = Texts { input: join_piped(&words, &piped, at), values, words, piped, at };
         // For values that the prompt does not use there is a warning, but text from a pipe is never dropped.
-        let is_from_text = |(_, origin): &(String, Origin)| *origin != Origin::Named && !texts.piped.is_empty();
-        match texts.unused(prompt).into_iter().find(is_from_text) {
-            Some((message, _)) => bail!("{message}"),
+        let end = texts.piped.trim_end_matches('\n');
+        let has_piped =
+            |bound: &&Bound<'_>| bound.origin != Origin::Named && !end.is_empty() && bound.value.contains(end);
+        match texts.unused(prompt).iter().find(has_piped) {
+            Some(bound) => bail!("{}", unused_message(prompt, bound)),
             None => Ok(texts),
         }
     }
@@ -173,13 +177,12 @@ impl Texts {
 
     /// What works, but is probably not what the caller intends.
     pub(super) fn warnings(&self, prompt: &Prompt) -> Vec<String> {
-        let unused = self.unused(prompt).into_iter().map(|(message, _)| message);
+        let unused = self.unused(prompt).into_iter().map(|bound| unused_message(prompt, &bound));
         self.bind(prompt).warnings.into_iter().chain(unused).collect()
     }
 
-    /// The values that are not in the expansion because there is no placeholder for them: a message, and where the value comes
-    /// from.
-    fn unused(&self, prompt: &Prompt) -> Vec<(String, Origin)> {
+    /// The values that are not in the expansion because there is no placeholder for them.
+    fn unused<'t>(&'t self, prompt: &'t Prompt) -> Vec<Bound<'t>> {
         let has_placeholders = prompt.placeholders().next().is_some();
         let is_unused = |bound: &Bound<'_>| match bound.origin {
             _ if bound.value.is_empty() => false,
@@ -190,14 +193,17 @@ impl Texts {
             }
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         };
-        let message = |bound: Bound<'_>| {
-            let (name, argument) = (named(&prompt.name), named(bound.name));
-            let placeholder = named(&format!("{{{{{}}}}}", bound.name));
-            format!("the value of {argument} is not in the expansion: {name} has no placeholder {placeholder}")
-        };
-        let unused = self.bind(prompt).arguments.into_iter().filter(is_unused);
-        unused.map(|bound| (message(bound.clone()), bound.origin)).collect()
+        self.bind(prompt).arguments.into_iter().filter(is_unused).collect()
     }
+}
+
+fn unused_message(prompt: &Prompt, bound: &Bound<'_>) -> String {
+    let (name, argument) = (named(&prompt.name), named(bound.name));
+    let placeholder = named(&format!("{{{{{}}}}}", bound.name));
+    format!(
+        "the value of {argument} is not in the expansion, because {name} has no placeholder {placeholder}; add it to the file, or \
+         leave out the value"
+    )
 }
 
 pub(super) fn cannot(prompt: &Prompt, error: &ExpandError) -> anyhow::Error {
@@ -213,7 +219,7 @@ fn refusal(unknown: &Unknown, typed: &str) -> anyhow::Error {
     let path = Path::new(typed);
     if is_path(path) && absolute(path).is_file() {
         return anyhow!(
-            "{} is not a prompt file: its name does not end in `.{}`",
+            "{} is not a prompt file, because its name does not end in `.{}`; rename the file",
             named(typed),
             Format::Markdown.suffix()
         );

@@ -7,7 +7,8 @@ use crate::prompt::{Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -18,14 +19,14 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Check these files and folders, wherever they are, instead of your own files
+    /// Files and folders to check, wherever they are; without any, your own prompt files are checked
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
-    /// Fail if there are warnings
+    /// Fail if there are warnings, too: for CI
     #[arg(long)]
     strict: bool,
     /// Print one JSON object: `files`, the number of files checked; `problems` with severity, file, line, column, message and
-    /// repair; and `unread`, files that are not read, with kind, count, first (file or folder) and message
+    /// repair; and `unread` (what is not read) with kind, count, first file or folder, and message
     #[arg(long)]
     json: bool,
 }
@@ -70,12 +71,12 @@ impl Checked {
     }
 
     fn add_file(&mut self, view: &View, written: &Path) {
-        let path = absolute(written);
+        let path = without_parents(absolute(written));
         let mut problems = view.check_file(&path);
         if let (Some(problem), false) = (problems.first_mut(), path.is_file())
             && let Some((name, file)) = prompt_named(view, written)
         {
-            problem.diagnostic.fix = format!("to check the prompt {}, name its file, {file}", named(&name));
+            problem.diagnostic.fix = format!("to check the prompt {}, pass its file, {file}", named(&name));
         }
         self.report.files += 1;
         self.report.problems.extend(problems);
@@ -83,6 +84,15 @@ impl Checked {
 
     fn count(&self, severity: Severity) -> usize {
         self.report.problems.iter().filter(|problem| problem.diagnostic.severity == severity).count()
+    }
+}
+
+/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder does not exist.
+fn without_parents(path: PathBuf) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    match path.components().any(|part| part == Component::ParentDir) {
+        true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
+        false => path,
     }
 }
 
@@ -137,7 +147,9 @@ fn text(checked: &Checked, option_of_new: &str) -> String {
     unread.iter().for_each(|unread| note(&unread.message));
     let mut place = String::new();
     if *files == 0 && folders.is_empty() {
-        note("there is no folder of prompts without a home directory; name one with `--prompts`");
+        note(
+            "the folder of your own prompts is unknown, because your home directory is; choose a folder with --prompts DIR",
+        );
     } else if *files == 0 {
         note(&format!("to create a prompt file, run `prompt-expander new NAME{option_of_new}`"));
         let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();

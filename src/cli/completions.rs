@@ -6,7 +6,7 @@
 use super::source::PromptSource;
 use super::{Cli, output, parse_leniently};
 use crate::agents::Agent;
-use crate::library::{Library, Lookup};
+use crate::library::{Layer, Library, Lookup};
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
@@ -73,12 +73,21 @@ pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
 /// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, a
 /// colon may be used for `/`.
 pub(super) fn names(written: &OsStr) -> Vec<CompletionCandidate> {
+    names_of(written, |_| true)
+}
+
+/// The same without the built-in prompts, which cannot be changed.
+pub(super) fn own_names(written: &OsStr) -> Vec<CompletionCandidate> {
+    names_of(written, |layer| layer != Layer::Builtin)
+}
+
+fn names_of(written: &OsStr, is_offered: impl Fn(Layer) -> bool) -> Vec<CompletionCandidate> {
     let Some(written) = written.to_str() else { return Vec::new() };
     let library = library_of_line(std::env::args_os().skip(2));
     let rest = written.strip_prefix(COLONS).unwrap_or(written);
     let colon = &written[..written.len() - rest.len()];
     let mut candidates = Vec::new();
-    for entry in library.view().list().entries {
+    for entry in library.view().list().entries.into_iter().filter(|entry| is_offered(entry.layer())) {
         let Some(name) = spelled_as_typed(entry.name(), rest).filter(|name| is_plain(name)) else { continue };
         let description = entry.summary().ok().and_then(|prompt| prompt.description.clone());
         let description = description.map(|description| output::one_line(&description).into());

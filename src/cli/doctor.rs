@@ -23,10 +23,10 @@ pub(super) struct Doctor {
     /// Check only this agent
     #[arg(value_parser = agent_parser())]
     agent: Option<&'static Agent>,
-    /// How long a server or a hook may take to answer
+    /// How long to wait for each answer of a server or a hook
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// Print all findings, not only the worst of each agent
+    /// Print all findings, not only the worst one of each agent
     #[arg(long, short)]
     verbose: bool,
     /// Print one JSON object: all `findings` with severity, message and, where they apply, client, remedy, file, line and column
@@ -106,9 +106,9 @@ impl Doctor {
     }
 }
 
-/// A line that is printed: `codex: broken: …`.
+/// One line of the output: `codex: broken: …`.
 struct Line {
-    /// The agent, with a colon, if it is about one.
+    /// The agent and a colon, if the line is about an agent.
     label: String,
     severity: Severity,
     /// How the severity is shown: `2 warnings`.

@@ -1,6 +1,6 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor.
 
-use super::output::{self, shown};
+use super::output::{self, full_path};
 use super::path::{self, Found};
 use super::source::PromptSource;
 use super::{completions, editor};
@@ -58,7 +58,7 @@ fn deleted_or_broken(text: Option<Result<String, Problem>>, name: &Name) -> anyh
 fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
     let ended = editor::open(file)?;
     let checked = check(library, file, false);
-    ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", shown(file)))?;
+    ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
     Ok(checked)
 }
 
@@ -73,12 +73,12 @@ fn edit_copy(
 ) -> anyhow::Result<ExitCode> {
     let original = match original {
         Location::Builtin => format!("the built-in {}", named(name)),
-        Location::File(file) => shown(file),
+        Location::File(file) => full_path(file),
     };
     let file = create(&directory(library, project, "--prompts")?, name, text)?;
     let ended = editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));
     let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
-        .with_context(|| format!("the copy {} cannot be deleted", shown(&file)))?;
+        .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged {
         ended?;
         output::note(&format!("nothing was changed, and {original} stays in use; {}", editor::WAIT));
@@ -89,18 +89,18 @@ fn edit_copy(
         output::note(&format!("the copy was deleted, and {original} stays in use"));
         return Ok(ExitCode::SUCCESS);
     }
-    let file_shown = shown(&file);
+    let file_shown = full_path(&file);
     output::note(&format!("{file_shown} overrides {original}; delete the file to restore that prompt"));
     let checked = check(library, &file, false);
     ended?;
     Ok(checked)
 }
 
-/// The folder for new files: the user's first, or with `project` the project's. It may be missing. `option` is the one that
-/// chooses another, for the error.
+/// The folder for new files: the user's first, or with `project` the project's. It may be missing. `option` chooses another
+/// folder; the error names it.
 pub(super) fn directory(library: &Library, project: bool, option: &str) -> anyhow::Result<PathBuf> {
     if project && std::env::current_dir().is_err() {
-        bail!("the working directory no longer exists, so there is no project; change to another one");
+        bail!("the working directory no longer exists, so there is no project; change to another directory");
     }
     let directory = library.folder_for_new_prompts().with_context(|| {
         format!("the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR")
@@ -111,8 +111,8 @@ pub(super) fn directory(library: &Library, project: bool, option: &str) -> anyho
 /// Prints what `check` finds in a file, or that the file is gone; returns the exit status of `check`.
 pub(super) fn check(library: &Library, file: &Path, is_json: bool) -> ExitCode {
     match FileState::of(file) {
-        FileState::Deleted => output::warning(&format!("{} was deleted", shown(file))),
-        FileState::Folder => output::warning(&format!("{} is a folder now", shown(file))),
+        FileState::Deleted => output::warning(&format!("{} was deleted", full_path(file))),
+        FileState::Folder => output::warning(&format!("{} is a folder now", full_path(file))),
         FileState::Exists => {}
     }
     let problems = library.view().problems_of(file);

@@ -107,7 +107,7 @@ fn run(words: &[OsString], file: &Path) -> io::Result<ExitStatus> {
         let mut program = words[0].clone();
         program.push(ending);
         let mut command = Command::new(program);
-        command.args(&words[1..]).arg(file).stdin(terminal());
+        command.args(&words[1..]).arg(file).stdin(terminal()).stdout(terminal_output());
         status = ignored_during(|| command.status());
         if !status.as_ref().is_err_and(|error: &io::Error| error.kind() == ErrorKind::NotFound) {
             break;
@@ -121,6 +121,16 @@ fn terminal() -> Stdio {
     match controlling_terminal() {
         Some(terminal) if !io::stdin().is_terminal() => terminal.into(),
         _ => Stdio::inherit(),
+    }
+}
+
+/// The standard output of an editor: this program's own is for its result.
+fn terminal_output() -> Stdio {
+    let path = if cfg!(windows) { "CONOUT$" } else { "/dev/tty" };
+    match std::fs::File::options().write(true).open(path) {
+        _ if io::stdout().is_terminal() => Stdio::inherit(),
+        Ok(terminal) => terminal.into(),
+        Err(_) => io::stderr().into(),
     }
 }
 

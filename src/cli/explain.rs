@@ -92,7 +92,7 @@ impl Explain {
         if self.json {
             output::print_json(&JsonExplanation::from(explanation))?;
         } else {
-            output::print(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
+            output::print_paged(&page::of(&explanation, output::terminal_width().unwrap_or(usize::MAX))?)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -44,10 +44,11 @@ pub(super) struct Install {
     /// Register for the project in the working directory, in a file of that project, instead of for all your projects
     #[arg(long, requires = "target")]
     project: bool,
-    /// Also register the prompt-submit hook: the model gets an expansion without calling a tool (codex, claude-code, gemini)
+    /// Also register the prompt-submit hook (recommended): the model gets each expansion without calling a tool (codex,
+    /// claude-code, gemini)
     #[arg(long, requires = "target")]
     hook: bool,
-    /// Do not keep what is registered: start from nothing, without the present options, environment and other settings
+    /// Start from an empty registration, without the present options, environment variables and other settings
     #[arg(long, requires = "target")]
     reset: bool,
     /// Replace another server that is registered as `prompts`
@@ -58,7 +59,7 @@ pub(super) struct Install {
     no_trust: bool,
     #[command(flatten)]
     target: Target,
-    /// More options for the server
+    /// More options for the server, such as `--project` or `--tap FILE`
     #[arg(last = true, value_name = "SERVER OPTIONS", requires = "target")]
     options: Vec<String>,
 }
@@ -82,10 +83,10 @@ pub(super) struct Uninstall {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
 struct Target {
-    /// The agents; without any, they are listed with their status
+    /// The agents; if you name none, the agents and their status are listed
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     agents: Vec<&'static Agent>,
-    /// All agents on this machine
+    /// Select all agents: those found on this machine or, for `uninstall`, those with a registration
     #[arg(long)]
     all: bool,
     /// Write without asking
@@ -94,7 +95,7 @@ struct Target {
     /// Show what would change, and write nothing
     #[arg(long, requires = "target", conflicts_with = "yes")]
     dry_run: bool,
-    /// Print one JSON object: what was written, or the status of every agent
+    /// Print one JSON object: what is written (with --yes or --dry-run) or, without agents, the status of every agent
     #[arg(long)]
     json: bool,
 }
@@ -116,7 +117,7 @@ impl Install {
         if agents.is_empty() {
             let names = AGENTS.map(|agent| agent.name);
             bail!(
-                "no agent was found on this machine; looked for {}; name one to register with it anyway",
+                "no agent was found on this machine; looked for {}; to register with one anyway, name it",
                 all_of(&names)
             );
         }
@@ -221,7 +222,7 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
     let title = agent.title;
     if let Err(why) = parse_server(&plan.arguments) {
         output::warning(&format!(
-            "{title} would not start the server with what is registered: {why}; correct it, or use --reset"
+            "{title} would not start the server with the registered arguments: {why}; correct them, or use --reset"
         ));
     }
     let has_folders = !Arguments::of(&plan.arguments).folders.is_empty();
@@ -260,7 +261,7 @@ impl Outcome {
 }
 
 impl Target {
-    /// Whether no agent is meant.
+    /// Whether no agent is selected.
     fn is_absent(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
@@ -273,7 +274,7 @@ impl Target {
         nothing: &str,
     ) -> anyhow::Result<Outcome> {
         if self.json && !self.yes && !self.dry_run {
-            bail!("--json asks nothing; add --yes to write, or --dry-run to write nothing");
+            bail!("--json cannot ask for confirmation; add --yes to write, or --dry-run to write nothing");
         }
         let (mut changes, mut failures) = (Vec::new(), Vec::new());
         let mut fail = |error: anyhow::Error| {
@@ -285,7 +286,7 @@ impl Target {
         };
         for &agent in agents {
             let planned = plan(agent).and_then(|plan| {
-                // Not only after the question: whether they can be written.
+                // Whether the files can be written is known before the question.
                 plan.files.iter().try_for_each(|file| file.target().map(drop))?;
                 Ok(plan)
             });
@@ -598,7 +599,7 @@ fn list(states: &[Status], is_json: bool) -> anyhow::Result<ExitCode> {
 struct Row {
     name: &'static str,
     what: String,
-    /// The file that it is about, or nothing.
+    /// The file that it is in, or nothing.
     file: String,
 }
 

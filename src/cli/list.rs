@@ -23,8 +23,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// List only prompts whose name, title, tags or description have these words, best match first; a spelling mistake is
-    /// tolerated. A word that begins with a colon selects by the beginning of the name. Without a query, all prompts are
+    /// List only prompts whose name, title, tags or description contain these words, best match first; a spelling mistake
+    /// is tolerated. A word that begins with a colon matches the beginning of a name: `:re`. Without a query, all prompts are
     /// listed, sorted by name
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
@@ -125,22 +125,22 @@ impl List {
             Some(columns) => output::print_paged(&page(&rows, &problems, columns)?)?,
         }
         if rows.is_empty() && problems.is_empty() {
-            output::warning(&self.nothing(&view, query));
+            output::warning(&self.nothing(library, &view, query));
         }
         Ok(ExitCode::SUCCESS)
     }
 
     /// Why the list is empty.
-    fn nothing(&self, view: &View, query: Option<&str>) -> String {
+    fn nothing(&self, library: &Library, view: &View, query: Option<&str>) -> String {
         let all = view.select(None, None).found;
         let tags: BTreeSet<&str> = all.iter().flat_map(|(_, summary)| &summary.tags).map(String::as_str).collect();
         let tags: Vec<&str> = tags.into_iter().collect();
         let whose = if self.mine { " of your own" } else { "" };
         match (query, self.tag.as_deref()) {
             (None, None) => {
-                format!(
-                    "there are no prompts{whose}; `prompt-expander new NAME --edit` makes one in `prompt-expander path`"
-                )
+                let folder = library.folder_for_new_prompts().and_then(Result::ok);
+                let folder = folder.map(|folder| format!(" in {}", output::full_path(&folder))).unwrap_or_default();
+                format!("there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{folder}")
             }
             (Some(query), None) => {
                 format!("no prompt{whose} matches {}; `prompt-expander list` shows all", quoted(query))
@@ -172,6 +172,9 @@ fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
 /// For people: the prompts of each layer, the user's own first, and below them the problems. Nothing is cut off.
 fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
+    // A name that would take a third of the width gets a line of its own.
+    let widths = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
+    let names = widths.max().unwrap_or(0);
     for (layer, heading) in [
         (Layer::Project, "Prompts of the project"),
         (Layer::User, "Your prompts"),
@@ -181,7 +184,7 @@ fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Ve
         if !rows.is_empty() {
             let gap = if text.is_empty() { "" } else { "\n" };
             writeln!(text, "{gap}{heading}")?;
-            write_table(&mut text, &rows, columns)?;
+            write_table(&mut text, &rows, names, columns)?;
         }
     }
     if !rows.is_empty() && !problems.is_empty() {
@@ -193,11 +196,8 @@ fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Ve
     Ok(text)
 }
 
-/// Names in one column; title, description, usage, tags and file in another.
-fn write_table(text: &mut Vec<u8>, rows: &[&Row], columns: usize) -> anyhow::Result<()> {
-    // A name that would take a third of the width gets a line of its own.
-    let names = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
-    let names = names.max().unwrap_or(0);
+/// Names in a column of this width; title, description, usage, tags and file in another.
+fn write_table(text: &mut Vec<u8>, rows: &[&Row], names: usize, columns: usize) -> anyhow::Result<()> {
     let is_narrow = columns < GAP + names + GAP + LEAST_TEXT;
     let indent = if is_narrow { 2 * GAP } else { GAP + names + GAP };
     for row in rows {
@@ -237,7 +237,8 @@ impl Row {
     fn details(&self, columns: usize) -> Vec<(Style, String)> {
         let tags: Vec<String> = self.tags.iter().map(|tag| format!("#{tag}")).collect();
         let texts = [&self.title, &self.description].map(String::as_str);
-        let about: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        let is_said = |text: &&str| !text.is_empty() && text.to_lowercase() != self.name.to_lowercase();
+        let about: Vec<&str> = texts.into_iter().filter(is_said).collect();
         let details = [
             (Style::new(), about.join(" — ")),
             (FAINT, self.usage.clone()),

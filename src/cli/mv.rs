@@ -16,12 +16,12 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Mv {
-    /// The name of a prompt of your own, spelled exactly
-    #[arg(add = ArgValueCompleter::new(completions::names))]
+    /// The prompt's present name, spelled exactly
+    #[arg(add = ArgValueCompleter::new(completions::own_names))]
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Print JSON: `{"from":"…","to":"…"}`
+    /// Print one JSON object: the paths `from` and `to`
     #[arg(long)]
     json: bool,
 }
@@ -38,7 +38,7 @@ impl Mv {
             let [from, to] = [&file.path, &to].map(|path| path.display().to_string());
             output::print_json(&json!({ "from": from, "to": to }))?;
         } else {
-            path::print(&to)?;
+            path::print("renamed to ", &to)?;
         }
         rm::note_what_is_used_now(&library, &file.name);
         new::warn_of_the_same_name(&library, &name, &to);

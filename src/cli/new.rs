@@ -1,11 +1,11 @@
 //! `prompt-expander new`: creates a prompt file.
 
 use super::editor::{self, Ended};
-use super::output::shown;
+use super::output::full_path;
 use super::source::{PromptSource, absolute};
 use super::{edit, output, path, stdin};
 use crate::library::{FileState, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, delete_if};
-use crate::prompt::{DraftError, Format, MAX_FILE, Name, draft, draft_around};
+use crate::prompt::{DraftError, MAX_FILE, Name, draft, draft_around};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander new standup --edit         create a prompt and write it
-  pbpaste | prompt-expander new git/commit   create a prompt from copied text
+  pbpaste | prompt-expander new git/commit   create a prompt from the clipboard
   prompt-expander new --project deploy       create it in the project's folder";
 
 #[derive(Debug, Args)]
@@ -28,18 +28,18 @@ pub(super) struct New {
     /// What the prompt is for, in one line
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     description: Option<String>,
-    /// The folder to create the file in; by default the project's with --project, else the first --prompts folder or, without
-    /// one, your own folder
+    /// Create the file in this folder, instead of the first --prompts folder or, without one, your own folder; cannot be
+    /// combined with --project
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
     /// Open the file in your editor ($VISUAL or $EDITOR), and check it afterwards; a template that you leave unchanged is
     /// removed
     #[arg(long)]
     edit: bool,
-    /// Create a template even if another prompt has the name
+    /// Create a template even if another prompt has the same name
     #[arg(long)]
     empty: bool,
-    /// Print JSON: `{"path":"…"}`, or `{"removed":"…"}` for a template that was left unchanged
+    /// Print one JSON object: `path`, or `removed` for a template that you left unchanged
     #[arg(long)]
     json: bool,
 }
@@ -95,19 +95,19 @@ impl New {
             if self.json {
                 output::print_json(&json!({ "path": file.display().to_string() }))?;
             } else {
-                path::print(&file)?;
+                path::print("", &file)?;
             }
         }
         if is_template && !self.edit {
             let how = if is_used(&library, &name, &file) { format!(" with `{edit_command}`") } else { String::new() };
-            output::note(&format!("write the prompt{how}; the file is a template"));
+            output::note(&format!("the file is a template; write the prompt{how}"));
             return Ok(ExitCode::SUCCESS);
         }
-        let ended = ended.with_context(|| format!("{} was created, but could not be opened", shown(&file)))?;
+        let ended = ended.with_context(|| format!("{} was created, but could not be opened", full_path(&file)))?;
         let library = if is_served { library } else { Library::named([directory]) };
         let checked = edit::check(&library, &file, self.json);
         if let Some(Err(why)) = ended.map(|ended| ended.check()) {
-            bail!("{why}; {} may have been changed by the editor", shown(&file));
+            bail!("{why}; {} may have been changed by the editor", full_path(&file));
         }
         if is_used(&library, &name, &file) && is_served && checked == ExitCode::SUCCESS {
             output::note(&format!("type `:{name} …` in a chat; `{edit_command}` opens the file"));
@@ -119,25 +119,38 @@ impl New {
     fn finish_without_file(&self, file: &Path, ended: anyhow::Result<Option<Ended>>) -> anyhow::Result<ExitCode> {
         let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
         if let Err(why) = ended {
-            bail!("{why}; {} was not changed, and is removed", shown(file));
+            bail!("{why}; {} was not changed, so it is removed", full_path(file));
         }
         if self.json {
             output::print_json(&json!({ "removed": file.display().to_string() }))?;
         }
-        output::note(&format!("the template was not changed, and {} is removed; {}", shown(file), editor::WAIT));
+        output::note(&format!("the template was not changed, so {} is removed; {}", full_path(file), editor::WAIT));
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Deletes a file whose body is still that of a template, whatever its description, as `git commit` discards a message that
-/// was not written. Returns whether it did.
+/// Deletes a file in which at most the description of the template was changed, as `git commit` discards a message that was not
+/// written. Returns whether it did.
 fn delete_if_template(file: &Path, name: &Name) -> anyhow::Result<bool> {
-    let is_template = |text: &[u8]| Format::Markdown.parse(name.clone(), text).is_ok_and(|prompt| prompt.is_template());
+    let template = draft(name, None);
+    let is_template = |text: &[u8]| {
+        std::str::from_utf8(text).is_ok_and(|text| without_description(text) == without_description(&template))
+    };
     delete_if(file, is_template)
-        .with_context(|| format!("the template {} was not changed, and cannot be removed", shown(file)))
+        .with_context(|| format!("the template {} was not changed, but cannot be removed", full_path(file)))
 }
 
-/// Refuses a template that another prompt would override, or that would override it: what a person wants then is a copy.
+/// The lines of a file but those of the key `description`, without the spaces at their ends.
+fn without_description(text: &str) -> Vec<&str> {
+    let mut is_description = false;
+    let mut is_other = |line: &&str| {
+        is_description = line.starts_with("description:") || (is_description && line.starts_with([' ', '\t']));
+        !is_description
+    };
+    text.trim_end().lines().filter(|line| is_other(line)).map(str::trim_end).collect()
+}
+
+/// Refuses a template that would override another prompt or be overridden by one: what the user wants then is a copy.
 /// The error for a file that already exists is left to [`create`].
 fn refuse_to_override(view: &View, name: &Name, directory: &Path, project: bool) -> anyhow::Result<()> {
     let locations = view.locations(name);
@@ -149,7 +162,7 @@ fn refuse_to_override(view: &View, name: &Name, directory: &Path, project: bool)
     }
     let opens = if project || *first == Location::Builtin { "opens a copy to change" } else { "opens it" };
     bail!(
-        "{} has the name {}; `{}` {opens}, and --empty creates a template all the same",
+        "{} already has the name {}; `{}` {opens}, and --empty creates a template anyway",
         what(first),
         named(name),
         edit_command(name, project),
@@ -196,14 +209,14 @@ pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path)
 
 fn warn_of_unserved(directory: &Path) {
     let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
-    let directory = shown(directory);
+    let directory = full_path(directory);
     let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };
     output::warning(&format!("{directory} is not served; start the server with `{option}`"));
 }
 
 fn what(location: &Location) -> String {
     match location {
-        Location::File(path) => shown(path),
+        Location::File(path) => full_path(path),
         Location::Builtin => "the built-in prompt".to_owned(),
     }
 }

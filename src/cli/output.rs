@@ -8,7 +8,7 @@ mod paths;
 
 use crate::library::{Layer, Location, Problem};
 use crate::prompt::{Diagnostic, Severity};
-use crate::wording::{printable, printable_json};
+use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 pub(super) use messages::{collect_messages, confirm, error, note, print_messages, report, warning};
@@ -108,14 +108,12 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     format!("{}: {style}{severity}:{style:#} {message}\n    {FAINT}fix:{FAINT:#} {fix}\n", problem.location())
 }
 
-/// A problem as `list` shows it: a paragraph of this many columns. The path is not broken, so that a terminal can make it a
-/// link.
+/// A problem as `list` shows it, which succeeds all the same: a paragraph of this many columns. The path is not broken, so that
+/// a terminal can make it a link.
 pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
-    let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
-    let text = abbreviated(&format!("{severity}: {}: {message}; {fix}", problem.location()));
-    let style = style_of(*severity);
-    let severity = format!("{severity}:");
-    textwrap::fill(&text, paragraph(columns, "  ")).replacen(&severity, &format!("{style}{severity}{style:#}"), 1)
+    let text = abbreviated(&format!("warning: {problem}"));
+    let filled = textwrap::fill(&text, paragraph(columns, "    "));
+    filled.replacen("warning:", &format!("{WARNING}warning:{WARNING:#}"), 1)
 }
 
 fn style_of(severity: Severity) -> Style {
@@ -127,7 +125,12 @@ fn style_of(severity: Severity) -> Style {
 
 /// A path for standard output: abbreviated on a terminal, with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
-    abbreviated(&printable(&path.display().to_string()))
+    abbreviated(&full_path(path))
+}
+
+/// A path for [`error`], [`warning`], [`note`] and [`confirm`], which abbreviate it if standard error is a terminal.
+pub(super) fn full_path(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.
@@ -138,7 +141,7 @@ pub(super) fn terminal_width() -> Option<usize> {
 
 /// A text in one line: each run of whitespace and control characters becomes one space.
 pub(super) fn one_line(text: &str) -> String {
-    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
+    let words = text.split(|character: char| character.is_whitespace() || is_control(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

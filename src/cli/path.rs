@@ -20,10 +20,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct PathOf {
-    /// The name of a prompt, whose file is printed instead of the folder
+    /// Print the path of this prompt's file, instead of the folder
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: Option<String>,
-    /// Print JSON: `{"path":"…"}`
+    /// Print one JSON object: `path`
     #[arg(long)]
     json: bool,
 }
@@ -47,20 +47,20 @@ impl PathOf {
         if self.json {
             output::print_json(&json!({ "path": path.display().to_string() }))?;
         } else {
-            print(&path)?;
+            print("", &path)?;
         }
         if self.name.is_none() && !path.exists() {
             let option = if source.project { " --project" } else { "" };
-            output::note(&format!("the folder does not exist yet; `prompt-expander new{option}` creates it"));
+            output::note(&format!("the folder does not exist yet; `prompt-expander new NAME{option}` creates it"));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Prints a path: for a person as messages show it, for a script byte for byte.
-pub(super) fn print(path: &Path) -> anyhow::Result<()> {
+/// Prints a path: for a person what was done with it and how messages show it, for a script the path alone, byte for byte.
+pub(super) fn print(done: &str, path: &Path) -> anyhow::Result<()> {
     if output::terminal_width().is_some() {
-        output::print(format!("{}\n", shown(path)).as_bytes())
+        output::print(format!("{done}{}\n", shown(path)).as_bytes())
     } else {
         output::print_verbatim(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
     }

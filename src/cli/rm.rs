@@ -1,6 +1,6 @@
 //! `prompt-expander rm`: removes prompt files.
 
-use super::output::{self, shown};
+use super::output::{self, full_path};
 use super::path;
 use super::source::PromptSource;
 use super::{completions, edit};
@@ -22,13 +22,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Rm {
-    /// Names of your own prompts, spelled exactly: `standup`, `git/commit`
-    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::names))]
+    /// The names of the prompts, spelled exactly: `standup`, `git/commit`
+    #[arg(required = true, value_name = "NAME", add = ArgValueCompleter::new(completions::own_names))]
     names: Vec<String>,
     /// Remove the files without asking
     #[arg(long)]
     yes: bool,
-    /// Print JSON: `{"removed":["…"]}`
+    /// Print one JSON object: `removed`, a list of paths
     #[arg(long)]
     json: bool,
 }
@@ -51,7 +51,7 @@ impl Rm {
                 match file.remove() {
                     Ok(()) => removed.push(file),
                     Err(error) => {
-                        failure = Some(anyhow!("{} cannot be removed: {error}", shown(&file.path)));
+                        failure = Some(anyhow!("{} cannot be removed: {error}", full_path(&file.path)));
                         break;
                     }
                 }
@@ -63,7 +63,7 @@ impl Rm {
             let removed: Vec<String> = removed.iter().map(|file| file.path.display().to_string()).collect();
             output::print_json(&json!({ "removed": removed }))?;
         } else {
-            removed.iter().try_for_each(|file| path::print(&file.path))?;
+            removed.iter().try_for_each(|file| path::print("removed ", &file.path))?;
         }
         for file in removed {
             note_what_is_used_now(&library, &file.name);
@@ -72,7 +72,7 @@ impl Rm {
     }
 }
 
-/// The file of the user, or with `project` of the project, that has exactly this name. `what` is not done to any other.
+/// The user's file, or with `project` the project's, of exactly this name. `what` is what the command does to it, for the error.
 pub(super) fn own_file<'v>(
     library: &Library,
     view: &'v View,
@@ -104,7 +104,11 @@ pub(super) fn own_file<'v>(
             named(&similar)
         ),
         Some((found, Location::File(file))) if found != layer => {
-            bail!("{} is not a prompt of the project but {}; leave out --project", named(&similar), shown(&file))
+            bail!(
+                "{} is not a prompt of the project: its file is {}; leave out --project",
+                named(&similar),
+                full_path(&file)
+            )
         }
         _ => {
             bail!("no prompt is named exactly {}; nothing is {what}; did you mean {}?", quoted(typed), named(&similar))
@@ -116,8 +120,8 @@ pub(super) fn own_file<'v>(
 pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     let name_shown = named(name);
     match library.view().locate(name) {
-        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} is the built-in prompt again")),
-        Some((_, Location::File(file))) => output::note(&format!("{name_shown} is now the prompt in {}", shown(&file))),
+        Some((_, Location::Builtin)) => output::note(&format!("{name_shown} now refers to the built-in prompt")),
+        Some((_, Location::File(file))) => output::note(&format!("{name_shown} now refers to {}", full_path(&file))),
         None => {}
     }
 }
@@ -134,13 +138,13 @@ fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
 
 /// The path of a file, and what it is if the path does not show that.
 fn described(file: &OwnFile<'_>) -> String {
-    let path = shown(&file.path);
+    let path = full_path(&file.path);
     if !file.is_symlinked {
         return path;
     }
     match (fs::read_link(&file.path), fs::canonicalize(&file.path)) {
-        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", shown(&target)),
-        (_, Ok(real)) => format!("{path} (which is {})", shown(&real)),
+        (Ok(target), _) => format!("{path} (a symlink; its target {} stays)", full_path(&target)),
+        (_, Ok(real)) => format!("{path} (which is {})", full_path(&real)),
         _ => path,
     }
 }

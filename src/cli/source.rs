@@ -13,7 +13,7 @@ pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 pub(super) struct Common {
     #[command(flatten)]
     pub(super) source: PromptSource,
-    /// Do not show long output in a pager (`less`, or the command in the environment variable PAGER)
+    /// Print long output directly instead of in a pager (`less`, or the command in the environment variable PAGER)
     #[arg(long, overrides_with = "no_pager")]
     pub(super) no_pager: bool,
 }
@@ -74,9 +74,6 @@ impl<A: FromArgMatches> FromArgMatches for Hidden<A> {
 impl Common {
     /// Combines the options before a command with those after it, and returns those that select prompts.
     pub(super) fn and(self, after: Hidden<Common>) -> PromptSource {
-        if after.0.no_pager {
-            output::turn_pager_off();
-        }
         self.source.and(after.0.source)
     }
 }

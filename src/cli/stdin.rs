@@ -7,14 +7,14 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// If nothing arrives for this long, a note says what the program is waiting for: a person may have expected that it does not
-/// read.
+/// If nothing arrives for this long, a note says what the program is waiting for: the user may not expect it to read standard
+/// input.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// All of standard input, if it is UTF-8 and at most `limit` bytes; `what` is what the limit is for.
 pub(super) fn text(limit: usize, what: &str) -> anyhow::Result<String> {
     let (silent, arrival) = mpsc::channel::<()>();
-    // Without the thread there is no note, but the text.
+    // If the thread cannot be started, there is no note, but the text is read.
     let _ = thread::Builder::new().spawn(move || {
         if arrival.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
             output::note("reading standard input; end it, or add `< /dev/null`");

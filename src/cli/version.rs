@@ -2,11 +2,7 @@
 
 use super::output;
 use serde::Serialize;
-use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// Set by `build.rs`: version, commit and date.
-pub(super) const VERSION: &str = env!("PROMPT_EXPANDER_VERSION");
 
 #[derive(Serialize)]
 struct Json {
@@ -17,17 +13,15 @@ struct Json {
     date: Option<&'static str>,
 }
 
-/// Whether these are `--version --json` in any order.
-pub(super) fn is_asked_for(words: &[OsString]) -> bool {
-    words.len() == 2 && words.iter().any(|word| word == "--version" || word == "-V")
-}
-
-pub(super) fn print_json() -> anyhow::Result<ExitCode> {
+pub(super) fn print(is_json: bool) -> anyhow::Result<ExitCode> {
     let version = env!("CARGO_PKG_VERSION");
-    output::print_json(&Json {
-        version,
-        commit: option_env!("PROMPT_EXPANDER_COMMIT"),
-        date: option_env!("PROMPT_EXPANDER_DATE"),
-    })?;
+    // Set by `build.rs`.
+    let (commit, date) = (option_env!("PROMPT_EXPANDER_COMMIT"), option_env!("PROMPT_EXPANDER_DATE"));
+    if is_json {
+        output::print_json(&Json { version, commit, date })?;
+    } else {
+        let built = commit.zip(date).map(|(commit, date)| format!(" ({commit} {date})")).unwrap_or_default();
+        output::print(format!("{} {version}{built}\n", env!("CARGO_PKG_NAME")).as_bytes())?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,9 @@
 //! Which commands a message invokes, and with which input.
 //!
-//! A line invokes a command if it begins with a colon (`:` or the full-width `：`), and what follows up to the next space is the name of a prompt. The
-//! first line of the message may be indented by up to three spaces; a later one that is indented is code, a list or a
-//! quotation. What is between fences (three backticks or tildes) is ignored. The input of a command is all that follows, up to
-//! the next line that invokes one.
+//! A line invokes a command if it begins with a colon (`:` or the full-width `：`), and what follows up to the next space is the
+//! name of a prompt. The first line of the message may be indented by up to three spaces; a later one that is indented is code, a
+//! list or a quotation. What is between fences (three backticks or tildes) is ignored. The input of a command is all that
+//! follows, up to the next line that invokes one.
 //!
 //! Fences are found line by line, not by a Markdown parser: people put code between tags, and in an HTML block a fence means
 //! nothing to Markdown.

@@ -80,7 +80,8 @@ impl Source for Project {
         })
     }
 
-    /// Without a folder of prompts yet, it is to be at the root of the repository, or in the folder itself if there is none.
+    /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a repository, in the folder
+    /// itself.
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         Some(match self.prompts() {
             Some(found) => found.map(|folder| folder.path.clone()).map_err(|problem| problem.to_string()),

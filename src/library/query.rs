@@ -8,8 +8,8 @@ use unicode_normalization::UnicodeNormalization;
 /// The longest query that is used, in characters; the rest is ignored.
 const MAX_QUERY: usize = 200;
 
-/// The longest word that may be misspelt, in characters.
-const MAX_MISSPELT: usize = 64;
+/// The longest word that may be misspelled, in characters.
+const MAX_MISSPELLED: usize = 64;
 
 /// The prompts that match a query and a tag.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct Selection<'v> {
 }
 
 impl View {
-    /// Reads all prompts, and selects those that match all words of a query and have a tag; all without either. Letter case,
-    /// and a leading `#` of the tag, make no difference.
+    /// Reads all prompts, and selects those that match all words of a query and have a tag; without query and tag, all. Letter case
+    /// and a leading `#` of the tag make no difference.
     pub fn select(&self, query: Option<&str>, tag: Option<&str>) -> Selection<'_> {
         let Listing { entries, skipped, problems } = self.list();
         let mut listed: Vec<_> = entries.into_iter().map(|entry| (entry.summary(), entry)).collect();
@@ -70,7 +70,7 @@ enum Kind {
     Prefix,
     /// A part of a name that is not at the beginning of a word.
     Substring,
-    Misspelt,
+    Misspelled,
 }
 
 impl Fields {
@@ -96,10 +96,10 @@ impl Fields {
     }
 }
 
-/// What each prompt costs as an answer to a query, the best least; `None` if it does not match all words.
+/// What each prompt costs as an answer to a query; the best match costs least. `None` if a prompt does not match all words.
 ///
-/// A word matches as it is written, anywhere in a name and from the beginning of a word in the other fields. Only if it is in no
-/// prompt at all, a misspelling is assumed. A word that begins with a colon is the beginning of a name.
+/// A word matches as it is written, anywhere in a name and from the beginning of a word in the other fields. A misspelling is
+/// assumed only if the word is in no prompt at all. A word that begins with a colon is the beginning of a name.
 fn costs(query: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
     let end = query.char_indices().nth(MAX_QUERY).map_or(query.len(), |(at, _)| at);
     let mut sums = vec![Some(0); prompts.len()];
@@ -117,7 +117,7 @@ fn costs(query: &str, prompts: &[Fields]) -> Vec<Option<usize>> {
                 prompts.iter().map(|prompt| prompt.cost(|rank, text| exact(word, rank, text))).collect();
             match exact.iter().any(Option::is_some) {
                 true => exact,
-                false => prompts.iter().map(|prompt| prompt.cost(|_, text| misspelt(word, text))).collect(),
+                false => prompts.iter().map(|prompt| prompt.cost(|_, text| misspelled(word, text))).collect(),
             }
         };
         for (sum, cost) in sums.iter_mut().zip(costs) {
@@ -171,19 +171,19 @@ fn is_unspaced(letter: char) -> bool {
 }
 
 /// Whether a word is a misspelling of a word of a text, or of the whole text: one edit in a word of 4 to 7 letters, two in a
-/// longer one. A number is not misspelt but another number.
-fn misspelt(word: &str, text: &str) -> Option<Kind> {
+/// longer one. A misspelled number would be another number, so numbers match only exactly.
+fn misspelled(word: &str, text: &str) -> Option<Kind> {
     let length = word.chars().count();
     let allowed = match length {
         _ if word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter)) => 0,
         4..=7 => 1,
-        8..=MAX_MISSPELT => 2,
+        8..=MAX_MISSPELLED => 2,
         _ => 0,
     };
     let is_near =
         |known: &str| known.chars().count().abs_diff(length) <= allowed && strsim::osa_distance(word, known) <= allowed;
     let words = || text.split(|letter: char| !letter.is_alphanumeric());
-    (allowed > 0 && words().chain([text]).any(is_near)).then_some(Kind::Misspelt)
+    (allowed > 0 && words().chain([text]).any(is_near)).then_some(Kind::Misspelled)
 }
 
 #[cfg(test)]

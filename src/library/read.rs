@@ -82,7 +82,7 @@ pub fn read_prompt(path: &Path) -> Result<Prompt, Problem> {
     let parse = || {
         let invalid = |why: String| Diagnostic::error(None, why, "rename it to something like `draft.md`");
         let stem = Format::stem(&file).zip(Format::detect(path));
-        let (stem, format) = stem.ok_or_else(|| invalid("a prompt file has the suffix `.md`".to_owned()))?;
+        let (stem, format) = stem.ok_or_else(|| invalid("the name of a prompt file ends in `.md`".to_owned()))?;
         let name = Name::new(stem)
             .map_err(|why| invalid(format!("{} cannot be the name of a prompt: {why}", quoted(stem))))?;
         format.parse(name, &read(path, |_| Ok(()))?.bytes)

@@ -1,5 +1,5 @@
-//! What a library does not read although it may be prompts: files of other formats next to prompt files, and hidden folders in
-//! which other programs keep theirs.
+//! What a library does not read although it may contain prompts: files of other formats next to prompt files, and hidden folders
+//! in which other programs keep their prompts.
 //!
 //! Files are counted by their names, and none is opened. No symlink is followed.
 
@@ -18,7 +18,7 @@ const COPY: &str = "copy its prompt into a `.md` file";
 /// Suffixes of files in which other programs keep prompts, each with what to do to use such a file.
 const SUFFIXES: [(&str, &str); 8] = [
     ("markdown", RENAME),
-    ("mdc", "copy it to a `.md` file (it is a rule of Cursor, not a prompt)"),
+    ("mdc", "copy it to a `.md` file (`.mdc` files are rules of Cursor, not prompts)"),
     ("mdx", RENAME),
     ("prompt", "rename it so that it ends in `.md`, and write its placeholders as `{{name}}`"),
     ("toml", COPY),
@@ -60,8 +60,8 @@ pub struct Unread {
     pub message: String,
 }
 
-/// Looks through `folders`, which the library reads. `projects` are folders that hold one of those, and are searched only for
-/// hidden folders. What is in one of `roots`, the folders that the library was made of, is read if it is not hidden there.
+/// Searches `folders`, which the library reads, and `projects`, folders that contain one of those, for hidden folders only. `roots`
+/// are the folders that the library was made of: what is in one of them, and is not hidden there, is read.
 pub(super) fn search(folders: &BTreeSet<PathBuf>, projects: &BTreeSet<PathBuf>, roots: &[&Path]) -> Vec<Unread> {
     let roots = roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
     let mut search = Search { roots, files: BTreeMap::new(), folders: BTreeMap::new(), remaining: MAX_ENTRIES };
@@ -185,7 +185,7 @@ impl HiddenFolders {
             let option = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), Into::into);
             let option = named(&format!("--prompts {option}"));
             format!(
-                "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, name its folder \
+                "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, pass its folder \
                  with {option}, together with your other folders"
             )
         } else {

@@ -1,10 +1,10 @@
-//! Creates, renames and removes prompt files. The only file that does.
+//! Creates, renames and removes prompt files. No other file of the code does.
 
 use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
 use super::walk::Scan;
 use super::{Entry, Layer, Problem, View};
-use crate::prompt::{Name, strip};
+use crate::prompt::{COLONS, Name, strip};
 use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -26,7 +26,7 @@ pub(crate) enum WriteError {
     Escapes(PathBuf),
     /// The file to be renamed no longer exists.
     Deleted(PathBuf),
-    /// The file to be renamed is a symlink, and relative to the new folder its target would be another.
+    /// The file to be renamed is a relative symlink, which would have another target in the new folder.
     RelativeLink(PathBuf, PathBuf),
     /// The system refuses to rename the first path to the second.
     Rename(PathBuf, PathBuf, io::Error),
@@ -59,12 +59,12 @@ impl fmt::Display for WriteError {
                 let (link, target) = (path(link), path(target));
                 write!(
                     f,
-                    "{link} is a symlink to {target}, which would be broken in another folder; make a new symlink there, \
+                    "{link} is a symlink to {target}, which would be broken in another folder; create a new symlink there, \
                      and remove this one"
                 )
             }
             WriteError::Rename(from, to, error) => {
-                write!(f, "{} cannot be renamed to {}: {error}", path(from), path(to))
+                write!(f, "{} cannot be renamed to {}: {error}; fix that, or choose another name", path(from), path(to))
             }
             WriteError::Io(path_of_error, error) => {
                 write!(f, "{} cannot be written: {error}; fix that, or choose another folder", path(path_of_error))
@@ -83,9 +83,9 @@ impl View {
         fs::metadata(path).is_ok_and(|file| file.is_file()) && !self.sources().any(|source| source.is_escape(path))
     }
 
-    /// The file of one layer that a person typed the name of, exactly: a colon before it, `:` for `/`, and whether accents are
-    /// stored as separate characters make no difference, but letter case does, even where the system ignores it. It may
-    /// be broken. Of several files with the name, the first.
+    /// The file of one layer whose name was typed exactly. A colon before the name, `:` for `/`, and accents that are stored as
+    /// separate characters make no difference; letter case does, even where the system ignores it. The file may be broken. If
+    /// several files have the name, it is the first.
     pub(crate) fn find_to_change(&self, layer: Layer, typed: &str) -> Option<OwnFile<'_>> {
         let folders = self.sources().filter(|source| source.layer() == layer).filter_map(|source| source.folder());
         let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
@@ -94,16 +94,16 @@ impl View {
             let PromptFile { name, path, is_symlinked, .. } = file.clone();
             Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, folder })
         };
-        let stripped = strip(typed);
-        let with_slashes = stripped.replace(':', "/");
-        let exact = [typed, stripped, &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
+        let with_slashes = strip(typed).replace(COLONS, "/");
+        let exact = [typed, strip(typed), &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
         exact.or_else(|| {
             let names = scans.iter().flat_map(|(_, scan)| &scan.files).map(|file| &file.name);
             find(only_spelling(&with_slashes, names)?)
         })
     }
 
-    /// The spelling of this name that the library has, if only that of its accents differs: two files could not be told apart.
+    /// The spelling of this name in the library, if the two differ only in how accents are stored: a second file could not be told
+    /// apart from the first.
     pub(crate) fn stored_spelling(&self, name: Name) -> Name {
         if self.locate(&name).is_some() {
             return name;
@@ -139,8 +139,8 @@ pub(crate) struct OwnFile<'v> {
 }
 
 impl OwnFile<'_> {
-    /// Renames the file within its folder, and returns its new path. The spelling of the suffix stays; a symlink is renamed
-    /// itself. No other file is overwritten, not even one that another process creates meanwhile.
+    /// Renames the file within its folder, and returns its new path. The suffix keeps its spelling. Of a symlink, the symlink itself
+    /// is renamed. No other file is overwritten, not even one that another process creates meanwhile.
     ///
     /// # Errors
     /// There is such a file, in any spelling of its suffix, or the file cannot be renamed. Folders may have been created then.
@@ -179,7 +179,7 @@ impl OwnFile<'_> {
     }
 }
 
-/// Whether a path leads to a file only because letter case makes no difference, or that of its accents.
+/// Whether a path leads to a file only because the system ignores letter case, or how accents are stored.
 fn is_other_spelling(path: &Path, file: &Path) -> bool {
     let is_listed = |folder: &Path| {
         let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -248,7 +248,8 @@ impl<'v> Given<'v> {
             None if !refused.is_empty() => Some(ExpandError::NotAChoice { values: refused, usage: usage() }),
             None => None,
         };
-        let warning = |value: NotAChoice| format!("{value}; it is used as it is (usage: {})", wording::named(&usage()));
+        let warning =
+            |value: NotAChoice| format!("{value}; the value is used as it is (usage: {})", wording::named(&usage()));
         let mut warnings: Vec<String> = doubtful.into_iter().map(warning).collect();
         warnings.extend(self.unplaced.map(|word| {
             let word = quoted(&word);
@@ -260,7 +261,7 @@ impl<'v> Given<'v> {
 }
 
 /// The values that are not among the choices of their arguments: those of strict arguments, and those of others. An empty
-/// value is no choice at all; a default is the author's own, of which `check` warns; and the value of an argument that the
+/// value counts as no value; a default is the author's own, of which `check` warns; and the value of an argument that the
 /// body does not use goes nowhere.
 fn not_choices(prompt: &Prompt, arguments: &[Bound<'_>]) -> (Vec<NotAChoice>, Vec<NotAChoice>) {
     let is_outside = |(argument, bound): &(&Argument, &Bound<'_>)| {
@@ -897,8 +898,10 @@ mod tests {
         let warnings = |text: &str| prompt.bind(Call::Text(text)).warnings;
         assert_eq!(
             warnings("level=paranoid tone=low x"),
-            ["`paranoid` is not a choice for `level`, which takes `low` or `high é`; it is used as it is (usage: \
-              `:p [level=…] [tone=…] [file=…]`)"]
+            [
+                "`paranoid` is not a choice for `level`, which takes `low` or `high é`; the value is used as it is (usage: \
+              `:p [level=…] [tone=…] [file=…]`)"
+            ]
         );
         for fine in
             ["x", "level= tone= x", "level=low tone=\"high é\" file=paranoid", "tone=' low ' level=\"high e\u{301}\""]

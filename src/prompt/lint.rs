@@ -28,7 +28,7 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     for message in &prompt.messages {
         lint_body(message, &mut warnings);
         lint_placeholders(prompt, message, &mut warnings);
-        lint_foreign_marks(prompt, message, &mut warnings);
+        lint_foreign_markers(prompt, message, &mut warnings);
     }
     lint_arguments(prompt, &mut warnings);
     warnings
@@ -52,7 +52,7 @@ fn lint_template(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     let edit = format!("`prompt-expander edit {}`", prompt.name);
     if prompt.is_template() {
         let position = prompt.messages.first().map(|body| Position { line: body.first_line(), column: 1 });
-        let message = "the body is still the template that `new` wrote, and is not listed to agents";
+        let message = "the body is still the template that `new` wrote, so the prompt is not listed to agents";
         warnings.push(Diagnostic::warning(
             position,
             message,
@@ -227,8 +227,9 @@ impl Code {
     }
 }
 
-/// Marks that other programs replace in their prompt files. Each kind gets one warning, and only where it is hardly ordinary text.
-fn lint_foreign_marks(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
+/// Markers that other programs replace in their prompt files. Each kind gets one warning, and only where it is unlikely to be
+/// ordinary text.
+fn lint_foreign_markers(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     let body = message.body();
     let mut kinds = [
         (
@@ -238,15 +239,11 @@ fn lint_foreign_marks(prompt: &Prompt, message: &MessageTemplate, warnings: &mut
         ),
         (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
         (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
-        (
-            partials(body),
-            "no file is included",
-            "write its text here, or put the mark in backticks if it is an example",
-        ),
+        (partials(body), "no file is included", "write its text here, or put it in backticks if it is an example"),
         (
             template_tags(body),
-            "no template engine reads it",
-            "say in words what the agent is to do, or put it in a code block if it is an example",
+            "no template engine processes it",
+            "tell the agent in words what to do, or put it in a code block if it is an example",
         ),
     ];
     if kinds.iter().all(|(found, ..)| found.is_empty()) {
@@ -275,15 +272,15 @@ fn lint_foreign_marks(prompt: &Prompt, message: &MessageTemplate, warnings: &mut
     }
 }
 
-/// The longest text within a mark, in bytes.
-const MAX_MARK: usize = 200;
+/// The longest text within a marker, in bytes.
+const MAX_MARKER: usize = 200;
 
-/// The ranges that begin with `start`. `end` gets the text before it and the text after it in its line, and says where the range
-/// ends in the latter, if it is a mark.
-fn marks(body: &str, start: &str, end: impl Fn(&str, &str) -> Option<usize>) -> Vec<Range<usize>> {
+/// The ranges of markers that begin with `start`. `end` gets the text before `start` and the rest of the line after it, and says
+/// where in the latter the marker ends, if it is one.
+fn markers(body: &str, start: &str, end: impl Fn(&str, &str) -> Option<usize>) -> Vec<Range<usize>> {
     let found = body.match_indices(start).filter_map(|(at, _)| {
         let inside = at + start.len();
-        let mut limit = body.len().min(inside + MAX_MARK);
+        let mut limit = body.len().min(inside + MAX_MARKER);
         while !body.is_char_boundary(limit) {
             limit -= 1;
         }
@@ -293,14 +290,14 @@ fn marks(body: &str, start: &str, end: impl Fn(&str, &str) -> Option<usize>) -> 
     found.collect()
 }
 
-/// Whether a mark after this text begins a word.
+/// Whether a marker after this text begins a word.
 fn begins_a_word(before: &str) -> bool {
     before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || letter == '(')
 }
 
 /// `$1` to `$9`, but not `$1.50`, `$10` or `${1}`.
 fn positional(body: &str) -> Vec<Range<usize>> {
-    marks(body, "$", |before, inside| {
+    markers(body, "$", |before, inside| {
         let mut letters = inside.chars();
         let is_digit = matches!(letters.next(), Some('1'..='9'));
         let (next, after) = (letters.next(), letters.next());
@@ -312,10 +309,10 @@ fn positional(body: &str) -> Vec<Range<usize>> {
 }
 
 /// Whether these are arguments and not prices: the frontmatter or the body has other signs of a file for another program, or
-/// there is `$1` and a further number, or a character before them that no price has. A prompt with placeholders has them
-/// where it means them.
+/// there is `$1` and another number, or one of them follows a character that precedes no price. In a prompt with placeholders,
+/// only the frontmatter counts.
 fn are_arguments(prompt: &Prompt, body: &str, found: &[Range<usize>]) -> bool {
-    let has = |mark: &str| found.iter().any(|range| &body[range.clone()] == mark);
+    let has = |marker: &str| found.iter().any(|range| &body[range.clone()] == marker);
     let is_after = |range: &Range<usize>| body[..range.start].ends_with(['#', '"', '\'', '<', '@', '/', '=']);
     prompt.has_foreign_keys
         || (!prompt.has_placeholders()
@@ -326,7 +323,7 @@ fn are_arguments(prompt: &Prompt, body: &str, found: &[Range<usize>]) -> bool {
 
 /// `` !`git status` ``
 fn commands(body: &str) -> Vec<Range<usize>> {
-    marks(body, "!`", |before, inside| {
+    markers(body, "!`", |before, inside| {
         let end = inside.find('`').filter(|end| *end > 0 && begins_a_word(before))?;
         Some(end + 1)
     })
@@ -336,7 +333,7 @@ fn commands(body: &str) -> Vec<Range<usize>> {
 fn files(body: &str) -> Vec<Range<usize>> {
     const SUFFIXES: &str = " c cpp css csv go h html ini java js json jsonc jsx kt lock log md mdx php py rb rs sh sql swift toml \
                             ts tsx txt xml yaml yml ";
-    marks(body, "@", |before, inside| {
+    markers(body, "@", |before, inside| {
         let end = inside.find(|letter: char| letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter));
         let path = inside[..end.unwrap_or(inside.len())].trim_end_matches('.');
         let is_rooted = ["./", "../", "~/", "/"].iter().any(|root| path.len() > root.len() && path.starts_with(root));
@@ -348,7 +345,7 @@ fn files(body: &str) -> Vec<Range<usize>> {
 
 /// `{{> header}}`
 fn partials(body: &str) -> Vec<Range<usize>> {
-    marks(body, "{{>", |_, inside| {
+    markers(body, "{{>", |_, inside| {
         let end = inside.find(['}', '{', '>']).filter(|end| inside[*end..].starts_with("}}"))?;
         (!inside[..end].trim().is_empty()).then_some(end + 2)
     })
@@ -356,7 +353,7 @@ fn partials(body: &str) -> Vec<Range<usize>> {
 
 /// `{% … %}` in one line.
 fn template_tags(body: &str) -> Vec<Range<usize>> {
-    marks(body, "{%", |_, inside| {
+    markers(body, "{%", |_, inside| {
         let end = inside.find("%}").filter(|end| !inside[..*end].contains('{'))?;
         Some(end + 2)
     })

@@ -159,7 +159,7 @@ fn without_files_check_names_the_folders_that_it_looked_in_and_how_to_create_a_f
     );
     if let Some(client) = Client::new().arguments([]).without_home() {
         client.run(["check"], "").printed(
-            "note: there is no folder of prompts without a home directory; name one with `--prompts`\n\
+            "note: the folder of your own prompts is unknown, because your home directory is; choose a folder with --prompts DIR\n\
              0 files checked: 0 errors, 0 warnings\n",
         );
     }
@@ -192,6 +192,10 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
     assert_eq!(check(&["prompts/a.md"]), (0, 1, vec!["/prompts/a.md warning".to_owned()]));
     assert_eq!(check(&["~/prompts/git"]), (0, 1, vec!["/prompts/git/b.md warning".to_owned()]));
     assert_eq!(check(&["elsewhere/.hidden/c.md"]), (0, 1, vec!["/elsewhere/.hidden/c.md warning".to_owned()]));
+    assert_eq!(
+        check(&["prompts/../elsewhere/.hidden/c.md"]),
+        (0, 1, vec!["/elsewhere/.hidden/c.md warning".to_owned()])
+    );
     let both = vec!["/elsewhere/d.md error".to_owned(), "/prompts/git/b.md warning".to_owned()];
     assert_eq!(check(&["elsewhere", "prompts/git/b.md"]), (1, 2, both));
 }
@@ -202,7 +206,7 @@ fn a_named_file_that_cannot_be_checked_says_why() {
     for (written, path, message, fix) in [
         ("nope.md", "nope.md", "there is no such file", "correct the path".to_owned()),
         ("a", "a", "there is no such file", {
-            format!("to check the prompt `a`, name its file, {}", client.prompts().join("a.md").display())
+            format!("to check the prompt `a`, pass its file, {}", client.prompts().join("a.md").display())
         }),
         (
             "prompts/a.toml",
@@ -317,7 +321,7 @@ fn hidden_folders_with_the_prompts_of_other_programs_are_said_to_be_unread() {
     assert_eq!(
         found[0]["message"],
         "3 files in prompts/.claude/commands and 1 more such folder are not read, because hidden folders are skipped; to \
-         use one, name its folder with `--prompts prompts/.claude/commands`, together with your other folders"
+         use one, pass its folder with `--prompts prompts/.claude/commands`, together with your other folders"
     );
     assert_eq!(
         found[2]["message"],
@@ -369,7 +373,7 @@ fn on_a_terminal_lines_are_broken_at_spaces() {
     assert!(lines.iter().all(|line| line.len() <= 40 || !line.trim().contains(' ')), "{seen}");
     assert!(seen.contains("\n    fix: write `{{input}}` if it is\n    meant to be replaced\n"), "{seen}");
     let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("because hidden folders are skipped; to use one, name its folder with"), "{seen}");
+    assert!(words.contains("because hidden folders are skipped; to use one, pass its folder with"), "{seen}");
     assert!(words.ends_with("1 file checked: 0 errors, 1 warning"), "{seen}");
 }
 

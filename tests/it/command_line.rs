@@ -88,9 +88,10 @@ fn list_selects_by_query_and_tag_best_match_first() {
         .run(["list", "--tag", "y"], "")
         .said("warning: no prompt has the tag `y`; the tags are `#VCS`, `vcs` and `x`\n");
     client.run(["list", "--tag", "y", "--json"], "").printed("{\"prompts\":[]}\n");
-    Client::new()
-        .run(["list"], "")
-        .said("warning: there are no prompts; `prompt-expander new NAME --edit` makes one in `prompt-expander path`\n");
+    let empty = Client::new();
+    let folder = std::path::absolute(empty.prompts()).unwrap();
+    let warning = "warning: there are no prompts; `prompt-expander new NAME --edit` makes one in";
+    empty.run(["list"], "").said(&format!("{warning} {}\n", folder.display()));
 }
 
 #[test]
@@ -112,12 +113,14 @@ fn a_command_that_begins_with_a_colon_is_expanded() {
     let client = Client::new().prompt("git/p.md", "[{{input}}]");
     client.run([":git/p", "a", "b"], "").printed("[a b]\n");
     client.run(["--no-pager", "：git：p", "a"], "").printed("[a]\n");
+    fs::create_dir(client.root().join(":git:p")).unwrap();
+    client.run(["--prompts", ":git:p", ":git:p", "a"], "").printed("[a]\n");
     let unknown = client.run([":git/q"], "");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(unknown.stderr.contains("no prompt named `:git/q`; did you mean `git/p`?"), "{}", unknown.stderr);
     let without_colon = client.run(["git/p", "a"], "");
     assert_eq!(without_colon.status.code(), Some(2));
-    let tip = "tip: to expand the prompt `git/p`, write `:git/p`";
+    let tip = "tip: to expand the prompt `git/p`, write `prompt-expander :git/p`";
     assert!(without_colon.stderr.contains(tip), "{}", without_colon.stderr);
 }
 
@@ -151,7 +154,8 @@ fn the_version_has_the_commit_and_its_date() {
         _ => format!("prompt-expander {}\n", env!("CARGO_PKG_VERSION")), // built outside a checkout
     };
     assert_eq!(line, want);
-    assert_eq!(client.run(["--json", "-V"], "").stdout, client.run(["-V", "--json"], "").stdout);
+    assert_eq!(client.run(["--no-pager", "--json", "-V"], "").stdout, client.run(["-V", "--json"], "").stdout);
+    assert_eq!(client.run(["--json"], "").status.code(), Some(2), "without --version it would do nothing");
 }
 
 #[test]
@@ -217,7 +221,7 @@ fn expand_keeps_the_words_of_the_shell_and_takes_values_by_name() {
     );
     client.run(["expand", "compare", "--arg", "options=x", "two", "words"], "").failed(
         1,
-        "error: `two words` cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or use no --arg\n",
+        "error: `two words` cannot be combined with --arg for this prompt; pass it as another --arg NAME=VALUE, or leave out --arg\n",
     );
     client
         .run(["expand", "compare", "--arg", "options=x", "--arg", "options=y"], "")
@@ -373,7 +377,7 @@ mod at_a_terminal {
                                     good deal longer than a line.\n                \
                                     :git/compare options=… [criteria=…]\n                \
                                     #decision #work\n\n\
-                    error: ";
+                    warning: ";
         let Some(colored) = on_terminal(60, &[]) else { return };
         assert!(colored.contains("\u{1b}["), "{colored:?}");
         let plain = anstream::adapter::strip_str(&colored).to_string();
@@ -381,7 +385,7 @@ mod at_a_terminal {
         assert_eq!(on_terminal(60, &[("NO_COLOR", "1")]).unwrap(), plain);
         let narrow = "Your prompts\n  :a\n    Short.\n  :c\n  :git/compare\n    Compare options\n    for a decision,\n    \
                       which is a good\n    deal longer than\n    a line.\n    :git/compare\n    options=…\n    [criteria=…]\n    \
-                      #decision #work\n\nerror:\n  ";
+                      #decision #work\n\nwarning:\n    ";
         let shown = on_terminal(20, &[("NO_COLOR", "1")]).unwrap();
         assert!(shown.starts_with(narrow), "{shown}");
         for columns in [1, 20, 33, 60, 200] {
@@ -409,7 +413,7 @@ mod at_a_terminal {
         assert!(order.is_sorted_by_key(|text| at(text)), "{all}");
         let mine = shown("list --mine --long").unwrap();
         let want = "Prompts of the project\n  :of-project  Of the project.\n               .prompts/of-project.md\n\n\
-                    Your prompts\n  :own  Title — Own.\n        ~/prompts/own.md\n";
+                    Your prompts\n  :own         Title — Own.\n               ~/prompts/own.md\n";
         assert_eq!(mine, want);
     }
 
@@ -434,8 +438,12 @@ mod at_a_terminal {
             let shown = paged(arguments, pager).unwrap();
             assert!(shown.starts_with("Your prompts\n  :p"), "{arguments} with `{pager}`: {shown}");
         }
-        let shown = paged("list", "no-such-pager").unwrap();
-        assert!(shown.contains("the pager `no-such-pager` cannot be started") && shown.contains(":p59"), "{shown}");
+        let shown = paged("list", "cat -n | head -n 3").unwrap();
+        assert!(shown.contains("1\tYour prompts\n") && shown.lines().count() == 3, "{shown}");
+        for failing in ["no-such-pager", "false"] {
+            let shown = paged("list", failing).unwrap();
+            assert!(shown.contains(&format!("the pager `{failing}` failed")) && shown.contains(":p59"), "{shown}");
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn a_name_is_completed_as_it_is_typed_with_a_full_width_colon_or_other_accents()
 }
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
-const LINES: [(&str, &[&str]); 12] = [
+const LINES: [(&str, &[&str]); 13] = [
     ("prompt-expander comp", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
@@ -61,6 +61,8 @@ const LINES: [(&str, &[&str]); 12] = [
         "prompt-expander --prompts 'my prompts' expand level --arg level=h",
         &["--prompts", "my prompts", "expand", "level", "--arg", "level=high"],
     ),
+    // Only prompts of one's own can be removed.
+    ("prompt-expander --prompts 'my prompts' rm res", &["--prompts", "my prompts", "rm", "res+"]),
     // Names that the shell would run as a command are not offered.
     (
         "prompt-expander --no-builtin --prompts 'my prompts' edit it",
@@ -184,6 +186,11 @@ fn there_is_a_script_for_each_shell_and_an_error_for_others() {
         let program = env!("CARGO_BIN_EXE_prompt-expander");
         assert!(ran.stdout.contains("PROMPT_EXPANDER_COMPLETE") && ran.stdout.contains(program), "{ran:?}");
     }
+    let zsh = client.run(["completions", "zsh"], "").stdout;
+    assert!(
+        zsh.contains("suffix=(-S '')") && zsh.contains("other \"${suffix[@]}\""),
+        "no space after NAME= in zsh: {zsh}"
+    );
     let ran = client.run(["completions", "tcsh"], "");
     assert_eq!(ran.status.code(), Some(2));
     assert!(ran.stderr.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{ran:?}");

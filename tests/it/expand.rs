@@ -64,7 +64,7 @@ fn a_dash_is_the_place_of_the_piped_text() {
     client.run(["expand", "--", "review", "-", "--x"], "DIFF").printed("Review this.\n\n- --x\n\nDIFF\n");
     client.run(["expand", "review", "-", "x", "-"], "DIFF").failed(
         1,
-        "error: `-` is given twice, but there is one standard input; for a `-` that is text, put `--` before it\n",
+        "error: `-` can be given only once, because it stands for the text on standard input; for a `-` that is text, put `--` before it\n",
     );
 }
 
@@ -75,7 +75,7 @@ fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_o
     client
         .run(["expand", "translate", "--arg", "lang=German", "be polite"], "DIFF\n")
         .printed("Into German:\nbe polite\n\nDIFF\n");
-    let error = "error: the text on standard input cannot be combined with --arg for this prompt; use no --arg, or, if it is \
+    let error = "error: the text on standard input cannot be combined with --arg for this prompt; leave out --arg, or, if the text is \
                  not meant for the prompt, add `< /dev/null`\n";
     for arguments in [
         &["expand", "compare", "--arg", "options=x"][..],
@@ -89,9 +89,19 @@ fn piped_text_next_to_values_by_name_goes_to_the_input_and_is_an_error_without_o
 }
 
 #[test]
+fn a_word_without_a_placeholder_is_a_warning_if_the_piped_text_has_one() {
+    let client = Client::new().prompt("b.md", "---\narguments: [a, b]\n---\n[{{b}}]");
+    let ran = client.run(["expand", "b", "one"], "P");
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "[P]\n"), "{ran:?}");
+    let warning = "warning: the value of `a` is not in the expansion, because `b` has no placeholder `{{a}}`; ";
+    assert!(ran.stderr.starts_with(warning), "{}", ran.stderr);
+}
+
+#[test]
 fn piped_text_for_which_the_prompt_has_no_placeholder_is_an_error() {
     let client = Client::new().prompt("p.md", "---\narguments: [a, b]\n---\n[{{a}}]");
-    let lost = "the value of `b` is not in the expansion: `p` has no placeholder `{{b}}`\n";
+    let lost = "the value of `b` is not in the expansion, because `p` has no placeholder `{{b}}`; add it to the file, or \
+                leave out the value\n";
     client.run(["expand", "p", "one"], "DIFF").failed(1, &format!("error: {lost}"));
     let ran = client.run(["expand", "p", "one", "two"], "");
     assert_eq!((ran.stdout.as_str(), ran.stderr), ("[one]\n", format!("warning: {lost}")));
@@ -171,8 +181,7 @@ fn a_terminal_is_never_read() {
     let Some(shown) = ran(&client, 200, "expand review focus", &[], "") else { return };
     assert!(shown.contains("Review this.\n\nfocus\n"), "{shown}");
     let shown = ran(&client, 200, "expand review focus -", &[("NO_COLOR", "1")], "").unwrap();
-    let error =
-        "error: `-` is the place of text from a pipe, and there is no pipe; for a `-` that is text, put `--` before it";
+    let error = "error: `-` stands for text from a pipe, but standard input is a terminal; use a pipe, or, for a `-` that is text, put `--` before it";
     assert!(shown.contains(error), "{shown}");
     let shown = ran(&client, 200, "expand review -- -", &[], "").unwrap();
     assert!(shown.contains("Review this.\n\n-\n"), "{shown}");
@@ -193,7 +202,7 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
     let client = Client::new().prompt("p.md", argument.replace("STRICT", "false"));
     let client = client.prompt("strict.md", argument.replace("STRICT", "true"));
     let ran = client.run(["expand", "p", "level=paranoid"], "");
-    let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; it is used as it is (usage: `:p \
+    let warning = "`paranoid` is not a choice for `level`, which takes `low` or `high`; the value is used as it is (usage: `:p \
                    [level=…]`)";
     assert_eq!((ran.stdout.as_str(), ran.stderr), ("paranoid\n", format!("warning: {warning}\n")));
     let explained: Value =
@@ -266,7 +275,7 @@ fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
     let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
     client.run(["expand", "draft.md", "x"], "").failed(1, error);
     fs::write(client.root().join("draft.txt"), "Draft").unwrap();
-    let error = "error: `./draft.txt` is not a prompt file: its name does not end in `.md`\n";
+    let error = "error: `./draft.txt` is not a prompt file, because its name does not end in `.md`; rename the file\n";
     client.run(["expand", "./draft.txt", "x"], "").failed(1, error);
 }
 

@@ -61,7 +61,8 @@ Warnings
 fn the_text_that_follows_the_body_is_shown_whatever_the_arguments_are_called() {
     let client = Client::new().prompt("p.md", "---\narguments: [b, {name: input, default: d}]\n---\nBody {{topic}}\n");
     let ran = client.run(["expand", "p", "--arg", "b=x"], "all of it");
-    let unused = "the value of `b` is not in the expansion: `p` has no placeholder `{{b}}`";
+    let unused = "the value of `b` is not in the expansion, because `p` has no placeholder `{{b}}`; add it to the file, or leave \
+                  out the value";
     assert_eq!((ran.stdout.as_str(), ran.stderr), ("Body {{topic}}\n\nall of it\n", format!("warning: {unused}\n")));
     let explained = explained(&client, &["p", "--arg", "b=x"], "all of it");
     assert_eq!(explained["warnings"], json!([unused]));
@@ -309,7 +310,9 @@ fn it_can_be_read_on_a_terminal_of_any_width() {
     }
     let shown = terminal::ran(&client, 20, "explain compare Rust", &[("NO_COLOR", "1")], "").unwrap();
     assert!(
-        shown.contains("Arguments\n options\n  Rust (the rest of\n  the input)\n criteria\n  cost (its default)\n"),
+        shown.contains(
+            "Arguments\n  options\n    Rust (the rest\n    of the input)\n  criteria\n    cost (its\n    default)\n"
+        ),
         "{shown}"
     );
     let colored = terminal::ran(&client, 80, "explain compare Rust", &[], "").unwrap();

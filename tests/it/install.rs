@@ -270,7 +270,7 @@ fn another_installation_changes_the_entry_and_keeps_what_the_user_added_to_it() 
     );
 }
 
-/// What is registered, what `install` is asked for, and what is registered then: the options of the server, and those of the
+/// What is registered, what `install` is asked for, and what is registered afterwards: the options of the server, and those of the
 /// hook; `-` is none. The last column is what the note names as kept.
 #[rustfmt::skip]
 const INSTALL_AGAIN: [[&str; 6]; 20] = [
@@ -325,7 +325,7 @@ fn register(user: &User, name: &str, server: &str, hook: &str) {
     }
 }
 
-/// The options of the server and of the hook that are registered; `-`: none is.
+/// The options of the registered server and hook; `-` if there is none.
 fn registered(user: &User, name: &str) -> [String; 2] {
     let list: Value = serde_json::from_str(&user.done(&["install", "--json"])).unwrap();
     let agent = list["clients"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap();
@@ -357,7 +357,7 @@ fn an_option_that_is_given_replaces_those_of_its_name_and_others_stay() {
             assert_eq!(ran.status.code(), Some(0), "{row}: {}", ran.stderr);
             assert_eq!(registered(&user, name), [server_then, hook_then], "{row}");
             let note = ran.stderr.lines().find_map(|line| line.strip_prefix("note: keeps "));
-            let want = Some(format!("{keeps}; --reset removes them")).filter(|_| !keeps.is_empty());
+            let want = Some(format!("{keeps}; to start without, add --reset")).filter(|_| !keeps.is_empty());
             assert_eq!(note, want.as_deref(), "{row}");
 
             let again = user.done(&line);
@@ -388,7 +388,7 @@ fn the_environment_and_other_keys_of_an_entry_stay_and_reset_removes_them() {
         let user = User::new();
         user.write(file, text);
         let ran = user.run(&["install", name, "--prompts", "/a", "--yes"]);
-        assert!(ran.stderr.contains(&format!("note: keeps {key}, env; --reset removes them\n")), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("note: keeps {key}, env; to start without, add --reset\n")), "{ran:?}");
         let has_variable = |text: &str| text.contains("'e'") || text.contains("\"e\"");
         assert!(user.read(file).contains(key) && has_variable(&user.read(file)), "{}", user.read(file));
         let ran = user.run(&["install", name, "--reset", "--yes"]);
@@ -420,8 +420,8 @@ fn an_entry_whose_options_cannot_be_read_is_only_reset_on_request() {
         r#"{"mcpServers": {"prompts": {"command": "prompt-expander", "args": "--prompts /a"}}}"#,
     );
     let said = user.refused(&["install", "cursor", "--yes"]);
-    let want = ":1:17: what is registered as `prompts` cannot be kept: `args` must be a list of strings, but is a string; correct it, or use \
-                --reset to start from nothing";
+    let want = ":1:17: the entry `prompts` cannot be kept: `args` must be a list of strings, but is a string; correct it, or \
+                replace it with --reset";
     assert_eq!(said, format!("{}{want}", user.path(".cursor/mcp.json").display()));
     user.done(&["install", "cursor", "--reset", "--yes"]);
     assert!(user.read(".cursor/mcp.json").contains("\"args\": []"), "{}", user.read(".cursor/mcp.json"));
@@ -432,8 +432,8 @@ fn options_that_stay_and_with_which_the_server_would_not_start_get_a_warning() {
     let user = User::new();
     register(&user, "gemini", "--prompts /a --nope", "-");
     let ran = user.run(&["install", "gemini", "--yes"]);
-    let warning = "warning: Gemini CLI would not start the server with what is registered: unexpected argument '--nope' found; \
-                   correct it, or use --reset\n";
+    let warning = "warning: Gemini CLI would not start the server with the registered arguments: unexpected argument '--nope' found; \
+                   correct them, or use --reset\n";
     assert!(ran.status.success() && ran.stderr.contains(warning), "{ran:?}");
     assert_eq!(registered(&user, "gemini")[0], "--prompts /a --nope");
 }
@@ -516,7 +516,7 @@ fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registere
     assert_eq!(
         user.refused(&["install", "--all", "--yes"]),
         "no agent was found on this machine; looked for `codex`, `claude-code`, `gemini`, `vscode`, `cursor`, `opencode` and \
-         `zed`; name one to register with it anyway"
+         `zed`; to register with one anyway, name it"
     );
     assert_eq!(user.done(&["uninstall", "--all", "--yes"]), "nothing is registered\n");
     for folder in [".codex", ".cursor"] {
@@ -560,7 +560,10 @@ fn json_says_what_would_be_written_and_what_was() {
     );
     let ran = user.run(&line);
     assert!(ran.status.code() == Some(1) && ran.stdout.is_empty(), "{ran:?}");
-    assert!(ran.stderr.contains("--json asks nothing; add --yes to write, or --dry-run to write nothing"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("--json cannot ask for confirmation; add --yes to write, or --dry-run to write nothing"),
+        "{ran:?}"
+    );
     assert_eq!(user.files(), [".codex/config.toml"]);
     let backup = user.path(".codex/config.toml.before-prompt-expander");
     assert_eq!(
@@ -1499,8 +1502,9 @@ mod at_a_terminal {
         user.write(".codex/config.toml", "a = 1\n");
         let meanwhile = || user.write(".codex/config.toml", "a = 2\n");
         let Some((said, status)) = asked(&user, 80, "install codex", meanwhile, "y\n") else { return };
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            said.contains("the file changed while it was being edited, so it was not written; run the command again"),
+            words.contains("the file changed while it was being edited, so it was not written; run the command again"),
             "{said}"
         );
         assert_eq!((status, user.read(".codex/config.toml")), (Some(1), "a = 2\n".to_owned()));

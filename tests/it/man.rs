@@ -28,8 +28,8 @@ const EXIT_STATUS: [(&str, &str); 3] = [
     ("0", "Success, also if you answer a question with n."),
     (
         "1",
-        "Failure, and standard error says why; for check, edit and new, a file has an error; for check --strict, or a warning; \
-         for doctor, something is broken.",
+        "Failure; standard error says why. check, edit and new: a file has an error. check --strict: a file has an error or a \
+         warning. doctor: something is broken. install and uninstall: at least one agent failed.",
     ),
     ("2", "Invalid arguments."),
 ];
@@ -105,7 +105,7 @@ fn examples(roff: &mut Roff, lines: &str) {
     }
 }
 
-/// The name of a command, and its options and arguments with their values. (That of clap_mangen has no values.)
+/// The name of a command, and its options and arguments with their values, which the synopsis of clap_mangen lacks.
 fn synopsis(command: &Command) -> String {
     let is_shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
     let options = command.get_arguments().filter(|arg| !arg.is_positional()).filter(is_shown);
@@ -193,7 +193,7 @@ fn the_manual_page_is_up_to_date_and_the_program_prints_it() {
     }
 }
 
-/// What groff prints of the manual page at a terminal of this width; `None` where it is not installed.
+/// What groff prints of the manual page on a terminal of this width, and its warnings; `None` where groff is not installed.
 #[cfg(target_os = "linux")]
 fn shown(columns: usize) -> Option<(String, String)> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/man/prompt-expander.1");

@@ -30,7 +30,7 @@ fn a_new_prompt_is_a_file_in_the_user_s_folder_that_works_at_once() {
     let client = home();
     let ran = client.run(["new", ":git:commit-message"], "");
     assert_eq!(ran.stdout, format!("{}\n", own(&client, "git/commit-message.md").display()));
-    let next = "note: write the prompt with `prompt-expander edit git/commit-message`; the file is a template\n";
+    let next = "note: the file is a template; write the prompt with `prompt-expander edit git/commit-message`\n";
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), next));
     let text = fs::read_to_string(own(&client, "git/commit-message.md")).unwrap();
     assert!(text.starts_with("---\ntitle: Commit message\ndescription: "), "{text}");
@@ -271,9 +271,15 @@ fn new_says_what_the_file_overrides_and_what_overrides_it() {
     let unserved = format!("warning: {0} is not served; start the server with `--prompts {0}`\n", path("three"));
     assert_eq!((ran.status.code(), ran.stderr), (Some(0), unserved));
     let project = client.run(["new", "y", "--dir", ".prompts"], "");
-    says(&project, 0, &[".prompts is not served; start the server with `--project`\nnote: write the prompt; the file"]);
+    says(
+        &project,
+        0,
+        &[
+            ".prompts is not served; start the server with `--project`\nnote: the file is a template; write the prompt\n",
+        ],
+    );
     let project = client.run(["new", "z", "--project"], "");
-    says(&project, 0, &["note: write the prompt with `prompt-expander edit z --project`; the file is a template\n"]);
+    says(&project, 0, &["note: the file is a template; write the prompt with `prompt-expander edit z --project`\n"]);
     let ran = client.run(["new", "z"], "Text.");
     assert_eq!((ran.status.code(), ran.stderr.contains("overrides")), (Some(0), false), "{ran:?}");
     if cfg!(target_os = "linux") {
@@ -308,9 +314,9 @@ fn new_writes_nothing_through_a_symlink_that_points_outside_a_project() {
 fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given() {
     let client = Client::new().arguments(["--prompts", "one", "--prompts", "two"]);
     let path = |file: &str| client.root().join(file).display().to_string();
-    let rest = "and --empty creates a template all the same";
+    let rest = "and --empty creates a template anyway";
     let error = format!(
-        "error: the built-in prompt has the name `research`; `prompt-expander edit research` opens a copy to change, {rest}\n"
+        "error: the built-in prompt already has the name `research`; `prompt-expander edit research` opens a copy to change, {rest}\n"
     );
     for (arguments, stdin) in [(&["new", "research"][..], ""), (&["new", ":research", "--dir", "two"], " \n")] {
         client.run(arguments.iter().copied(), stdin).failed(1, &error);
@@ -318,10 +324,11 @@ fn a_template_with_the_name_of_another_prompt_is_refused_unless_empty_is_given()
     assert!(!client.root().join("one").exists() && !client.root().join("two").exists());
     assert_eq!(client.run(["new", "x", "--dir", "two"], "Text.").status.code(), Some(0));
     let two = path("two/x.md");
-    let error = format!("error: {two} has the name `x`; `prompt-expander edit x` opens it, {rest}\n");
+    let error = format!("error: {two} already has the name `x`; `prompt-expander edit x` opens it, {rest}\n");
     client.run(["new", "x"], "").failed(1, &error);
-    let error =
-        format!("error: {two} has the name `x`; `prompt-expander edit x --project` opens a copy to change, {rest}\n");
+    let error = format!(
+        "error: {two} already has the name `x`; `prompt-expander edit x --project` opens a copy to change, {rest}\n"
+    );
     client.run(["new", "x", "--project"], "").failed(1, &error);
 
     says(&client.run(["new", "research", "--empty"], ""), 0, &["the new file overrides the built-in prompt"]);
@@ -471,7 +478,7 @@ mod editors {
             let ran = client.run(["new", "git/a", "--edit", "--description", "D"], "");
             let path = own(&client, "git/a.md");
             let note = format!(
-                "note: the template was not changed, and {} is removed; an editor with a window of its own needs an option \
+                "note: the template was not changed, so {} is removed; an editor with a window of its own needs an option \
                  that makes it wait until the file is closed, such as `code --wait`\n",
                 path.display()
             );
@@ -486,7 +493,7 @@ mod editors {
         says(
             &ran,
             1,
-            &["error: the editor `./ed` failed (exit status: 3); ", "a.md was not changed, and is removed\n"],
+            &["error: the editor `./ed` failed (exit status: 3); ", "a.md was not changed, so it is removed\n"],
         );
         assert!(!own(&client, "a.md").exists());
     }
@@ -503,6 +510,35 @@ mod editors {
             assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), note));
             assert!(path.exists());
         }
+    }
+
+    #[test]
+    fn a_template_of_which_more_than_the_description_was_changed_stays() {
+        for (change, stays) in [
+            ("s/^description: .*/description: >\\n  Of two\\n  lines./", false),
+            ("s/^title: .*/title: Mine/", true),
+            ("s/^description: .*/&\\ntags: [mine]/", true),
+            ("s/name: text/name: draft/", true),
+        ] {
+            let script = format!("sed '{change}' \"$1\" > t && mv t \"$1\"");
+            let client = editor(home(), "ed", &script).variable("EDITOR", "./ed");
+            let ran = client.run(["new", "a", "--edit"], "");
+            assert_eq!(
+                (ran.status.code(), own(&client, "a.md").exists()),
+                (Some(0), stays),
+                "{change}: {}",
+                ran.stderr
+            );
+        }
+    }
+
+    #[test]
+    fn what_an_editor_prints_is_not_in_the_standard_output() {
+        let client = editor(home(), "ed", "echo printed; echo Text. >> \"$1\"").variable("EDITOR", "./ed");
+        let ran = client.run(["new", "a", "--edit"], "");
+        assert_eq!(ran.stdout, format!("{}\n", own(&client, "a.md").display()));
+        let json = client.run(["new", "b", "--edit", "--json"], "").stdout;
+        serde_json::from_str::<serde_json::Value>(&json).unwrap();
     }
 
     #[test]
@@ -545,7 +581,7 @@ mod editors {
         says(
             &ran,
             1,
-            &["error: EDITOR names the editor `nope`, which cannot", "a.md was not changed, and is removed\n"],
+            &["error: EDITOR names the editor `nope`, which cannot", "a.md was not changed, so it is removed\n"],
         );
         assert_eq!((ran.stdout.as_str(), own(&client, "a.md").exists()), ("", false));
         let ran = client.run(["new", "a", "--edit"], "Text.");
@@ -650,18 +686,24 @@ mod editors {
         #[test]
         fn nothing_is_cut_on_a_terminal_of_20_columns() {
             let client = home().variable("EDITOR", "true").variable("NO_COLOR", "1");
-            let Some(said) = typed(&client, 20, "prompt-expander new git/commit-message", "") else { return };
+            let said = |line: &str| {
+                let said = typed(&client, 20, line, "")?;
+                let is_too_long = |line: &&str| line.chars().count() > 20 && line.split_whitespace().count() > 1;
+                assert_eq!(said.lines().find(is_too_long), None, "{said}");
+                Some(said.split_whitespace().collect::<Vec<_>>().join(" "))
+            };
+            let Some(created) = said("prompt-expander new git/commit-message") else { return };
             let path = "~/.config/prompt-expander/prompts/git/commit-message.md";
-            let next = "write the prompt with `prompt-expander edit git/commit-message`; the file is a template";
-            assert_eq!(said, format!("{path}\nnote: {next}\n"));
-            let said = typed(&client, 20, "prompt-expander edit research", "").unwrap();
+            let next = "the file is a template; write the prompt with `prompt-expander edit git/commit-message`";
+            assert_eq!(created, format!("{path} note: {next}"));
+            let unchanged = said("prompt-expander edit research").unwrap();
             assert!(
-                said.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),
-                "{said}"
+                unchanged.starts_with("note: nothing was changed, and the built-in `research` stays in use; "),
+                "{unchanged}"
             );
-            let said = typed(&client, 20, "prompt-expander new 'my prompt'", "").unwrap();
             let why = "a space ends a command in a chat; write `my-prompt`";
-            assert_eq!(said, format!("error: `my prompt` cannot be the name of a prompt: {why}\n"));
+            let refused = said("prompt-expander new 'my prompt'").unwrap();
+            assert_eq!(refused, format!("error: `my prompt` cannot be the name of a prompt: {why}"));
         }
     }
 

@@ -32,7 +32,7 @@ fn path_of_a_folder_that_is_not_there_yet_says_so() {
     let ran = client.run(["path"], "");
     let folder = client.root().join(".config/prompt-expander/prompts");
     assert_eq!(ran.stdout, format!("{}\n", folder.display()));
-    assert_eq!(ran.stderr, "note: the folder does not exist yet; `prompt-expander new` creates it\n");
+    assert_eq!(ran.stderr, "note: the folder does not exist yet; `prompt-expander new NAME` creates it\n");
     assert_eq!(ran.status.code(), Some(0));
 }
 

@@ -66,11 +66,16 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
     fs::write(client.root().join("other/research.md"), "other").unwrap();
     let rm = |arguments: &[&str]| client.run([&["rm", "--yes"], arguments].concat(), "");
     let other = client.root().join("other/research.md");
-    printed(&client, &rm(&["git:a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
+    printed(&client, &rm(&["：git：a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
-    let now = format!("note: `research` is now the prompt in {}\n", other.display());
+    let now = format!("note: `research` now refers to {}\n", other.display());
     printed(&client, &rm(&["research"]), &["prompts/research.md"], &now);
-    printed(&client, &rm(&["research"]), &["other/research.md"], "note: `research` is the built-in prompt again\n");
+    printed(
+        &client,
+        &rm(&["research"]),
+        &["other/research.md"],
+        "note: `research` now refers to the built-in prompt\n",
+    );
     refused(&client, &["rm", "research", "--yes"], &["error: the built-in prompt `research` cannot be removed; "]);
 }
 
@@ -133,7 +138,7 @@ fn mv_prints_json_on_request() {
 fn mv_says_which_prompts_have_the_two_names_now() {
     let client = two_folders().prompt("research.md", "mine").prompt("b.md", "B");
     let path = |file: &str| client.root().join(file).display().to_string();
-    let said = "note: `research` is the built-in prompt again\n\
+    let said = "note: `research` now refers to the built-in prompt\n\
                 warning: the new file overrides the built-in prompt; delete the new file to restore that prompt\n";
     printed(&client, &client.run(["mv", "research", "review"], ""), &["prompts/review.md"], said);
     fs::write(client.root().join("other/a.md"), "A").unwrap();
@@ -178,7 +183,7 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
         fs::write(path("repo/.prompts").join(file), "theirs").unwrap();
     }
     let said = format!(
-        "`b` is not a prompt of the project but {}; leave out --project",
+        "`b` is not a prompt of the project: its file is {}; leave out --project",
         path("repo/../prompts/b.md").display()
     );
     let said = said.replace("repo/../", "");
@@ -191,7 +196,7 @@ fn rm_and_mv_with_project_change_the_project_only_and_without_it_never() {
     printed(&client, &client.run(["mv", "c", "git:c"], ""), &["repo/.prompts/git/c.md"], "");
     let ran = client.run(["rm", "--yes", "a"], "");
     assert_eq!(ran.stdout, format!("{}\n", fs::canonicalize(path("repo/.prompts")).unwrap().join("a.md").display()));
-    assert!(ran.stderr.starts_with("note: `a` is now the prompt in ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
+    assert!(ran.stderr.starts_with("note: `a` now refers to ") && ran.stderr.ends_with("/a.md\n"), "{ran:?}");
     let client = client.arguments(["--prompts", "../prompts"]);
     refused(&client, &["rm", "--yes", "git/c"], &["no prompt named `git/c`"]);
     refused(&client, &["mv", "git/c", "c"], &["no prompt named `git/c`"]);
@@ -226,7 +231,7 @@ mod similar_names {
     fn of_two_suffixes_the_prompt_is_removed_or_renamed_and_the_other_file_stays() {
         let client = two_folders().prompt("a.md", "lower").prompt("a.MD", "upper");
         let prompts = client.prompts();
-        let lower = format!("note: `a` is now the prompt in {}\n", prompts.join("a.md").display());
+        let lower = format!("note: `a` now refers to {}\n", prompts.join("a.md").display());
         printed(&client, &client.run(["mv", "a", "b"], ""), &["prompts/b.MD"], &lower);
         refused(&client, &["mv", "a", "b"], &["b.MD` already exists"]);
         assert_eq!(files(&client), [(prompts.join("a.md"), b"lower".into()), (prompts.join("b.MD"), b"upper".into())]);

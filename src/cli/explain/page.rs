@@ -191,8 +191,7 @@ fn cut(text: &str) -> String {
 }
 
 fn characters(text: &str) -> String {
-    let number = text.chars().count();
-    count(number, "character").replacen(&number.to_string(), &thousands(number), 1)
+    count(text.chars().count(), "character")
 }
 
 impl Field {
@@ -220,7 +219,7 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
     let widths = fields.iter().map(|field| output::width(&field.label)).filter(|width| *width <= WIDEST_LABEL);
     let label_width = widths.max().unwrap_or(0);
     let is_narrow = columns < NARROW;
-    let indent = if is_narrow { 2 } else { 2 + label_width + 2 };
+    let indent = if is_narrow { 4 } else { 2 + label_width + 2 };
     for Field { label, value, style, is_path } in fields {
         let width = columns.saturating_sub(indent);
         let values = if *is_path { vec![value.clone()] } else { output::in_lines(value, width) };
@@ -231,8 +230,8 @@ fn write_section(text: &mut Vec<u8>, heading: &str, fields: &[Field], columns: u
             let first = values.next().map_or("", String::as_str);
             writeln!(text, "  {style}{label}{style:#}{gap}  {first}")?;
         } else {
-            for label in output::in_lines(label, columns.saturating_sub(1)) {
-                writeln!(text, " {style}{label}{style:#}")?;
+            for label in output::in_lines(label, columns.saturating_sub(2)) {
+                writeln!(text, "  {style}{label}{style:#}")?;
             }
         }
         for value in values {

@@ -1,6 +1,6 @@
 //! Errors, warnings and notes on standard error: lines for people, or one JSON object at the end.
 
-use super::{ERROR, FAINT, WARNING, paths, problem_in_two_lines};
+use super::{ERROR, FAINT, WARNING, paths, problem_in_two_lines, wrapped};
 use crate::library::Problem;
 use crate::wording::printable_json;
 use anstream::stderr;
@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
+use terminal_size::terminal_size_of;
 
 /// What is printed at the end; `None` if each message is printed at once.
 static JSON: Mutex<Option<Messages>> = Mutex::new(None);
@@ -19,8 +20,6 @@ struct Messages {
     error: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
 }
 
 /// From now on, messages are collected, and [`print_messages`] prints them as one JSON object.
@@ -32,7 +31,7 @@ pub(in crate::cli) fn collect_messages() {
 pub(in crate::cli) fn print_messages() {
     let messages = with_messages(Option::take);
     let Some(messages) = messages else { return };
-    if messages.error.is_none() && messages.warnings.is_empty() && messages.notes.is_empty() {
+    if messages.error.is_none() && messages.warnings.is_empty() {
         return;
     }
     if let Ok(json) = serde_json::to_string(&messages) {
@@ -50,9 +49,9 @@ pub(in crate::cli) fn warning(message: &str) {
     say("warning:", WARNING, message, |messages| messages.warnings.push(message.to_owned()));
 }
 
-/// Says what was done, or what to do next.
+/// Says what was done, or what to do next, to a person: nothing if messages are collected for a script.
 pub(in crate::cli) fn note(message: &str) {
-    say("note:", FAINT, message, |messages| messages.notes.push(message.to_owned()));
+    say("note:", FAINT, message, |_| ());
 }
 
 /// Prints problems as `check` prints them.
@@ -69,12 +68,16 @@ pub(in crate::cli) fn report(problems: &[Problem]) {
 /// Asks a question that is answered with yes or no, and returns whether the answer was yes. `what` is what --yes would do.
 ///
 /// # Errors
-/// Standard input is not a terminal.
+/// Standard input is not a terminal, or messages are collected for a script.
 pub(in crate::cli) fn confirm(question: &str, what: &str) -> anyhow::Result<bool> {
+    if with_messages(|messages| messages.is_some()) {
+        bail!("--json asks nothing; add --yes to {what}");
+    }
     if !io::stdin().is_terminal() {
         bail!("cannot ask for confirmation, because standard input is not a terminal; add --yes to {what}");
     }
     let mut stderr = stderr();
+    let question = paths::abbreviated_if(is_terminal(), question);
     write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).context("the question cannot be asked")?;
     let mut answer = String::new();
     let length = io::stdin().read_line(&mut answer).context("the answer cannot be read")?;
@@ -88,8 +91,20 @@ fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messa
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
         let message = paths::abbreviated_if(is_terminal(), message);
-        let _ = writeln!(stderr(), "{style}{label}{style:#} {message}");
+        // A message may have lines of its own, such as a command to copy.
+        let lines = message.lines().enumerate().map(|(index, line)| match (terminal_width(), index) {
+            (None, _) => line.to_owned(),
+            (Some(columns), 0) => wrapped(line, label.len() + 1, columns),
+            (Some(columns), _) => wrapped(line, 0, columns),
+        });
+        let _ = writeln!(stderr(), "{style}{label}{style:#} {}", lines.collect::<Vec<_>>().join("\n"));
     }
+}
+
+/// The width of the terminal that standard error is, in columns.
+fn terminal_width() -> Option<usize> {
+    let stderr = io::stderr();
+    is_terminal().then(|| terminal_size_of(&stderr).map_or(80, |(width, _)| usize::from(width.0)))
 }
 
 fn is_terminal() -> bool {

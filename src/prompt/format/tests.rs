@@ -621,8 +621,8 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
                 text";
     let run = "no command is run; tell the agent to run the command, and leave out the `!`";
     let file = "no file is included; tell the agent to read the file, or put the name in backticks";
-    let partial = "no file is included; write its text here, or put the mark in backticks if it is an example";
-    let tag = "no template engine reads it; say in words what the agent is to do, or put it in a code block if it is an example";
+    let partial = "no file is included; write its text here, or put it in backticks if it is an example";
+    let tag = "no template engine processes it; tell the agent in words what to do, or put it in a code block if it is an example";
     let all = [
         format!("1:8: `$1` and 1 more like it stay as written: {name}"),
         format!("3:11: `!'git status'` and 1 more like it stay as written: {run}"),
@@ -641,7 +641,7 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
 }
 
 #[test]
-fn ordinary_text_and_code_have_no_foreign_marks() {
+fn ordinary_text_and_code_have_no_foreign_markers() {
     for fine in [
         "It costs $1.",
         "From $1 to $10, $1.50 or $1,000.",
