@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
-    RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
+    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, Opening, PartLimit,
+    RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -36,6 +36,7 @@ pub(super) static CODEX: Agent = Agent {
             initial: Vec::new(),
         },
     },
+    client: Some("codex-mcp-client"),
     hook: Some(Hook {
         event: "UserPromptSubmit",
         user: "hooks.json",
@@ -62,6 +63,9 @@ pub(super) static CODEX: Agent = Agent {
         },
         Limit::hook(10_000, Unit::Bytes),
     ],
+    // So that a program of the model can print the whole result, which has the prompt twice.
+    part: Some(PartLimit { max: 17_000, unit: Unit::Bytes }),
+    runs_prompts: false,
     launch: Launch {
         environment,
         variables: None,

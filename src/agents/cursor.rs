@@ -9,8 +9,11 @@ pub(super) static CURSOR: Agent = Agent {
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
     config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
+    client: None,
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

@@ -15,8 +15,11 @@ pub(super) static VSCODE: Agent = Agent {
         servers: "servers",
         ..Config::JSON
     },
+    client: None,
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

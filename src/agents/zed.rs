@@ -25,8 +25,11 @@ pub(super) static ZED: Agent = Agent {
         },
         ..Config::JSON
     },
+    client: None,
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch { is_from_desktop: true, ..Launch::BY_SDK },
     checks: Checks::NONE,
     next_step: |_, is_project| match is_project {

@@ -5,7 +5,7 @@
 //! - A backslash before a placeholder makes it text; the backslash is dropped.
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
-use super::message::Role;
+use super::message::{Piece, Role};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -101,10 +101,10 @@ impl MessageTemplate {
 
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
-    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = &'t str> {
+    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = Piece<'t>> {
         self.parts.iter().map(move |part| match part {
-            Part::Text(range) => &self.body[range.clone()],
-            Part::Placeholder(Placeholder { name, .. }) => value(name),
+            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
+            Part::Placeholder(Placeholder { name, .. }) => Piece::Value(value(name)),
         })
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
         let template = MessageTemplate::parse(body, 1, arguments.iter().map(|&(name, _)| name));
         let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
-        template.pieces(value).collect()
+        template.pieces(value).map(Piece::as_str).collect()
     }
 
     #[test]

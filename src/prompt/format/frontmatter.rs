@@ -6,10 +6,10 @@
 mod lenient;
 mod yaml;
 
-use crate::prompt::Argument;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::suggestion::closest;
+use crate::prompt::{Argument, Metadata};
 use crate::wording::{alternatives, quoted};
 use lenient::{Entries, Entry};
 use std::collections::{HashMap, HashSet};
@@ -33,6 +33,7 @@ pub(super) struct Frontmatter {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
     pub(super) tags: Vec<String>,
+    pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
     pub(super) has_foreign_keys: bool,
 }
@@ -118,7 +119,7 @@ const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
-const ARGUMENT_KEYS: [&str; 6] = ["name", "description", "required", "default", "choices", "strict"];
+const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
@@ -174,6 +175,11 @@ pub(super) fn read(yaml: &str, warnings: &mut Vec<Diagnostic>) -> Result<Option<
         description: reader.text(fields.take("description")),
         arguments: reader.arguments(fields.take("arguments"))?,
         tags: reader.texts(fields.take("tags")),
+        metadata: Metadata {
+            author: plain_text(fields.take("author")),
+            version: plain_text(fields.take("version")),
+            category: plain_text(fields.take("category")),
+        },
         has_foreign_keys,
     }))
 }
@@ -183,6 +189,15 @@ fn has_glued_key(fields: &[Field]) -> bool {
     let has = |key: &str| fields.iter().any(|field| field.key == key);
     let is_glued = |field: &Field| field.key.split_once(':').is_some_and(|(key, _)| KEYS.contains(&key) && !has(key));
     fields.iter().any(is_glued)
+}
+
+/// A value that is text. Files for other programs may have another kind of value for the same key, which is ignored like their
+/// other keys.
+fn plain_text(field: Option<Field>) -> Option<String> {
+    match field?.node.value {
+        Value::Text { text, .. } => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        _ => None,
+    }
 }
 
 /// The fields of a map, of which each is read once.
@@ -437,6 +452,7 @@ impl<'y> Reader<'y, '_> {
                 let mut fields = Fields(fields);
                 let argument = Argument {
                     name: self.text(fields.take("name")).filter(usable).unwrap_or_default(),
+                    title: self.text(fields.take("title")),
                     description: self.text(fields.take("description")),
                     required: self.truth(fields.take("required")),
                     default: self.text(fields.take("default")),

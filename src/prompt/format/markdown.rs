@@ -14,7 +14,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let (frontmatter, body, body_line) = parts(text, &mut lenient)?;
     let body = if body.contains('\r') { Cow::Owned(body.replace("\r\n", "\n")) } else { Cow::Borrowed(body) };
     let (body, dropped) = without_empty_ends(&body);
-    let Frontmatter { mut title, mut description, arguments, tags, has_foreign_keys } = frontmatter;
+    let Frontmatter { mut title, mut description, arguments, tags, metadata, has_foreign_keys } = frontmatter;
     if title.is_none() || description.is_none() {
         let outline = outline(body);
         title = title.or_else(|| outline.heading.clone());
@@ -22,7 +22,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     }
     let names = arguments.iter().map(|argument| argument.name.as_str());
     let messages = vec![MessageTemplate::parse(body, body_line + dropped, names)];
-    Ok(Prompt { name, title, description, messages, arguments, tags, lenient, has_foreign_keys })
+    Ok(Prompt { name, title, description, messages, arguments, tags, metadata, lenient, has_foreign_keys })
 }
 
 /// The frontmatter, the body, and the line of the file in which the body begins.
