@@ -64,8 +64,6 @@ pub struct Agent {
     /// The folder with the user's settings.
     settings_folder: fn(&System) -> Option<PathBuf>,
     config: Config,
-    /// What its MCP client calls itself, `clientInfo.name`, where that is known.
-    pub client: Option<&'static str>,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
     /// How much of an expansion it shows its model. Empty: not measured.
@@ -177,6 +175,8 @@ enum WindowsShell {
 
 /// How an agent starts a server and talks to it.
 pub struct Launch {
+    /// What its MCP client calls itself, `clientInfo.name`, where that is known.
+    pub client: Option<&'static str>,
     /// The environment of a server, before the variables of its registration.
     pub environment: fn(&System, &Registration) -> Environment,
     /// The variables that the agent replaces in a registration.
@@ -311,7 +311,7 @@ impl Agent {
 
     /// The agent whose MCP client calls itself this.
     pub fn of_client(name: &str) -> Option<&'static Agent> {
-        AGENTS.into_iter().find(|agent| agent.client == Some(name))
+        AGENTS.into_iter().find(|agent| agent.launch.client == Some(name))
     }
 
     /// The limit of this delivery, if it is known.
@@ -397,6 +397,7 @@ impl Launch {
 
     /// A program that passes on its environment, and uses one of the official SDKs as it is.
     const BY_SDK: Launch = Launch {
+        client: None,
         environment: |system, _| system.environment.clone(),
         variables: None,
         is_from_desktop: false,

@@ -39,7 +39,6 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         },
         ..Config::JSON
     },
-    client: Some("claude-code"),
     hook: Some(Hook {
         event: "UserPromptSubmit",
         user: "settings.json",
@@ -62,6 +61,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     part: Some(PartLimit { max: 149_000, unit: Unit::Utf16 }),
     runs_prompts: false,
     launch: Launch {
+        client: Some("claude-code"),
         environment: |system, _| {
             let mut environment = system.environment.clone();
             environment.set("CLAUDE_PROJECT_DIR", &system.project);

@@ -36,7 +36,6 @@ pub(super) static CODEX: Agent = Agent {
             initial: Vec::new(),
         },
     },
-    client: Some("codex-mcp-client"),
     hook: Some(Hook {
         event: "UserPromptSubmit",
         user: "hooks.json",
@@ -67,6 +66,7 @@ pub(super) static CODEX: Agent = Agent {
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes }),
     runs_prompts: false,
     launch: Launch {
+        client: Some("codex-mcp-client"),
         environment,
         variables: None,
         is_from_desktop: false,

@@ -33,7 +33,6 @@ pub(super) static GEMINI: Agent = Agent {
         },
         ..Config::JSON
     },
-    client: Some("gemini-cli-mcp-client"),
     hook: Some(Hook {
         event: "BeforeAgent",
         user: "settings.json",
@@ -57,6 +56,7 @@ pub(super) static GEMINI: Agent = Agent {
     part: Some(PartLimit { max: 39_000, unit: Unit::Utf16 }),
     runs_prompts: false,
     launch: Launch {
+        client: Some("gemini-cli-mcp-client"),
         environment: |system, _| {
             let is_secret = |name: &str| SECRETS.iter().any(|part| name.contains(part));
             let mut environment = system.environment.only(|name| !name.is_some_and(is_secret));

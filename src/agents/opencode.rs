@@ -29,12 +29,12 @@ pub(super) static OPENCODE: Agent = Agent {
         },
         ..Config::JSON
     },
-    client: Some("opencode"),
     hook: None,
     limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes }),
     runs_prompts: true,
     launch: Launch {
+        client: Some("opencode"),
         variables: Some(Variables { marks: &["{env:", "{file:"], is_bare: false, value: Variables::with_default }),
         ..Launch::BY_SDK
     },

@@ -15,7 +15,6 @@ pub(super) static VSCODE: Agent = Agent {
         servers: "servers",
         ..Config::JSON
     },
-    client: None,
     hook: None,
     limits: &[],
     part: None,

@@ -25,7 +25,6 @@ pub(super) static ZED: Agent = Agent {
         },
         ..Config::JSON
     },
-    client: None,
     hook: None,
     limits: &[],
     part: None,
