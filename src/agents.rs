@@ -68,6 +68,11 @@ pub struct Agent {
     pub hook: Option<Hook>,
     /// How much of an expansion it shows its model. Empty: not measured.
     pub limits: &'static [Limit],
+    /// The longest result of `expand_prompt` that its MCP client gets in one part; a longer one is divided. `None`: never
+    /// divided, as no limit is known.
+    pub part: Option<PartLimit>,
+    /// Whether it runs commands that the text of a prompt from its menu contains, and fills in marks of its own.
+    pub runs_prompts: bool,
     /// How it starts a server.
     pub launch: Launch,
     /// What `doctor` checks in its files.
@@ -170,6 +175,8 @@ enum WindowsShell {
 
 /// How an agent starts a server and talks to it.
 pub struct Launch {
+    /// What its MCP client calls itself, `clientInfo.name`, where that is known.
+    pub client: Option<&'static str>,
     /// The environment of a server, before the variables of its registration.
     pub environment: fn(&System, &Registration) -> Environment,
     /// The variables that the agent replaces in a registration.
@@ -302,6 +309,11 @@ impl Agent {
         self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
     }
 
+    /// The agent whose MCP client calls itself this.
+    pub fn of_client(name: &str) -> Option<&'static Agent> {
+        AGENTS.into_iter().find(|agent| agent.launch.client == Some(name))
+    }
+
     /// The limit of this delivery, if it is known.
     pub fn limit(&self, delivery: Delivery) -> Option<Limit> {
         self.limits.iter().find(|limit| limit.delivery == delivery).copied()
@@ -385,6 +397,7 @@ impl Launch {
 
     /// A program that passes on its environment, and uses one of the official SDKs as it is.
     const BY_SDK: Launch = Launch {
+        client: None,
         environment: |system, _| system.environment.clone(),
         variables: None,
         is_from_desktop: false,
@@ -501,10 +514,15 @@ impl Unit {
 
     /// The length of a text in this unit.
     pub fn count(self, text: &str) -> usize {
+        text.chars().map(|character| self.of(character)).sum()
+    }
+
+    /// The length of a character in this unit.
+    pub fn of(self, character: char) -> usize {
         match self {
-            Unit::Bytes => text.len(),
-            Unit::Characters => text.chars().count(),
-            Unit::Utf16 => text.encode_utf16().count(),
+            Unit::Bytes => character.len_utf8(),
+            Unit::Characters => 1,
+            Unit::Utf16 => character.len_utf16(),
         }
     }
 }
@@ -521,6 +539,15 @@ pub struct Limit {
     pub unit: Unit,
     /// What happens to a longer text.
     pub when_exceeded: &'static str,
+}
+
+/// The longest result of `expand_prompt` in one part, as the object `{"prompt":"…"}` in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartLimit {
+    /// Its length.
+    pub max: usize,
+    /// The unit of `max`.
+    pub unit: Unit,
 }
 
 impl Limit {

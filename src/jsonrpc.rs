@@ -14,6 +14,7 @@ use std::cell::Cell;
 use std::fmt::{self, Debug, Display};
 use std::io::{self, BufWriter, Write};
 use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// How many values a line may hold: the members of its objects and the elements of its arrays, together.
@@ -246,6 +247,25 @@ pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserialize
         }
     }
     deserializer.deserialize_map(ObjectOnly(PhantomData))
+}
+
+/// The same, or `null`.
+pub(crate) fn object_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
+    struct ObjectOnly<T>(#[serde(deserialize_with = "object")] T);
+    Ok(Option::deserialize(deserializer)?.map(|ObjectOnly(value)| value))
+}
+
+/// Reads a whole number, 1 or more, or `null`. Some clients write every number as a float.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
+    match Option::<f64>::deserialize(deserializer) {
+        Ok(None) => Ok(None),
+        Ok(Some(count)) if count >= 1.0 && count.fract() == 0.0 => Ok(NonZeroUsize::new(count as usize)),
+        _ => Err(serde::de::Error::custom("must be a whole number, 1 or more")),
+    }
 }
 
 /// A member is missing, or not of the type that it should have. `Display` says which one, and what it should be.

@@ -78,7 +78,7 @@
 //! | [`prompt`], [`agents`], [`jsonrpc`] | none of the others |
 //! | [`mcp`] | [`jsonrpc`] |
 //! | [`library`] | [`prompt`] |
-//! | [`server`] | [`library`], [`prompt`], [`mcp`], [`jsonrpc`] |
+//! | [`server`] | [`library`], [`prompt`], [`agents`], [`mcp`], [`jsonrpc`] |
 //! | [`transport`] | [`server`], [`jsonrpc`] |
 //! | [`hook`], [`doctor`] | [`agents`], [`library`], [`prompt`] |
 //! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |

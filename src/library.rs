@@ -22,6 +22,7 @@ mod write;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
+pub(crate) use query::has_tag;
 
 pub use read::read_prompt;
 pub(crate) use read::read_whole;

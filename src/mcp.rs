@@ -4,13 +4,14 @@
 //! In what is read, `null` is the same as a missing optional field, and an error for a required one.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
-use crate::jsonrpc::{Id, object};
+use crate::jsonrpc::{Id, count, object, object_or_none};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 /// Params of `initialize` (all legacy versions), as far as they are read.
 #[derive(Debug, Deserialize)]
@@ -133,6 +134,26 @@ pub(crate) struct PaginatedParams<'l> {
     pub(crate) cursor: Option<&'l str>,
 }
 
+/// Params of `prompts/list`, except `cursor`. They are not in the schema, but in the document of another server.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListPromptsParams<'l> {
+    #[serde(borrow, default, deserialize_with = "object_or_none")]
+    pub(crate) filter: Option<PromptFilter<'l>>,
+    /// The maximum number of prompts in the page.
+    #[serde(default, deserialize_with = "count")]
+    pub(crate) limit: Option<NonZeroUsize>,
+}
+
+/// Which prompts to list: those that match all members.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PromptFilter<'l> {
+    pub(crate) category: Option<&'l str>,
+    /// The prompt has each of them.
+    pub(crate) tags: Option<Vec<&'l str>>,
+    /// As the `query` of `list_prompts`.
+    pub(crate) query: Option<&'l str>,
+}
+
 /// Result of `tools/list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ListToolsResult {
@@ -218,12 +239,30 @@ pub(crate) struct Prompt {
     pub(crate) description: String,
     /// In the order in which a client asks for them.
     pub(crate) arguments: Vec<PromptArgument>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(crate) meta: Option<PromptMeta>,
+}
+
+/// What the file of a prompt says about itself (2025-06-18).
+#[derive(Debug, Serialize)]
+pub(crate) struct PromptMeta {
+    #[serde(rename = "io.github.prompt-expander/tags", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    #[serde(rename = "io.github.prompt-expander/category", skip_serializing_if = "Option::is_none")]
+    pub(crate) category: Option<String>,
+    #[serde(rename = "io.github.prompt-expander/author", skip_serializing_if = "Option::is_none")]
+    pub(crate) author: Option<String>,
+    #[serde(rename = "io.github.prompt-expander/version", skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
 }
 
 /// An argument of a prompt. Its value is a string.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptArgument {
     pub(crate) name: String,
+    /// For people (2025-06-18).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
     /// Left out where it is false.

@@ -29,7 +29,7 @@ pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use limits::{LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_WEIGHT};
-pub use message::{Message, Messages, Role};
+pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
@@ -57,6 +57,8 @@ pub struct Prompt {
     pub arguments: Vec<Argument>,
     /// Words by which a list can be filtered.
     pub tags: Vec<String>,
+    /// What else the frontmatter says about the file.
+    pub metadata: Metadata,
     /// What it expands to.
     pub messages: Vec<MessageTemplate>,
     /// What was read leniently in the frontmatter.
@@ -65,11 +67,24 @@ pub struct Prompt {
     has_foreign_keys: bool,
 }
 
+/// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// The version of the text.
+    pub version: Option<String>,
+    /// A word by which a list can be filtered.
+    pub category: Option<String>,
+}
+
 /// An argument that a prompt declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Argument {
     /// The name in `{{name}}`.
     pub name: String,
+    /// The name that clients show.
+    pub title: Option<String>,
     /// What it is for.
     pub description: Option<String>,
     /// Whether a call must give it, unless it has a default.
@@ -110,6 +125,8 @@ pub struct Summary {
     pub arguments: Vec<Argument>,
     /// See [`Prompt::tags`].
     pub tags: Vec<String>,
+    /// See [`Prompt::metadata`].
+    pub metadata: Metadata,
     /// See [`Prompt::takes_input`].
     pub takes_input: bool,
     /// See [`Prompt::is_template`].
@@ -226,6 +243,18 @@ impl Prompt {
     /// # Errors
     /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, ExpandError> {
+        self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
+    }
+
+    /// The same, with a text of each message that `join` makes from its pieces, which it may change.
+    ///
+    /// # Errors
+    /// Those of [`Prompt::expand`].
+    pub fn expand_with(
+        &self,
+        call: Call<'_>,
+        join: impl Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    ) -> Result<Messages, ExpandError> {
         let binding = self.bind(call);
         if let Some(error) = binding.error {
             return Err(error);
@@ -239,14 +268,14 @@ impl Prompt {
             let message: &MessageTemplate = &self.messages[index];
             let appended = if index == last { appended } else { "" };
             let separator = if appended.is_empty() || message.body().is_empty() { "" } else { self.separator() };
-            message.pieces(|name| binding.value(name)).chain([separator, appended])
+            message.pieces(|name| binding.value(name)).chain([Piece::Text(separator), Piece::Value(appended)])
         };
-        let lengths = (0..self.messages.len()).flat_map(pieces).map(str::len);
+        let lengths = (0..self.messages.len()).flat_map(pieces).map(|piece| piece.as_str().len());
         let length = lengths.fold(0, usize::saturating_add);
         if length > MAX_EXPANSION {
             return Err(ExpandError::TooLong { length });
         }
-        let message = |index: usize| Message { role: self.messages[index].role, text: pieces(index).collect() };
+        let message = |index: usize| Message { role: self.messages[index].role, text: join(&mut pieces(index)) };
         Ok(Messages::new((0..self.messages.len()).map(message).collect()))
     }
 
@@ -291,6 +320,7 @@ impl Prompt {
             usage: self.usage(),
             arguments: self.arguments.clone(),
             tags: self.tags.clone(),
+            metadata: self.metadata.clone(),
             takes_input: self.takes_input(),
             is_template: self.is_template(),
         }

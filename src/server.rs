@@ -8,6 +8,7 @@
 mod completion;
 mod lifecycle;
 mod notifier;
+mod opencode;
 mod page;
 mod prompts;
 mod resources;
@@ -19,7 +20,9 @@ pub use notifier::{Change, Listener};
 pub use page::PAGE_SIZE;
 pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
+pub use tools::LEAST_LIMIT;
 
+use crate::agents::{PartLimit, Unit};
 use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
 use crate::library::{Library, Snapshot, View};
 use crate::mcp;
@@ -43,6 +46,8 @@ pub struct Server {
     library: Arc<Library>,
     tools: &'static [ServerTool],
     page_size: NonZeroUsize,
+    /// For all clients; `None`: that of the agent, if it is known.
+    result_limit: Option<PartLimit>,
     notifier: Option<Notifier>,
 }
 
@@ -60,12 +65,19 @@ pub enum Reply {
 impl Server {
     /// A server of this library that sends no notifications of changes.
     pub fn new(library: Arc<Library>) -> Server {
-        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, notifier: None }
+        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, result_limit: None, notifier: None }
     }
 
     /// The same with this many prompts, or resources, in one page of a list.
     pub fn with_page_size(self, page_size: NonZeroUsize) -> Server {
         Server { page_size, ..self }
+    }
+
+    /// The same with results of `expand_prompt` that have at most so many characters in one part, [`LEAST_LIMIT`] at least, for
+    /// all clients.
+    pub fn with_result_limit(self, characters: Option<usize>) -> Server {
+        let limit = characters.map(|max| PartLimit { max: max.max(LEAST_LIMIT), unit: Unit::Characters });
+        Server { result_limit: limit, ..self }
     }
 
     /// The same with notifications of changes. `warn` receives, once, the reason why they are delayed.
@@ -175,9 +187,9 @@ impl Server {
 
     /// A snapshot of the library for a legacy client that is shown all of it in one page; more would delay the page. It is
     /// taken before the page is made, so that a change between the two may be announced twice, but is not missed.
-    fn snapshot_of_one_page(&self, session: &Session, view: &View) -> Option<Snapshot> {
+    fn snapshot_of_one_page(&self, session: &Session, view: &View, size: NonZeroUsize) -> Option<Snapshot> {
         let is_wanted = self.notifier.is_some() && session.protocol_version.is_some();
-        (is_wanted && view.list().entries.len() <= self.page_size.get()).then(|| Snapshot::of(view))
+        (is_wanted && view.list().entries.len() <= size.get()).then(|| Snapshot::of(view))
     }
 
     fn watch(&self) {
@@ -197,11 +209,13 @@ impl Server {
     ) -> Result<Reply, Failure> {
         use lifecycle::{CONSTANT, FRESH};
         era.check(params)?;
-        let page = |kind| Page::requested(kind, self.page_size, read(params)?);
+        let page = |kind, size| Page::requested(kind, size, read(params)?);
+        let agent = era.agent(params).or(session.agent);
         let view = &self.library.view();
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
                 let result = lifecycle::initialize(&mut session.protocol_version, params)?;
+                session.agent = lifecycle::agent(result.client_info.as_ref());
                 session.subscriptions.initialize();
                 (session.shown, session.lists) = Default::default();
                 era.response(id, result, None)
@@ -215,19 +229,26 @@ impl Server {
                 session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, view)));
                 era.response(id, tools::list(self.tools, view), Some(FRESH))
             }
-            ("tools/call", _) => era.response(id, tools::call(self.tools, view, era, params)?, None),
-            ("prompts/list", _) => {
-                self.watch_for(session);
-                let snapshot = self.snapshot_of_one_page(session, view);
-                session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
-                era.response(id, prompts::list(view, &page(Kind::Prompts)?), Some(FRESH))
+            ("tools/call", _) => {
+                let limit = self.result_limit.or_else(|| agent?.part);
+                era.response(id, tools::call(self.tools, view, era, limit, params)?, None)
             }
-            ("prompts/get", _) => era.response(id, prompts::get(view, read(params)?)?, None),
-            ("resources/list", _) => {
+            ("prompts/list", _) => {
+                let list: mcp::ListPromptsParams<'_> = read(params)?;
+                let page =
+                    page(prompts::kind(&list), list.limit.map_or(self.page_size, |limit| self.page_size.min(limit)))?;
                 self.watch_for(session);
-                let snapshot = self.snapshot_of_one_page(session, view);
+                let snapshot = self.snapshot_of_one_page(session, view, page.size);
+                session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
+                era.response(id, prompts::list(view, &page, list.filter.as_ref()), Some(FRESH))
+            }
+            ("prompts/get", _) => era.response(id, prompts::get(view, agent, read(params)?)?, None),
+            ("resources/list", _) => {
+                let page = page(Kind::Resources, self.page_size)?;
+                self.watch_for(session);
+                let snapshot = self.snapshot_of_one_page(session, view, page.size);
                 session.shown_list(|lists| &mut lists.resources, snapshot.map(|snapshot| snapshot.contents_hash()));
-                era.response(id, resources::list(view, &page(Kind::Resources)?), Some(FRESH))
+                era.response(id, resources::list(view, &page), Some(FRESH))
             }
             ("resources/templates/list", _) => {
                 page::only_page(read(params)?)?;

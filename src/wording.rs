@@ -1,5 +1,7 @@
 //! How text, names and numbers are shown in messages.
 
+use std::borrow::Cow;
+
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
 
@@ -12,6 +14,17 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Whether a terminal may act on a character: control characters, and those that change the direction of the text after them.
 pub(crate) fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text of at most `max` characters: a longer one is cut after a word, and ends in `…`.
+pub(crate) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(max).is_none() {
+        return text.into();
+    }
+    let end = text.char_indices().nth(max - 1).map_or(0, |(at, _)| at); // leaves one character for the `…`
+    let is_after_a_word = text[end..].starts_with(char::is_whitespace);
+    let cut = if is_after_a_word { end } else { text[..end].rfind(char::is_whitespace).unwrap_or(end) };
+    format!("{}…", text[..cut].trim_end()).into()
 }
 
 /// A text that can be printed in one line: [control characters](is_control) escaped.
@@ -77,6 +90,21 @@ mod tests {
         assert_eq!(quoted("a\nb\0`"), "`a\\nb\\u{0}'`");
         assert_eq!(quoted("a\u{202e}b"), "`a\\u{202e}b`");
         assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
+    }
+
+    #[test]
+    fn a_shortened_text_ends_after_a_word_and_is_never_longer_than_allowed() {
+        for (text, shown) in [
+            ("", ""),
+            ("one two", "one two"),
+            ("one two three", "one two…"),
+            ("one tw  o", "one tw…"),
+            ("onetwothree", "onetwot…"),
+            ("éé éé éé éé", "éé éé…"),
+            ("one\ntwo three", "one\ntwo…"),
+        ] {
+            assert_eq!(shortened(text, 8), shown, "{text}");
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, Position, RegisteredServer,
-    Scope, Unit, Variables, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, PartLimit, Position,
+    RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use crate::wording::named;
 use serde_json::json;
@@ -54,10 +54,14 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         check: |hook| hook.all_disabled_by("disableAllHooks", true),
     }),
     limits: &[
-        Limit::tool(50_000, Unit::Characters, "the model gets 2 KB of it and a file"),
+        // 50,000 if `tools/list` does not ask for more.
+        Limit::tool(150_000, Unit::Characters, "the model gets 2 KB of it and a file"),
         Limit::hook(10_000, Unit::Utf16),
     ],
+    part: Some(PartLimit { max: 149_000, unit: Unit::Utf16 }),
+    runs_prompts: false,
     launch: Launch {
+        client: Some("claude-code"),
         environment: |system, _| {
             let mut environment = system.environment.clone();
             environment.set("CLAUDE_PROJECT_DIR", &system.project);

@@ -11,6 +11,8 @@ pub(super) static CURSOR: Agent = Agent {
     config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

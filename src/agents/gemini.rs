@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, Opening, RegisteredHook,
-    RegisteredServer, Scope, Unit, Variables, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, Opening, PartLimit,
+    RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,7 +53,10 @@ pub(super) static GEMINI: Agent = Agent {
         // None is known. More than this was not tried.
         Limit::hook(1_000_000, Unit::Bytes),
     ],
+    part: Some(PartLimit { max: 39_000, unit: Unit::Utf16 }),
+    runs_prompts: false,
     launch: Launch {
+        client: Some("gemini-cli-mcp-client"),
         environment: |system, _| {
             let is_secret = |name: &str| SECRETS.iter().any(|part| name.contains(part));
             let mut environment = system.environment.only(|name| !name.is_some_and(is_secret));

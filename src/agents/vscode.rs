@@ -17,6 +17,8 @@ pub(super) static VSCODE: Agent = Agent {
     },
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

@@ -27,6 +27,8 @@ pub(super) static ZED: Agent = Agent {
     },
     hook: None,
     limits: &[],
+    part: None,
+    runs_prompts: false,
     launch: Launch { is_from_desktop: true, ..Launch::BY_SDK },
     checks: Checks::NONE,
     next_step: |_, is_project| match is_project {

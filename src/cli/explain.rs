@@ -9,7 +9,7 @@ mod tokens;
 
 use super::call::{Call, Texts};
 use super::output;
-use crate::agents::{AGENTS, Agent, Delivery, Limit};
+use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
@@ -152,17 +152,17 @@ impl Lengths {
     fn of(prompt: &Prompt, texts: &Texts, layer: Option<Layer>, text: &str) -> Lengths {
         let result = json!({ "prompt": text }).to_string();
         let is_of_project = layer == Some(Layer::Project);
-        let measure = |agent: &'static Agent, limit: Limit| {
-            let length = match limit.delivery {
-                Delivery::Tool => limit.unit.count(&result),
-                Delivery::CodeMode => limit.unit.count(text),
-                Delivery::Hook => {
-                    limit.unit.count(&hook::context_of_one(agent, &prompt.name, &texts.input, text, is_of_project))
-                }
-            };
-            Measure { agent, limit, length }
+        let of_tool = |agent: &'static Agent| {
+            let PartLimit { max, unit } = agent.part?;
+            let limit = Limit { delivery: Delivery::Tool, max, unit, when_exceeded: "the model gets it in parts" };
+            Some(Measure { agent, limit, length: unit.count(&result) })
         };
-        let measures_of = |agent: &'static Agent| agent.limits.iter().map(move |limit| measure(agent, *limit));
+        let of_hook = |agent: &'static Agent| {
+            let limit = agent.limit(Delivery::Hook)?;
+            let context = hook::context_of_one(agent, &prompt.name, &texts.input, text, is_of_project);
+            Some(Measure { agent, limit, length: limit.unit.count(&context) })
+        };
+        let measures_of = |agent: &'static Agent| of_tool(agent).into_iter().chain(of_hook(agent));
         Lengths {
             bytes: text.len(),
             characters: text.chars().count(),

@@ -4,7 +4,7 @@ use super::output;
 use super::record::{self, Log};
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
-use crate::server::{PAGE_SIZE, Server};
+use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
 use crate::transport::stdio::{self, Tap};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -21,6 +21,12 @@ pub(super) struct Serve {
     /// The maximum number of prompts or resources in one page of a list; some clients read only the first page
     #[arg(long, value_name = "COUNT", default_value_t = PAGE_SIZE)]
     page_size: NonZeroUsize,
+    /// The maximum number of characters in a result of expand_prompt; the model gets a longer one in parts
+    ///
+    /// The least is 600. Without this option, results are divided for Codex, Claude Code, Gemini CLI and opencode, just
+    /// below what each of them shows its model, and for no other client.
+    #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
+    result_limit: Option<usize>,
     /// What to log on standard error; the default is nothing, or `info` with --log-file
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
@@ -34,6 +40,11 @@ pub(super) struct Serve {
     /// The file contains what you typed and your prompts. If it is new, only you can read it.
     #[arg(long, value_name = "FILE")]
     tap: Option<PathBuf>,
+}
+
+fn result_limit(text: &str) -> Result<usize, String> {
+    let limit: usize = text.parse().map_err(|_| "not a whole number".to_owned())?;
+    if limit < LEAST_LIMIT { Err(format!("less than {LEAST_LIMIT}")) } else { Ok(limit) }
 }
 
 /// How much is logged. Each level includes those before it.
@@ -85,7 +96,10 @@ impl Serve {
         }
         let tap = self.tap.as_deref().and_then(|path| record::open(path, &library)).filter(|_| !is_examined());
         let tap = tap.map(|file| Tap::new(file, output::warning));
-        let server = Server::new(Arc::new(library)).with_page_size(self.page_size).with_notifications(output::warning);
+        let server = Server::new(Arc::new(library))
+            .with_page_size(self.page_size)
+            .with_result_limit(self.result_limit)
+            .with_notifications(output::warning);
         stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)

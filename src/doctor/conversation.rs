@@ -184,7 +184,7 @@ impl Conversation {
 
     /// The conversation up to its end, or up to a failure.
     fn run(&mut self, start: &Start, report: &mut ServerReport) -> Result<(), Why> {
-        let server = self.initialize(start.launch.opening)?;
+        let server = self.initialize(start.launch)?;
         report.answered_in = self.began.elapsed();
         report.name = text(&server["name"]);
         report.version = text(&server["version"]);
@@ -217,12 +217,16 @@ impl Conversation {
     }
 
     /// Opens the conversation. Returns the server's `serverInfo`.
-    fn initialize(&mut self, opening: Opening) -> Result<Value, Why> {
-        let version = match opening {
+    fn initialize(&mut self, launch: &Launch) -> Result<Value, Why> {
+        // A server may answer one client otherwise than another.
+        let client =
+            json!({"name": launch.client.unwrap_or("prompt-expander doctor"), "version": env!("CARGO_PKG_VERSION")});
+        let version = match launch.opening {
             Opening::Initialize(version) => version,
             Opening::Discover(version) => {
                 self.meta = Some(json!({
                     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": client,
                     "io.modelcontextprotocol/clientCapabilities": {},
                 }));
                 if let Ok(result) = self.request("server/discover", json!({}))? {
@@ -232,7 +236,6 @@ impl Conversation {
                 version
             }
         };
-        let client = json!({"name": "prompt-expander doctor", "version": env!("CARGO_PKG_VERSION")});
         let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
         let result = self.result("initialize", params)?;
         self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

@@ -50,7 +50,8 @@ impl View {
     }
 }
 
-fn has_tag(prompt: &Summary, tag: &str) -> bool {
+/// Whether a prompt has a tag. Letter case, and a leading `#`, make no difference.
+pub(crate) fn has_tag(prompt: &Summary, tag: &str) -> bool {
     let bare = |tag: &str| tag.trim().trim_start_matches('#').to_lowercase();
     let tag = bare(tag);
     prompt.tags.iter().any(|own| bare(own) == tag)

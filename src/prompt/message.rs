@@ -7,6 +7,24 @@ pub enum Role {
     User,
 }
 
+/// A piece of a message, which is text of the prompt's file or comes from the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'p> {
+    /// Text of the prompt.
+    Text(&'p str),
+    /// The value of a placeholder, or the input after a text without placeholders.
+    Value(&'p str),
+}
+
+impl<'p> Piece<'p> {
+    /// The text or the value.
+    pub fn as_str(self) -> &'p str {
+        match self {
+            Piece::Text(text) | Piece::Value(text) => text,
+        }
+    }
+}
+
 /// One message of an expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {

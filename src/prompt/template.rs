@@ -6,7 +6,7 @@
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
 use super::format::Format;
-use super::message::Role;
+use super::message::{Piece, Role};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -242,15 +242,15 @@ impl MessageTemplate {
 
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
-    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = &'t str> {
+    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = Piece<'t>> {
         let parts = self.parts.iter().map(move |part| match part {
-            Part::Text(range) => &self.body[range.clone()],
+            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
             Part::Placeholder(placeholder) => match value(&placeholder.name) {
-                "" if placeholder.stays => self.written(placeholder),
-                value => value,
+                "" if placeholder.stays => Piece::Text(self.written(placeholder)),
+                value => Piece::Value(value),
             },
         });
-        std::iter::once(self.preamble.as_str()).chain(parts)
+        std::iter::once(Piece::Text(&self.preamble)).chain(parts)
     }
 }
 
@@ -410,7 +410,7 @@ mod tests {
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
         let template = MessageTemplate::parse(Format::Markdown, body, 1, arguments.iter().map(|&(name, _)| name));
         let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
-        template.pieces(value).collect()
+        template.pieces(value).map(Piece::as_str).collect()
     }
 
     #[test]

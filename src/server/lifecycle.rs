@@ -5,6 +5,7 @@
 //! version in `params._meta`. The era is decided for each request from its body alone, so that clients of both eras may
 //! share a pipe.
 
+use crate::agents::Agent;
 use crate::jsonrpc::{self, Id, Mismatch, Object, Response, read};
 use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeParams, InitializeResult, ListChanged,
@@ -12,7 +13,7 @@ use crate::mcp::{
 };
 use crate::wording::printable_json;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::{Debug, Display};
 
 /// The versions that `initialize` can negotiate, the newest last.
@@ -25,6 +26,7 @@ pub(super) const WITH_BATCHES: &str = "2025-03-26";
 const MODERN: &[&str] = &["2026-07-28"];
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A result that changes only with the program.
@@ -44,7 +46,7 @@ const INSTRUCTIONS: &str = include_str!("instructions.md");
 pub(super) struct Failure {
     pub(super) kind: FailureKind,
     pub(super) text: String,
-    data: Option<serde_json::Value>,
+    data: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl Failure {
     }
 
     /// Adds details for a program.
-    pub(super) fn with_data(self, data: serde_json::Value) -> Failure {
+    pub(super) fn with_data(self, data: Value) -> Failure {
         Failure { data: Some(data), ..self }
     }
 }
@@ -120,6 +122,12 @@ impl Era {
             return Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data));
         }
         log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level.as_str()))
+    }
+
+    /// The agent that a modern request comes from, if it says so and is a known one.
+    pub(super) fn agent(self, params: &Object) -> Option<&'static Agent> {
+        let meta = params.get("_meta").filter(|_| self == Era::Modern)?;
+        agent(meta.get(CLIENT_INFO))
     }
 
     /// The response with a result. The modern era adds `resultType`, the server's name in `_meta`, and to a result that a
@@ -195,6 +203,11 @@ pub(super) fn initialize(negotiated: &mut Option<&'static str>, params: &Object)
         instructions: INSTRUCTIONS.trim_ascii_end(),
         client_info,
     })
+}
+
+/// The agent that a client says it is, if it is a known one.
+pub(super) fn agent(client_info: Option<&Value>) -> Option<&'static Agent> {
+    Agent::of_client(client_info?.get("name")?.as_str()?)
 }
 
 /// JSON from a client for the log: one line, without control characters that a terminal may act on.

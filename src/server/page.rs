@@ -16,14 +16,17 @@ pub const PAGE_SIZE: NonZeroUsize = NonZeroUsize::new(500).unwrap();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Prompts,
+    /// The prompts that match a filter, with a hash of the filter.
+    FilteredPrompts(u64),
     Resources,
 }
 
 impl Kind {
-    fn prefix(self) -> &'static str {
+    fn prefix(self) -> String {
         match self {
-            Kind::Prompts => "prompts:",
-            Kind::Resources => "resources:",
+            Kind::Prompts => "prompts:".to_owned(),
+            Kind::FilteredPrompts(filter) => format!("prompts {filter:016x}:"),
+            Kind::Resources => "resources:".to_owned(),
         }
     }
 }
@@ -32,7 +35,7 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Page {
     kind: Kind,
-    size: NonZeroUsize,
+    pub(super) size: NonZeroUsize,
     /// The page begins after this key; `None` for the first page.
     after: Option<String>,
 }
@@ -41,7 +44,7 @@ impl Page {
     /// The page for the cursor of a request. An empty cursor, like none, is the first page.
     ///
     /// # Errors
-    /// The cursor is invalid, or belongs to another list.
+    /// The cursor is invalid, or belongs to another list or filter.
     pub(super) fn requested(kind: Kind, size: NonZeroUsize, params: PaginatedParams<'_>) -> Result<Page, Failure> {
         let after = match params.cursor.filter(|cursor| !cursor.is_empty()) {
             None => None,
@@ -88,7 +91,7 @@ fn invalid_cursor() -> Failure {
 fn key(kind: Kind, cursor: &str) -> Option<String> {
     let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let key = String::from_utf8(decoded).ok()?;
-    key.strip_prefix(kind.prefix()).map(str::to_owned)
+    key.strip_prefix(&kind.prefix()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -157,6 +160,12 @@ mod tests {
         let cursor = page(1, None).fill(&["a", "b"], |key| key, |_| Some(())).1.unwrap();
         assert!(requested(Kind::Prompts, 1, Some(&cursor)).is_ok());
         assert!(requested(Kind::Resources, 1, Some(&cursor)).is_err());
+        assert!(requested(Kind::FilteredPrompts(7), 1, Some(&cursor)).is_err());
+        let filtered =
+            requested(Kind::FilteredPrompts(7), 1, None).unwrap().fill(&["a", "b"], |key| key, |_| Some(())).1;
+        assert!(requested(Kind::FilteredPrompts(7), 1, filtered.as_deref()).is_ok());
+        assert!(requested(Kind::FilteredPrompts(8), 1, filtered.as_deref()).is_err());
+        assert!(requested(Kind::Prompts, 1, filtered.as_deref()).is_err());
         assert!(only_page(PaginatedParams { cursor: Some(&cursor) }).is_err());
         for invalid in ["!!", "a", &format!("{cursor}="), "cHJvbXB0cw"] {
             assert!(requested(Kind::Prompts, 1, Some(invalid)).is_err(), "{invalid}");

@@ -5,7 +5,7 @@
 
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
-use super::prompts::{description, of_layer};
+use super::prompts::listed_description;
 use crate::library::{Entry, FileInfo, Listing, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name};
@@ -46,7 +46,7 @@ fn resource(entry: &Entry<'_>) -> Option<mcp::Resource> {
         uri: uri(name),
         name: name.to_string(),
         title: summary.title.clone(),
-        description: of_layer(entry.layer(), description(name, summary.description.clone())),
+        description: listed_description(entry, summary.description.as_deref()),
         mime_type: MIME_TYPE,
         size: size as usize,
         annotations: modified

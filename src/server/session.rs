@@ -2,6 +2,7 @@
 
 use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};
+use crate::agents::Agent;
 use crate::jsonrpc::Notification;
 use std::time::Instant;
 
@@ -10,6 +11,8 @@ use std::time::Instant;
 pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
     pub(super) protocol_version: Option<&'static str>,
+    /// The agent that the last `initialize` came from, if it is a known one.
+    pub(super) agent: Option<&'static Agent>,
     pub(super) subscriptions: Subscriptions,
     /// When the client was last shown a page of a list of which there is no hash.
     pub(super) shown: Option<Instant>,

@@ -10,7 +10,8 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     description: |_| String::new(),
     input_schema: || json!({}),
     output_schema: || json!({}),
-    call: |_, arguments| match arguments.get("x") {
+    shown_by_claude_code: None,
+    call: |call| match call.arguments.get("x") {
         None => panic!("on purpose, in a test"),
         Some(_) => Err(ToolError::Internal("reported, not thrown".to_owned())),
     },

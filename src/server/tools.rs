@@ -5,15 +5,19 @@
 
 mod expand_prompt;
 mod list_prompts;
+mod parts;
+
+pub use parts::LEAST_LIMIT;
 
 use super::lifecycle::{Era, Failure, FailureKind};
+use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
 use crate::library::View;
 use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The tools, in the order of the listing. The first one works without arguments, as some clients try it.
@@ -28,8 +32,19 @@ pub(super) struct ServerTool {
     pub(super) description: fn(&View) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
+    /// How many characters of a result Claude Code should show its model; `None`: its default, 50,000.
+    pub(super) shown_by_claude_code: Option<u32>,
     /// Returns structured content by the output schema.
-    pub(super) call: fn(&View, &Object) -> Result<Box<RawValue>, ToolError>,
+    pub(super) call: fn(&ToolCall<'_>) -> Result<Box<RawValue>, ToolError>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ToolCall<'c> {
+    pub(super) view: &'c View,
+    pub(super) arguments: &'c Object,
+    /// The longest result that the client gets in one part; `None` if it gets all of it.
+    pub(super) limit: Option<PartLimit>,
 }
 
 /// Why a call failed.
@@ -65,7 +80,13 @@ pub(super) fn list(tools: &[ServerTool], view: &View) -> ListToolsResult {
             open_world_hint: false,
         },
         // Claude Code shows a tool to its model before any search only if the tool asks for it.
-        meta: Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]),
+        meta: [
+            ("anthropic/alwaysLoad", Some(json!(true))),
+            ("anthropic/maxResultSizeChars", tool.shown_by_claude_code.map(Value::from)),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect(),
     });
     ListToolsResult { tools: tools.collect() }
 }
@@ -81,7 +102,13 @@ pub(super) fn descriptions_hash(tools: &[ServerTool], view: &View) -> u64 {
 ///
 /// # Errors
 /// The tool is unknown; invalid params; in the legacy era also arguments that do not match the input schema.
-pub(super) fn call(tools: &[ServerTool], view: &View, era: Era, params: &Object) -> Result<ToolResult, Failure> {
+pub(super) fn call(
+    tools: &[ServerTool],
+    view: &View,
+    era: Era,
+    limit: Option<PartLimit>,
+    params: &Object,
+) -> Result<ToolResult, Failure> {
     let CallToolParams { name } = read(params)?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
@@ -94,7 +121,7 @@ pub(super) fn call(tools: &[ServerTool], view: &View, era: Era, params: &Object)
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Err(Failure::invalid_params("`arguments` must be an object")),
     };
-    match (tool.call)(view, arguments) {
+    match (tool.call)(&ToolCall { view, arguments, limit }) {
         Ok(structured) => Ok(ToolResult::Structured(structured)),
         Err(ToolError::Internal(text)) => Err(Failure::new(FailureKind::Internal, text)),
         Err(ToolError::Arguments(text)) if !era.lets_model_correct_arguments() => Err(Failure::invalid_params(text)),

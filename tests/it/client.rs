@@ -299,9 +299,14 @@ impl Client {
 
     /// The same without the notification that ends the handshake.
     pub(crate) fn shake_hands(&mut self, version: &str) -> Value {
+        self.introduce(version, "it")
+    }
+
+    /// The same as a client that calls itself `name`.
+    pub(crate) fn introduce(&mut self, version: &str, name: &str) -> Value {
         let answer = self.request(
             "initialize",
-            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}}),
+            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}),
         );
         answer["result"].clone()
     }

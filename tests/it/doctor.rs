@@ -554,55 +554,59 @@ fn a_timeout_that_is_too_short_is_reported() {
 fn a_prompt_that_an_agent_would_cut_is_named() {
     let client = home();
     let args = format!("args = [\"--no-builtin\", \"--prompts\", {}]", json!(client.prompts()));
-    client.write("long.md", "a".repeat(17_000));
+    client.write("long.md", "a".repeat(10_000));
     let codex = |top: &str, more: &str| {
         let text = format!("{top}\n[mcp_servers.prompts]\ncommand = {}\n{args}\n{more}\n", json!(PROGRAM));
         write(&client, ".codex/config.toml", text);
     };
     codex("", "");
     is_fine(&client, "codex");
-    client.write("long.md", "a".repeat(20_000));
-    codex("", "");
-    let code = "`long` has 20003 characters, more than the limit of 17999 (code mode): the middle may be cut out";
+    codex("tool_output_token_limit = 3000", "");
+    let code = "`long` has 10003 characters, more than the limit of 5399 (code mode): the middle may be cut out";
     let cut = found(&client, &["codex"], "warning", code);
-    assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 12000` in config.toml");
-    codex("tool_output_token_limit = 12000", "");
+    assert_eq!(cut["remedy"], "shorten it, or set `tool_output_token_limit = 6000` in config.toml");
+    codex("tool_output_token_limit = 6000", "");
     is_fine(&client, "codex");
-    client.write("long.md", "a".repeat(60_000));
-    let cut = "`long` has 60018 characters, more than the limit of 48000 (tool): the middle is cut out";
-    codex("", "");
+    let of_tool = "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 2000";
+    codex("", of_tool);
+    let cut = "`long` has 10018 characters, more than the limit of 9600 (tool): the middle is cut out";
     found(&client, &["codex"], "warning", cut);
-    codex("", "[mcp_servers.prompts.tools.expand_prompt]\noutput_token_limit = 20000");
-    found(&client, &["codex"], "warning", "more than the limit of 17999 (code mode): the middle may be cut out");
 
     let args = json!(["--no-builtin", "--prompts", client.prompts()]);
-    gemini(&client, json!({ "args": args }), json!({}));
+    gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 10_000}}));
     found(
         &client,
         &["gemini"],
         "warning",
-        "`long` has 60018 characters, more than the limit of 40000 (tool): the model gets its first 8,000",
+        "`long` has 10018 characters, more than the limit of 10000 (tool): the model gets its first 8,000",
     );
     gemini(&client, json!({ "args": args }), json!({"tools": {"truncateToolOutputThreshold": 100_000}}));
+    is_fine(&client, "gemini");
+}
+
+#[test]
+fn a_long_prompt_is_in_parts_that_no_agent_cuts() {
+    let client = home();
+    client.write("long.md", "a \"b\"\n\n".repeat(60_000));
+    let args = json!(["--no-builtin", "--prompts", client.prompts()]);
+    codex(&client, PROGRAM, &format!("args = {args}"));
+    is_fine(&client, "codex");
+    gemini(&client, json!({ "args": args }), json!({}));
     is_fine(&client, "gemini");
     claude(&client, allowed());
     let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM, "args": args}}});
     write(&client, ".claude.json", servers.to_string());
-    found(
-        &client,
-        &["claude-code"],
-        "warning",
-        "more than the limit of 50000 (tool): the model gets 2 KB of it and a file",
-    );
+    is_fine(&client, "claude-code");
 }
 
 #[test]
 fn every_prompt_is_expanded_whatever_arguments_it_has() {
     let client = home();
     let two = "---\narguments: [{name: a, required: true}, {name: b, required: true}]\n---\n{{a}}{{b}} ".to_owned();
-    client.write("two.md", two + &"b".repeat(30_000));
-    codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
-    found(&client, &["codex"], "warning", "`two` has 30003 characters");
+    client.write("two.md", two + &"b".repeat(10_000));
+    let limit = "tools.expand_prompt.output_token_limit = 2000";
+    codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]\n{limit}", json!(client.prompts())));
+    found(&client, &["codex"], "warning", "`two` has 10016 characters");
     client.write("broken.md", "---\n");
     let unread = found(&client, &["codex"], "broken", "`prompts` has 1 file that cannot be read, such as broken.md: ");
     assert_eq!(unread["remedy"], "run `prompt-expander check` with its `--prompts`");

@@ -201,18 +201,16 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
         millions @ 1000.. => format!("{},{:03},000", millions / 1000, millions % 1000),
         thousands => format!("{thousands},{:03}", number % 1000),
     };
-    for name in ["codex", "claude-code", "gemini"] {
+    for name in ["codex", "claude-code", "gemini", "opencode"] {
         let page = page(&format!("docs/clients/{}.md", if name == "gemini" { "gemini-cli" } else { name }));
-        let (tool, _) = limit(name, "tool");
-        assert!(page.contains(&format!("by the tool {} characters", thousands(tool))), "{name}");
-        let (hook, unit) = limit(name, "hook");
-        assert!(page.contains(&format!("{} {unit}", thousands(hook))), "{name}");
+        let (tool, unit) = limit(name, "tool");
+        let unit = unit.strip_suffix(" of the result").unwrap();
+        assert!(page.contains(&format!("in parts of at most {} {unit}", thousands(tool))), "{name}");
+        if name != "opencode" {
+            let (hook, unit) = limit(name, "hook");
+            assert!(page.contains(&format!("{} {unit}", thousands(hook))), "{name}");
+        }
     }
-    assert_eq!(limit("codex", "code mode").0, prompt_expander::prompt::LONG as u64 - 1, "the same as check warns of");
-    assert!(
-        page("docs/clients/opencode.md")
-            .contains(&format!("({} came through,", thousands(limit("opencode", "tool").0)))
-    );
 }
 
 #[test]
@@ -228,15 +226,15 @@ fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
     for (line, want) in lines(7_700).iter().zip(hooks) {
         assert!(line.starts_with(want), "{line}");
     }
-    let has_code_mode = |characters: usize| lines(characters).iter().any(|line| line.starts_with("codex code mode "));
-    assert!(!has_code_mode(14_399) && has_code_mode(14_400), "80 % of 17,999");
+    let has_tool = |characters: usize| lines(characters).iter().any(|line| line.starts_with("codex tool "));
+    assert!(!has_tool(13_586) && has_tool(13_587), "80 % of 17,000 less 13 around it");
     assert!(lines(1_000_000).iter().all(|line| !line.starts_with("others ")), "there are no others");
     let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
-    assert_eq!(limits.as_array().unwrap().len(), 8);
+    assert_eq!(limits.as_array().unwrap().len(), 7);
 }
 
 #[test]
-fn an_expansion_that_an_agent_would_cut_gets_a_warning() {
+fn an_expansion_that_an_agent_does_not_get_whole_gets_a_warning() {
     let client = Client::new().prompt("p.md", "{{input}}");
     let whole = |characters: usize| {
         let limits = explained(&client, &["p", "-"], &"x".repeat(characters))["expansion"]["limits"].take();
@@ -246,17 +244,13 @@ fn an_expansion_that_an_agent_would_cut_gets_a_warning() {
     };
     let hooks = "codex hook, claude-code hook";
     assert_eq!(whole(9_000), "");
-    assert_eq!(whole(17_999), hooks);
-    assert_eq!(whole(18_000), "codex code mode, codex hook, claude-code hook");
-    assert_eq!(whole(39_986), "codex code mode, codex hook, claude-code hook");
-    assert_eq!(whole(39_988), "codex code mode, codex hook, claude-code hook, gemini tool");
-    assert_eq!(
-        whole(49_988),
-        "codex tool, codex code mode, codex hook, claude-code tool, claude-code hook, gemini tool"
-    );
+    assert_eq!(whole(16_987), hooks);
+    assert_eq!(whole(16_988), "codex tool, codex hook, claude-code hook");
+    assert_eq!(whole(38_988), "codex tool, codex hook, claude-code hook, gemini tool");
+    assert_eq!(whole(50_988), "codex tool, codex hook, claude-code hook, gemini tool, opencode tool");
+    assert_eq!(whole(148_988).split(", ").count(), 6);
     let shown = client.run(["explain", "p", "-"], "x".repeat(18_000)).stdout;
-    let said = "  codex code mode   too long, 18,000 of 17,999 characters: the middle may be cut out, where the model prints all \
-                of the result\n";
+    let said = "  codex tool        too long, 18,013 of 17,000 bytes of the result: the model gets it in parts\n";
     assert!(shown.contains(said), "{shown}");
     // The hook passes on to the tool exactly what `explain` calls too long for it.
     for characters in [9_626, 9_627, 9_630, 9_631] {

@@ -32,6 +32,7 @@ mod native_prompts;
 mod new;
 #[cfg(target_os = "linux")]
 mod opened;
+mod parts;
 mod path_and_show;
 mod project;
 mod prompts_dir;

@@ -235,3 +235,142 @@ fn a_page_begins_after_the_last_key_even_if_that_was_removed() {
     assert_eq!(client.request("resources/list", json!({"cursor": cursor}))["error"]["code"], -32602);
     assert_eq!(client.request("tools/list", json!({"cursor": cursor}))["error"]["code"], -32602);
 }
+
+#[test]
+fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
+    let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: [not, text]\nversion: 1.10\narguments:\n  - \
+                {name: a, title: The A}\n---\n{{a}}";
+    let mut client = Client::new().prompt("p.md", file).prompt("plain.md", "P");
+    let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    let meta = json!({
+        "io.github.prompt-expander/tags": ["git", "Work"],
+        "io.github.prompt-expander/category": "dev",
+        "io.github.prompt-expander/version": "1.10"
+    });
+    let arguments = json!([{"name": "a", "title": "The A"}]);
+    assert_eq!(prompts[0], json!({"name": "p", "description": "D", "arguments": arguments, "_meta": meta}));
+    assert_eq!(prompts[1].get("_meta"), None);
+    client.run(["check"], "").printed("2 files checked: 0 errors, 0 warnings\n");
+}
+
+/// The names in a page of `prompts/list`, and the cursor.
+fn listed(client: &mut Client, params: Value) -> (String, Option<Value>) {
+    let answer = client.request("prompts/list", params);
+    let prompts = answer["result"]["prompts"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let names: Vec<&str> = prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    (names.join(" "), answer["result"].get("nextCursor").cloned())
+}
+
+/// Prompts with tags, and with categories.
+fn tagged() -> Client {
+    Client::new()
+        .prompt("a.md", "---\ntags: [git, work]\ncategory: Dev\n---\nAlpha")
+        .prompt("b.md", "---\ntags: git\n---\nBeta git")
+        .prompt("c.md", "---\ncategory: dev\n---\nGamma")
+        .prompt("git.md", "Delta")
+        .prompt("broken.md", "---\n")
+}
+
+#[test]
+fn a_filter_selects_prompts_by_category_all_tags_and_query_sorted_by_name() {
+    let mut client = tagged();
+    for (filter, names) in [
+        (json!({"category": "dev"}), "a c"),
+        (json!({"category": " DEV "}), "a c"),
+        (json!({"tags": ["git"]}), "a b"),
+        (json!({"tags": ["#Git", "work"]}), "a"),
+        (json!({"tags": []}), "a b c git"),
+        (json!({"query": "git"}), "a b git"),
+        (json!({"query": "git", "tags": ["git"], "category": "dev"}), "a"),
+        (json!({"query": "nothing"}), ""),
+        (json!({"unknown": true, "category": null}), "a b c git"),
+        (json!({}), "a b c git"),
+        (json!(null), "a b c git"),
+    ] {
+        assert_eq!(listed(&mut client, json!({"filter": filter})), (names.to_owned(), None), "{filter}");
+        assert_eq!(listed(&mut client, modern(json!({"filter": filter}))).0, names, "{filter}");
+    }
+    for (params, message) in [
+        (json!({"filter": "dev"}), "`filter` must be an object"),
+        (json!({"filter": ["dev"]}), "`filter` must be an object"),
+        (json!({"filter": {"category": 5}}), "`filter.category` must be a string"),
+        (json!({"filter": {"tags": "git"}}), "`filter.tags` must be an array"),
+        (json!({"filter": {"tags": [5]}}), "`filter.tags[0]` must be a string"),
+        (json!({"limit": 0}), "`limit` must be a whole number, 1 or more"),
+        (json!({"limit": 1.5}), "`limit` must be a whole number, 1 or more"),
+        (json!({"limit": "5"}), "`limit` must be a whole number, 1 or more"),
+    ] {
+        refused(&client.request("prompts/list", params), -32602, &format!("invalid params: {message}"));
+    }
+}
+
+#[test]
+fn a_limit_is_the_size_of_a_page_and_a_cursor_belongs_to_its_filter() {
+    let mut client = tagged();
+    let (names, cursor) = listed(&mut client, json!({"limit": 2.0}));
+    assert_eq!(names, "a b");
+    assert_eq!(listed(&mut client, json!({"limit": 1, "cursor": cursor})).0, "c");
+    assert_eq!(listed(&mut client, json!({"cursor": cursor})).0, "c git", "without a limit as ever");
+    let filter = json!({"query": "git"});
+    let (names, filtered) = listed(&mut client, json!({"limit": 2, "filter": filter}));
+    assert_eq!(names, "a b");
+    assert_eq!(
+        listed(&mut client, json!({"limit": 2, "filter": filter, "cursor": filtered})),
+        ("git".to_owned(), None)
+    );
+    let invalid = "invalid params: `cursor` is not one that this list returned; leave it out to get the first page";
+    for params in [
+        json!({"cursor": filtered}),
+        json!({"cursor": filtered, "filter": {"query": "other"}}),
+        json!({"cursor": filtered, "filter": {"tags": ["git"]}}),
+        json!({"cursor": cursor, "filter": filter}),
+    ] {
+        refused(&client.request("prompts/list", params), -32602, invalid);
+    }
+    let mut small = Client::new().prompt("a.md", "").prompt("b.md", "").prompt("c.md", "").arguments([
+        "--page-size",
+        "2",
+        "--no-builtin",
+        "--prompts",
+        "prompts",
+    ]);
+    assert_eq!(listed(&mut small, json!({"limit": 100})).0, "a b");
+}
+
+#[test]
+fn a_long_description_is_cut_in_lists_and_only_there() {
+    let long = "word ".repeat(100).trim_end().to_owned();
+    let mut client = Client::new().prompt("p.md", format!("---\ndescription: {long}\n---\nP"));
+    let cut = format!("{}…", "word ".repeat(60).trim_end());
+    assert_eq!(client.list()["prompts"][0]["description"], cut);
+    for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
+        assert_eq!(client.request(method, json!({}))["result"][key][0]["description"], cut);
+    }
+    assert_eq!(get(&mut client, "p", json!({}))["result"]["description"], long);
+    assert!(client.run(["explain", "p", "--json"], "").stdout.contains(&long));
+    assert_eq!(client.call("list_prompts", json!({"query": "word"})).structured()["prompts"][0]["name"], "p");
+}
+
+/// What opencode 1.18 asks for, and would otherwise run, fill in and attach.
+#[test]
+fn opencode_finds_no_mark_in_a_text_but_the_values() {
+    let body = "!`rm -rf /` $100 $ARGUMENTS @README.md @~/.ssh/id_rsa {{a}}, !{{b}}";
+    let mut client = Client::new().prompt("p.md", format!("---\narguments: [a, b]\n---\n{body}"));
+    let arguments = json!({"a": "$1", "b": "$2"});
+    let text = |client: &mut Client, params: Value| {
+        client.request("prompts/get", params)["result"]["messages"][0]["content"]["text"].as_str().unwrap().to_owned()
+    };
+    let params = json!({"name": "p", "arguments": arguments});
+    let plain = "!`rm -rf /` $100 $ARGUMENTS @README.md @~/.ssh/id_rsa $1, !$2";
+    let inert = "! `rm -rf /` $\u{2060}100 $\u{2060}ARGUMENTS @\u{2060}README.md @\u{2060}~/.ssh/id_rsa $1, ! $2";
+    client.introduce(LEGACY, "other");
+    assert_eq!(text(&mut client, params.clone()), plain);
+    let mut from_opencode = modern(params.clone());
+    from_opencode["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "opencode", "version": "2"});
+    assert_eq!(text(&mut client, from_opencode), inert);
+    assert_eq!(text(&mut client, params.clone()), plain);
+    client.introduce(LEGACY, "opencode");
+    assert_eq!(text(&mut client, params), inert);
+    // What opencode's model gets through the tool, opencode does not look at.
+    client.call("expand_prompt", json!({"command": "p", "input": "", "arguments": arguments})).text(plain);
+}

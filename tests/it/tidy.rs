@@ -13,7 +13,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("library", &["prompt"]),
     ("hook", &["agents", "library", "prompt"]),
     ("doctor", &["agents", "library", "prompt"]),
-    ("server", &["jsonrpc", "library", "mcp", "prompt"]),
+    ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("transport", &["jsonrpc", "server"]),
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];

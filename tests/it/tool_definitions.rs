@@ -33,7 +33,7 @@ fn every_tool_says_that_it_only_reads_and_what_it_gives() {
             tool["annotations"],
             json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
         );
-        assert_eq!(tool["_meta"], json!({"anthropic/alwaysLoad": true}));
+        assert_eq!(tool["_meta"]["anthropic/alwaysLoad"], true);
         assert!(!tool["title"].as_str().unwrap().is_empty());
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object");

@@ -9,7 +9,7 @@ use super::yaml::{self, Field, Node, Refusal, Value};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::{MAX_ARGUMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::suggestion::closest;
-use crate::prompt::{Argument, Format};
+use crate::prompt::{Argument, Format, Metadata};
 use crate::wording::{alternatives, quoted};
 use lenient::{Entries, Entry};
 use std::collections::{HashMap, HashSet};
@@ -32,6 +32,7 @@ pub(super) struct Frontmatter {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
     pub(super) tags: Vec<String>,
+    pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
     pub(super) has_foreign_keys: bool,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
@@ -126,7 +127,7 @@ const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
 const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
-const ARGUMENT_KEYS: [&str; 6] = ["name", "description", "required", "default", "choices", "strict"];
+const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
@@ -189,6 +190,11 @@ pub(super) fn read(
         has_parameters: parameters.is_some(),
         arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(fields.take("tags")),
+        metadata: Metadata {
+            author: plain_text(fields.take("author")),
+            version: plain_text(fields.take("version")),
+            category: plain_text(fields.take("category")),
+        },
         has_foreign_keys,
     }))
 }
@@ -205,6 +211,15 @@ fn has_glued_key(fields: &[Field]) -> bool {
     let has = |key: &str| fields.iter().any(|field| field.key == key);
     let is_glued = |field: &Field| field.key.split_once(':').is_some_and(|(key, _)| KEYS.contains(&key) && !has(key));
     fields.iter().any(is_glued)
+}
+
+/// A value that is text. Files for other programs may have another kind of value for the same key, which is ignored like their
+/// other keys.
+fn plain_text(field: Option<Field>) -> Option<String> {
+    match field?.node.value {
+        Value::Text { text, .. } => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        _ => None,
+    }
 }
 
 /// The fields of a map, of which each is read once.
@@ -472,6 +487,7 @@ impl<'y> Reader<'y, '_> {
                 let mut fields = Fields(fields);
                 let argument = Argument {
                     name: self.text(fields.take("name")).filter(usable).unwrap_or_default(),
+                    title: self.text(fields.take("title")),
                     description: self.text(fields.take("description")),
                     required: self.truth(fields.take("required")),
                     default: self.text(fields.take("default")),

@@ -119,6 +119,7 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         description: text(line.description),
         arguments,
         tags: line.tags.unwrap_or_default(),
+        metadata: Default::default(),
         messages,
         lenient: Vec::new(),
         has_foreign_keys: false,

@@ -1,11 +1,12 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
-use super::{ServerTool, ToolError};
+use super::parts::{NoPart, part};
+use super::{ServerTool, ToolCall, ToolError};
 use crate::jsonrpc::{Object, read};
 use crate::library::{Lookup, Names, Problem, Unknown, View};
 use crate::prompt::{Call, ExpandError};
 use crate::wording::quoted;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     description: |view| format!("{}{}", include_str!("expand_prompt.md"), commands(&view.names(), NAMES_BUDGET)),
     input_schema,
     output_schema,
+    shown_by_claude_code: Some(150_000),
     call,
 };
 
@@ -47,6 +49,10 @@ fn input_schema() -> Value {
                 "description": "All remaining text of the message, verbatim, quotes included: `solar cells`. An empty \
                                 string if there is none",
                 "type": "string"
+            },
+            "part": {
+                "description": "Optional: the `next` of the part that you have, for the part after it of a long prompt",
+                "type": "string"
             }
         },
         "required": ["command", "input"],
@@ -56,7 +62,14 @@ fn input_schema() -> Value {
 
 fn output_schema() -> Value {
     json!({
-        "properties": { "prompt": { "description": "What the user asks you to do now", "type": "string" } },
+        "properties": {
+            "next": {
+                "description": "Only if `prompt` is a part of a long prompt: the `part` to call expand_prompt with, before \
+                                you do anything else",
+                "type": "string"
+            },
+            "prompt": { "description": "What the user asks you to do now", "type": "string" }
+        },
         "required": ["prompt"],
         "type": "object"
     })
@@ -68,12 +81,8 @@ struct Arguments<'l> {
     input: &'l str,
 }
 
-#[derive(Serialize)]
-struct Output<'o> {
-    prompt: &'o str,
-}
-
-fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
+fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
+    let ToolCall { view, arguments, limit } = *call;
     let Arguments { command, input } = read(arguments).map_err(|mismatch| {
         ToolError::Arguments(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \
@@ -107,7 +116,26 @@ fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
         };
         ToolError::Execution(format!("{} cannot be expanded: {error}. {next}", quoted(&prompt.name)))
     })?;
-    Ok(to_raw_value(&Output { prompt: &expansion.into_text() })?)
+    let text = expansion.into_text();
+    let part = part(&text, limit, &requested_part(arguments)).map_err(|no_part| {
+        let why = match no_part {
+            NoPart::Invalid => "`part` must be the `next` of the part before",
+            NoPart::Changed => "The text of this prompt has changed since you were given the part before",
+        };
+        ToolError::Execution(format!(
+            "{why}. Ignore the parts that you have, and begin again: call expand_prompt without `part`."
+        ))
+    })?;
+    Ok(to_raw_value(&part)?)
+}
+
+/// The part that a model requests; what can be no part's name is refused where a text is divided.
+fn requested_part(arguments: &Object) -> String {
+    match arguments.get("part") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(part)) => part.clone(),
+        Some(other) => other.to_string(),
+    }
 }
 
 /// The values that a model gives by name. A number or a boolean is its JSON text; null is not a value.

@@ -1,16 +1,17 @@
 //! The tool `list_prompts`: every prompt with its description, and the files that are broken; or those that match a query
 //! and a tag, up to a limit.
 
-use super::super::prompts::OF_PROJECT;
-use super::{ServerTool, ToolError};
-use crate::jsonrpc::{Object, read};
-use crate::library::{Layer, Selection, View};
+use super::super::prompts::{MAX_LISTED_DESCRIPTION, OF_PROJECT};
+use super::{ServerTool, ToolCall, ToolError};
+use crate::jsonrpc::{count, read};
+use crate::library::{Layer, Selection};
 use crate::prompt::Summary;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::wording::shortened;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
 
 pub(super) const TOOL: ServerTool = ServerTool {
     name: "list_prompts",
@@ -18,6 +19,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     description: |_| include_str!("list_prompts.md").trim_ascii_end().to_owned(),
     input_schema,
     output_schema,
+    shown_by_claude_code: None,
     call,
 };
 
@@ -25,17 +27,8 @@ pub(super) const TOOL: ServerTool = ServerTool {
 struct Arguments<'l> {
     query: Option<&'l str>,
     tag: Option<&'l str>,
-    #[serde(default, deserialize_with = "limit")]
-    limit: Option<usize>,
-}
-
-/// Some clients write every number as a float.
-fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    match Option::<f64>::deserialize(deserializer) {
-        Ok(None) => Ok(None),
-        Ok(Some(limit)) if limit >= 1.0 && limit.fract() == 0.0 => Ok(Some(limit as usize)),
-        _ => Err(D::Error::custom("must be a whole number, 1 or more")),
-    }
+    #[serde(default, deserialize_with = "count")]
+    limit: Option<NonZeroUsize>,
 }
 
 #[derive(Serialize)]
@@ -118,23 +111,23 @@ fn output_schema() -> Value {
     })
 }
 
-fn call(view: &View, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
-    let Arguments { query, tag, limit } = read(arguments).map_err(|mismatch| {
+fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
+    let Arguments { query, tag, limit } = read(call.arguments).map_err(|mismatch| {
         ToolError::Execution(format!("{mismatch}. Call list_prompts again with one, or without it."))
     })?;
     let (query, tag) = (query.and_then(present), tag.and_then(present));
-    let limit = limit.unwrap_or(usize::MAX);
-    let Selection { mut found, problems } = view.select(query, tag);
+    let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
+    let Selection { mut found, problems } = call.view.select(query, tag);
     found.retain(|(_, summary)| !summary.is_template);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
     let found: Vec<_> =
         found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().clone(), summary)).collect();
     let prompts = found.iter().map(|(layer, name, summary)| {
         let Summary { description, usage, .. } = &**summary;
-        let description = description.as_deref().unwrap_or_default();
+        let description = shortened(description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
         let description = match layer {
             Layer::Project => format!("{OF_PROJECT}{description}").into(),
-            _ => description.into(),
+            _ => description,
         };
         ListedPrompt { name, description, usage: usage.as_deref() }
     });

@@ -1,0 +1,203 @@
+//! A long expansion in parts, for a client that shows its model only so much of a result.
+//!
+//! Each part ends in a line that says which part it is; without these lines, the parts together are the expansion. Nothing is
+//! kept between two calls: each divides the expansion anew, and the name of a part has a checksum of the whole, so that no
+//! model puts together the parts of two different texts.
+
+use crate::agents::{PartLimit, Unit};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What a part needs besides its text: the object around it, and its last line.
+const AROUND: usize = 200;
+
+/// The least limit of a part; about a third of such a part is its last line.
+pub const LEAST_LIMIT: usize = 3 * AROUND;
+
+/// What `expand_prompt` returns.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub(super) struct Part<'t> {
+    pub(super) prompt: Cow<'t, str>,
+    /// The name of the part after this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<String>,
+}
+
+/// A part that cannot be given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoPart {
+    /// It is not the name of a part.
+    Invalid,
+    /// It is the name of a part of another text.
+    Changed,
+}
+
+/// The requested part of a text, the first if `requested` names none. A text within the limit is whole, and so is one without a
+/// limit, whatever is requested.
+///
+/// # Errors
+/// See [`NoPart`].
+pub(super) fn part<'t>(text: &'t str, limit: Option<PartLimit>, requested: &str) -> Result<Part<'t>, NoPart> {
+    let whole = Part { prompt: text.into(), next: None };
+    let Some(limit) = limit else { return Ok(whole) };
+    let requested = requested.trim();
+    let parts = divided(text, limit);
+    let checksum = checksum(text, limit);
+    let number = match (requested, requested.split_once('-')) {
+        ("" | "1", _) => 1,
+        (_, Some((number, of))) => match number.parse() {
+            Ok(number) if of == checksum && (1..=parts.len()).contains(&number) => number,
+            Ok(_) => return Err(NoPart::Changed),
+            Err(_) if parts.len() == 1 => 1,
+            Err(_) => return Err(NoPart::Invalid),
+        },
+        _ if parts.len() == 1 => 1,
+        _ => return Err(NoPart::Invalid),
+    };
+    if parts.len() == 1 {
+        return Ok(whole);
+    }
+    let (text, of) = (parts[number - 1], parts.len());
+    let next = (number < of).then(|| format!("{}-{checksum}", number + 1));
+    let what_next = match &next {
+        Some(next) => {
+            format!("call expand_prompt again with the same arguments and \"part\": \"{next}\", before you act")
+        }
+        None => "this is the last; now do what all parts together say".to_owned(),
+    };
+    Ok(Part { prompt: format!("{text}\n[part {number} of {of}: {what_next}]").into(), next })
+}
+
+/// The text in parts: each ends after an empty line, else after a line, else after a character, and is at least half as long as
+/// the limit allows.
+fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
+    let fits = |text: &str, max: usize| end_within(text, max, limit.unit) == text.len();
+    let object = "{\"prompt\":\"\"}".len();
+    if fits(text, limit.max.saturating_sub(object)) {
+        return vec![text];
+    }
+    let max = limit.max.saturating_sub(AROUND);
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !fits(rest, max) {
+        // At least one character, or there would be no end.
+        let end = end_within(rest, max, limit.unit).max(rest.chars().next().map_or(0, char::len_utf8));
+        let after = |separator: &str| {
+            let after = rest[..end].rfind(separator)? + separator.len();
+            (after >= end / 2).then_some(after)
+        };
+        let (part, following) = rest.split_at(after("\n\n").or_else(|| after("\n")).unwrap_or(end));
+        parts.push(part);
+        rest = following;
+    }
+    parts.push(rest);
+    parts
+}
+
+/// The byte at which the longest beginning of a text ends that is at most `max` long in JSON.
+fn end_within(text: &str, max: usize, unit: Unit) -> usize {
+    let mut length = 0;
+    let too_long = text.char_indices().find(|(_, character)| {
+        length += length_in_json(*character, unit);
+        length > max
+    });
+    too_long.map_or(text.len(), |(at, _)| at)
+}
+
+/// The length of a character in a JSON string as serde_json writes it.
+fn length_in_json(character: char, unit: Unit) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        other => unit.of(other),
+    }
+}
+
+/// A checksum of the text and of how it is divided.
+fn checksum(text: &str, limit: PartLimit) -> String {
+    let mut hasher = DefaultHasher::new();
+    (text, limit.max, limit.unit.name()).hash(&mut hasher);
+    format!("{:08x}", hasher.finish() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn limit(max: usize, unit: Unit) -> PartLimit {
+        PartLimit { max, unit }
+    }
+
+    /// All parts of a text as they are returned.
+    fn all(text: &str, limit: PartLimit) -> Vec<Part<'_>> {
+        let mut parts = vec![part(text, Some(limit), "").unwrap()];
+        while let Some(next) = &parts.last().unwrap().next {
+            parts.push(part(text, Some(limit), next).unwrap());
+        }
+        parts
+    }
+
+    /// The parts without their last lines.
+    fn joined(parts: &[Part<'_>]) -> String {
+        match parts {
+            [whole] => whole.prompt.to_string(),
+            parts => parts.iter().map(|part| part.prompt.rsplit_once('\n').unwrap().0).collect(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_together_are_the_text_and_none_is_longer_than_the_limit(
+            piece in prop::collection::vec(prop_oneof!["[a-z ]{0,90}", ".{0,30}", Just("\n".to_owned()), "[\"\\\\\\x00-\\x1f]{0,9}"], 0..120),
+            max in LEAST_LIMIT..3_000,
+            unit in prop::sample::select(&[Unit::Bytes, Unit::Characters, Unit::Utf16][..]),
+        ) {
+            let text = piece.join("\n");
+            let parts = all(&text, limit(max, unit));
+            prop_assert_eq!(joined(&parts), &*text);
+            for part in &parts {
+                let json = serde_json::to_string(part).unwrap();
+                prop_assert!(unit.count(&json) <= max, "{} > {max}: {json}", unit.count(&json));
+            }
+            let whole = unit.count(&serde_json::json!({ "prompt": text }).to_string());
+            prop_assert_eq!(parts.len() == 1, whole <= max);
+        }
+    }
+
+    #[test]
+    fn a_part_ends_after_an_empty_line_else_a_line_else_a_character() {
+        let limit = limit(AROUND + 100, Unit::Characters);
+        let cut = |text: &str| divided(text, limit)[0].len();
+        let long = "x".repeat(300);
+        assert_eq!(cut(&format!("{}\n\n{}\n{long}", "x".repeat(60), "y".repeat(20))), 62);
+        assert_eq!(cut(&format!("{}\n{long}", "x".repeat(60))), 61);
+        assert_eq!(cut(&long), 100);
+        assert_eq!(
+            cut(&format!("{}\n\n{long}", "x".repeat(20))),
+            98,
+            "a part is not shorter than half of what is allowed"
+        );
+        assert_eq!(cut(&"é\"".repeat(300)), 101, "34 é of two bytes and 33 quotes, which are two characters in JSON");
+    }
+
+    #[test]
+    fn the_name_of_a_part_belongs_to_one_text() {
+        let limit = limit(LEAST_LIMIT, Unit::Bytes);
+        let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
+        let next = part(&old, Some(limit), "").unwrap().next.unwrap();
+        assert!(next.starts_with("2-") && part(&old, Some(limit), &format!(" {next} ")).is_ok(), "{next}");
+        assert_eq!(part(&new, Some(limit), &next), Err(NoPart::Changed));
+        assert_eq!(part("short", Some(limit), &next), Err(NoPart::Changed));
+        assert_eq!(part(&old, Some(limit), &next.replace('2', "9")), Err(NoPart::Changed));
+        for other in ["2", "last", "x-y", "-", "0"] {
+            assert_eq!(part(&old, Some(limit), other), Err(NoPart::Invalid), "{other}");
+            assert_eq!(part("short", Some(limit), other).unwrap().prompt, "short");
+        }
+        for none in ["", "1", " "] {
+            assert_eq!(part(&old, Some(limit), none).unwrap().next.as_ref(), Some(&next));
+        }
+        assert_eq!(part(&old, None, &next).unwrap().prompt, old.as_str());
+    }
+}
