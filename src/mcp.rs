@@ -299,6 +299,7 @@ pub(crate) struct PromptMessage {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     User,
+    Assistant,
 }
 
 /// Result of `resources/list`.

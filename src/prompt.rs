@@ -28,7 +28,9 @@ pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
-pub use limits::{LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_WEIGHT};
+pub use limits::{
+    LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_WEIGHT,
+};
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
@@ -238,7 +240,8 @@ impl Prompt {
     /// The messages that a model gets for a call.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty
-    /// prompt is the input alone. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
+    /// prompt is the input alone, and after a message of the assistant the input is a message of its own. Of several messages, those
+    /// that are empty are left out. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
     ///
     /// # Errors
     /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
@@ -263,20 +266,42 @@ impl Prompt {
             Some(input) if self.appends_input() => input,
             _ => "",
         };
-        let last = self.messages.len().saturating_sub(1);
+        let groups: Vec<&[MessageTemplate]> = self.groups().collect();
+        let last = self.messages.last();
+        // Nobody's text becomes that of the model.
+        let is_appended = last.is_some_and(|message| message.role == Role::User);
         let pieces = |index: usize| {
-            let message: &MessageTemplate = &self.messages[index];
-            let appended = if index == last { appended } else { "" };
-            let separator = if appended.is_empty() || message.body().is_empty() { "" } else { self.separator() };
-            message.pieces(|name| binding.value(name)).chain([Piece::Text(separator), Piece::Value(appended)])
+            let is_last = is_appended && index + 1 == groups.len();
+            let appended = if is_last { appended } else { "" };
+            let is_alone = appended.is_empty() || last.is_none_or(|message| message.body().is_empty());
+            let separator = if is_alone { "" } else { self.separator() };
+            let parts = groups[index].iter().enumerate().flat_map(|(index, message)| {
+                let gap = if index == 0 { "" } else { "\n\n" };
+                std::iter::once(Piece::Text(gap)).chain(message.pieces(|name| binding.value(name)))
+            });
+            parts.chain([Piece::Text(separator), Piece::Value(appended)])
         };
-        let lengths = (0..self.messages.len()).flat_map(pieces).map(|piece| piece.as_str().len());
-        let length = lengths.fold(0, usize::saturating_add);
+        let lengths = (0..groups.len()).flat_map(&pieces).map(|piece| piece.as_str().len());
+        let length = lengths.fold(if is_appended { 0 } else { appended.len() }, usize::saturating_add);
         if length > MAX_EXPANSION {
             return Err(ExpandError::TooLong { length });
         }
-        let message = |index: usize| Message { role: self.messages[index].role, text: join(&mut pieces(index)) };
-        Ok(Messages::new((0..self.messages.len()).map(message).collect()))
+        let message = |index: usize| Message { role: groups[index][0].role, text: join(&mut pieces(index)) };
+        let mut messages: Vec<Message> = (0..groups.len()).map(message).collect();
+        if !is_appended && !appended.is_empty() {
+            messages.push(Message { role: Role::User, text: join(&mut [Piece::Value(appended)].into_iter()) });
+        }
+        Ok(Messages::new(messages))
+    }
+
+    /// Who its messages are from, in their order.
+    pub fn roles(&self) -> Vec<Role> {
+        self.groups().map(|group| group[0].role).collect()
+    }
+
+    /// The templates of each message.
+    fn groups(&self) -> impl Iterator<Item = &[MessageTemplate]> {
+        self.messages.split_inclusive(|message| !message.is_continued())
     }
 
     /// All placeholders, in the order of the messages.

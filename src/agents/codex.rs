@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, Opening, PartLimit,
-    RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
+    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, MenuMessages, Opening,
+    PartLimit, RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -65,6 +65,7 @@ pub(super) static CODEX: Agent = Agent {
     // So that a program of the model can print the whole result, which has the prompt twice.
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes }),
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch {
         client: Some("codex-mcp-client"),
         environment,

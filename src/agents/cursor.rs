@@ -1,6 +1,6 @@
 //! Anysphere's Cursor, by its documentation.
 
-use super::{Agent, Checks, Config, Launch};
+use super::{Agent, Checks, Config, Launch, MenuMessages};
 
 pub(super) static CURSOR: Agent = Agent {
     name: "cursor",
@@ -13,6 +13,7 @@ pub(super) static CURSOR: Agent = Agent {
     limits: &[],
     part: None,
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

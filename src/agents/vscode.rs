@@ -1,6 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::{Agent, Checks, Config, Launch};
+use super::{Agent, Checks, Config, Launch, MenuMessages};
 
 pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
@@ -19,6 +19,7 @@ pub(super) static VSCODE: Agent = Agent {
     limits: &[],
     part: None,
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

@@ -31,8 +31,8 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
-    /// `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
+    /// several), `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
 }

@@ -21,6 +21,9 @@ pub(crate) const MAX_NESTING: usize = 8;
 /// How many arguments a prompt may declare.
 pub const MAX_ARGUMENTS: usize = 100;
 
+/// How many messages a prompt may have.
+pub const MAX_MESSAGES: usize = 1000;
+
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 

@@ -5,6 +5,18 @@
 pub enum Role {
     /// The user.
     User,
+    /// The model.
+    Assistant,
+}
+
+impl Role {
+    /// The role as clients know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
 }
 
 /// A piece of a message, which is text of the prompt's file or comes from the call.
@@ -39,13 +51,25 @@ pub struct Message {
 pub struct Messages(Vec<Message>);
 
 impl Messages {
-    pub(super) fn new(messages: Vec<Message>) -> Messages {
+    /// Of several messages, those that are empty are left out.
+    pub(super) fn new(mut messages: Vec<Message>) -> Messages {
+        if messages.iter().any(|message| !message.text.is_empty()) {
+            messages.retain(|message| !message.text.is_empty());
+        } else {
+            messages.truncate(1);
+        }
         Messages(messages)
     }
 
-    /// The texts of all messages, with an empty line between two of them.
+    /// The texts of all messages, with an empty line between two of them. If there is one of the assistant, each message comes
+    /// after a line `User:` or `Assistant:`.
     pub fn into_text(self) -> String {
-        let mut texts = self.0.into_iter().map(|message| message.text);
+        let has_roles = self.0.iter().any(|message| message.role == Role::Assistant);
+        let mut texts = self.0.into_iter().map(|Message { role, text }| match role {
+            _ if !has_roles => text,
+            Role::User => format!("User:\n{text}"),
+            Role::Assistant => format!("Assistant:\n{text}"),
+        });
         let first = texts.next().unwrap_or_default();
         texts.fold(first, |all, text| all + "\n\n" + &text)
     }
@@ -63,6 +87,14 @@ impl IntoIterator for Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_text_form_names_the_roles_if_there_is_an_assistant() {
+        let message = |role: Role, text: &str| Message { role, text: text.to_owned() };
+        let messages =
+            vec![message(Role::User, "Ask."), message(Role::Assistant, "Answer."), message(Role::User, "More.")];
+        assert_eq!(Messages::new(messages).into_text(), "User:\nAsk.\n\nAssistant:\nAnswer.\n\nUser:\nMore.");
+    }
 
     #[test]
     fn the_text_form_separates_messages_by_an_empty_line() {

@@ -23,6 +23,8 @@ pub struct MessageTemplate {
     body: String,
     /// The line of the file in which the body begins.
     first_line: usize,
+    /// Whether the next one belongs to the same message, after an empty line.
+    is_continued: bool,
     parts: Vec<Part>,
 }
 
@@ -186,17 +188,43 @@ impl MessageTemplate {
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
-        let body = body.into();
+        let mut template = MessageTemplate::new(Role::User, body.into(), first_line);
+        MessageTemplate::find_placeholders(format, std::slice::from_mut(&mut template), names);
+        template
+    }
+
+    /// A message in which no placeholder has been found yet.
+    pub(super) fn new(role: Role, body: String, first_line: usize) -> MessageTemplate {
+        MessageTemplate { role, preamble: String::new(), body, first_line, is_continued: false, parts: Vec::new() }
+    }
+
+    /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
+    pub(super) fn find_placeholders<'n>(
+        format: Format,
+        messages: &mut [MessageTemplate],
+        names: impl IntoIterator<Item = &'n str>,
+    ) {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let syntax = Syntax::of(format);
-        let mut parts = split(&body, &names, syntax, None);
-        let is_input = |part: &Part| matches!(part, Part::Placeholder(placeholder) if placeholder.name == INPUT);
-        if let Some(fallback) = &syntax.fallback
-            && !parts.iter().any(is_input)
-        {
-            parts = split(&body, &names, syntax, Some(fallback));
+        let mut find = |more: Option<&Mark>| {
+            for message in &mut *messages {
+                message.parts = split(&message.body, &names, syntax, more);
+            }
+            messages.iter().flat_map(MessageTemplate::placeholders).any(|placeholder| placeholder.name == INPUT)
+        };
+        if !find(None) && syntax.fallback.is_some() {
+            find(syntax.fallback.as_ref());
         }
-        MessageTemplate { role: Role::User, preamble: String::new(), body, first_line, parts }
+    }
+
+    /// The same message, to which the next one belongs too.
+    pub(super) fn continued(self) -> MessageTemplate {
+        MessageTemplate { is_continued: true, ..self }
+    }
+
+    /// Whether the next one belongs to the same message, after an empty line.
+    pub(super) fn is_continued(&self) -> bool {
+        self.is_continued
     }
 
     /// Puts a text before the body.

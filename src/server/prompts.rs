@@ -3,7 +3,7 @@
 use super::lifecycle::{Failure, FailureKind};
 use super::opencode;
 use super::page::{Kind, Page};
-use crate::agents::Agent;
+use crate::agents::{Agent, MenuMessages};
 use crate::library::{Entry, Layer, Lookup, View, has_tag};
 use crate::mcp;
 use crate::prompt::{Call, INPUT, Message, Metadata, Piece, Prompt, Role, Summary};
@@ -97,8 +97,8 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     prompt.value_names().into_iter().map(of).collect()
 }
 
-/// `prompts/get`: one user message whose text is the same, byte for byte, as that of `expand_prompt`, unless the agent would run
-/// it.
+/// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or their roles, one user message whose
+/// text is the same, byte for byte, as that of `expand_prompt`. Only for an agent that would run it, the text is changed.
 ///
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing.
@@ -123,14 +123,24 @@ pub(super) fn get(
     let messages = prompt
         .expand_with(Call::Named { values: &values.collect(), input: "", is_strict: false }, join)
         .map_err(|error| Failure::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
-    let messages = messages.into_iter().map(|Message { role: Role::User, text }| mcp::PromptMessage {
-        role: mcp::Role::User,
-        content: mcp::TextContent { text: text.into() },
-    });
     Ok(mcp::GetPromptResult {
         description: description(&prompt.name, prompt.description.clone()),
-        messages: messages.collect(),
+        messages: match agent.map_or(MenuMessages::All, |agent| agent.menu) {
+            MenuMessages::All => messages.into_iter().map(message).collect(),
+            // What it would lose is part of the text.
+            MenuMessages::First | MenuMessages::WithoutRoles => {
+                vec![message(Message { role: Role::User, text: messages.into_text() })]
+            }
+        },
     })
+}
+
+fn message(Message { role, text }: Message) -> mcp::PromptMessage {
+    let role = match role {
+        Role::User => mcp::Role::User,
+        Role::Assistant => mcp::Role::Assistant,
+    };
+    mcp::PromptMessage { role, content: mcp::TextContent { text: text.into() } }
 }
 
 /// The prompt that a client names, found as tolerantly as by `expand_prompt`.

@@ -28,6 +28,7 @@ mod lifecycle;
 mod limits;
 mod list_prompts;
 mod man;
+mod messages;
 mod native_prompts;
 mod new;
 #[cfg(target_os = "linux")]

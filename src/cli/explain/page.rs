@@ -3,7 +3,7 @@
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
-use crate::prompt::{Bound, INPUT, Origin, Reason, Unexpanded};
+use crate::prompt::{Bound, INPUT, Origin, Reason, Role, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -67,6 +67,10 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
     fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
+    let roles = prompt.roles();
+    if roles.len() > 1 {
+        fields.push(Field::new("messages", roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ")));
+    }
     fields.retain(|field| !field.value.is_empty());
     fields
 }
@@ -100,7 +104,13 @@ fn argument(given: &Bound<'_>) -> Field {
 fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     if explanation.placeholders.is_empty() {
-        fields.push(Field::new("filled", "none: the input follows the body, after an empty line"));
+        fields.push(Field::new(
+            "filled",
+            match explanation.prompt.roles().last() {
+                Some(Role::Assistant) => "none: the input is a message of its own",
+                _ => "none: the input follows the body, after an empty line",
+            },
+        ));
     } else if explanation.expansion.is_ok() {
         let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);

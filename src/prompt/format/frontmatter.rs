@@ -35,6 +35,8 @@ pub(super) struct Frontmatter {
     pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
     pub(super) has_foreign_keys: bool,
+    /// Whether markers divide the body into messages.
+    pub(super) has_messages: bool,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
     pub(super) has_parameters: bool,
 }
@@ -126,7 +128,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
+const KEYS: [&str; 5] = ["title", "description", "arguments", "tags", "messages"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
@@ -184,6 +186,7 @@ pub(super) fn read(
     let mut fields = Fields(fields);
     let arguments = fields.take("arguments");
     let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
+    let is_own = format == Format::Markdown;
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
@@ -196,6 +199,7 @@ pub(super) fn read(
             category: plain_text(fields.take("category")),
         },
         has_foreign_keys,
+        has_messages: is_own && reader.truth(fields.take("messages")),
     }))
 }
 

@@ -2,7 +2,9 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
-use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MessageTemplate, Name, Position, Prompt};
+use crate::prompt::{
+    Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Name, Position, Prompt, Role,
+};
 use crate::wording::quoted;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -104,13 +106,19 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     if let Some(message) = line.messages.iter().find(|message| message.role != "user" && message.role != "assistant") {
         return refused(format!("unknown role {}", quoted(&message.role)), "write `user` or `assistant`");
     }
+    if line.messages.len() > MAX_MESSAGES {
+        return refused(format!("the prompt has more than {MAX_MESSAGES} messages"), "divide it among several prompts");
+    }
     if line.messages.iter().all(|message| message.content.text.trim().is_empty()) {
         return refused("the prompt has no text".to_owned(), "write it in `messages`");
     }
-    let texts: Vec<&str> = line.messages.iter().map(|message| message.content.text.as_str()).collect();
-    let names = arguments.iter().map(|argument| argument.name.as_str());
+    let message = |LineMessage { role, content }: LineMessage| {
+        let role = if role == "assistant" { Role::Assistant } else { Role::User };
+        MessageTemplate::new(role, content.text, number)
+    };
+    let mut messages: Vec<MessageTemplate> = line.messages.into_iter().map(message).collect();
     let format = Format::HexaiPrompt;
-    let messages = vec![MessageTemplate::parse(format, texts.join("\n\n"), number, names)];
+    MessageTemplate::find_placeholders(format, &mut messages, arguments.iter().map(|argument| argument.name.as_str()));
     let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Ok(Prompt {
         format,
