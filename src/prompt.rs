@@ -11,6 +11,7 @@
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+mod attachment;
 mod binding;
 mod diagnostic;
 mod format;
@@ -24,12 +25,14 @@ mod system;
 mod template;
 mod unexpanded;
 
+pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use limits::{
-    LONG, MAX_ARGUMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_WEIGHT,
+    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
+    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_WEIGHT,
 };
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
@@ -63,6 +66,8 @@ pub struct Prompt {
     pub metadata: Metadata,
     /// What it expands to.
     pub messages: Vec<MessageTemplate>,
+    /// What follows the messages. The library reads it at each request.
+    pub attachments: Vec<AttachmentPath>,
     /// What was read leniently in the frontmatter.
     lenient: Vec<Diagnostic>,
     /// Whether the frontmatter has keys that only files for other programs have.
@@ -180,6 +185,8 @@ pub enum ExpandError {
         /// How to call the prompt.
         usage: String,
     },
+    /// An attachment cannot be read, or used.
+    Attachment(Box<Diagnostic>),
     /// The expansion would be longer than [`MAX_EXPANSION`].
     TooLong {
         /// Its length in bytes.
@@ -215,6 +222,7 @@ impl fmt::Display for ExpandError {
                 quoted(text),
                 named(usage)
             ),
+            ExpandError::Attachment(diagnostic) => diagnostic.fmt(f),
             ExpandError::TooLong { length } => {
                 write!(f, "it would become {length} bytes long, the limit is {MAX_EXPANSION}; shorten the input")
             }
@@ -237,7 +245,7 @@ impl Prompt {
         self
     }
 
-    /// The messages that a model gets for a call.
+    /// The messages that a model gets for a call, without the attachments.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty
     /// prompt is the input alone, and after a message of the assistant the input is a message of its own. Of several messages, those

@@ -83,6 +83,7 @@ impl Call {
     /// The prompt has no argument of a given name, or takes no input in addition to --arg; standard input is not text, or
     /// its text would not be in the expansion.
     pub(super) fn texts(self, prompt: &Prompt) -> anyhow::Result<Texts> {
+        let file = self.file();
         let mut values = BTreeMap::new();
         for (name, value) in self.arguments {
             if values.insert(name.clone(), value).is_some() {
@@ -130,7 +131,7 @@ impl Call {
                  is not meant for the prompt, add `< /dev/null`"
             );
         }
-        let texts = Texts { input: join_piped(&words, &piped, at), values, words, piped, at };
+        let texts = Texts { file, input: join_piped(&words, &piped, at), values, words, piped, at };
         // For values that the prompt does not use there is a warning, but text from a pipe is never dropped.
         let end = texts.piped.trim_end_matches('\n');
         let has_piped =
@@ -144,6 +145,8 @@ impl Call {
 
 /// The values and the input of a call.
 pub(super) struct Texts {
+    /// The file of the prompt, if the call names one.
+    file: Option<PathBuf>,
     /// Values by name.
     values: BTreeMap<String, String>,
     /// The input as the shell has split it.
@@ -158,16 +161,21 @@ pub(super) struct Texts {
 
 impl Texts {
     fn call(&self) -> prompt::Call<'_> {
-        let Texts { values, words, piped, at, input } = self;
+        let Texts { values, words, piped, at, input, .. } = self;
         match values.is_empty() {
             true => prompt::Call::Piped { words, text: piped, at: *at },
             false => prompt::Call::Named { values, input, is_strict: false },
         }
     }
 
-    /// The expansion.
-    pub(super) fn expand(&self, prompt: &Prompt) -> Result<String, ExpandError> {
-        prompt.expand(self.call()).map(Messages::into_text)
+    /// The expansion, in its text form.
+    pub(super) fn expand(&self, library: &Library, prompt: &Prompt) -> Result<String, ExpandError> {
+        let (view, messages) = (library.view(), prompt.expand(self.call())?);
+        let messages = match &self.file {
+            Some(file) => view.attach_to_file(file, prompt, messages),
+            None => view.attach(prompt, messages),
+        };
+        messages.map(Messages::into_text)
     }
 
     /// The value of each declared argument.

@@ -32,7 +32,7 @@ pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
     /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
-    /// several), `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
+    /// several), `attachments`, `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
 }
@@ -124,7 +124,7 @@ impl<'c> Explanation<'c> {
             given,
             input,
             unexpanded: prompt.unexpanded(),
-            expansion: texts.expand(prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
+            expansion: texts.expand(library, prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
             warnings: texts.warnings(prompt),
             problems: prompt.warnings().into_iter().map(problem).collect(),
         }

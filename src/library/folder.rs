@@ -9,7 +9,7 @@ use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
 use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
-use crate::prompt::{Diagnostic, Format, Name, Prompt, not_utf8};
+use crate::prompt::{Attachment, Diagnostic, Format, Name, Prompt, not_utf8};
 use crate::wording::printable;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -99,6 +99,13 @@ impl SourceView for FolderView {
 
     fn info(&self, name: &Name) -> Option<FileInfo> {
         self.scan().file(name).map(|file| self.folder.info(file))
+    }
+
+    fn attachments(&self, prompt: &Prompt) -> Result<Vec<Attachment>, Diagnostic> {
+        let file = self.folder.resolve(&prompt.name);
+        let file =
+            file.ok_or_else(|| Diagnostic::error(None, "the prompt was deleted just now", "list the prompts again"))?;
+        self.folder.attachments(prompt, &file.path).collect()
     }
 
     fn missing(&self) -> Option<Problem> {
@@ -242,9 +249,9 @@ impl Folder {
         fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
     }
 
-    /// Where an open file of a project's folder is, if that is outside the folder: a path that was checked before it was
+    /// Where an open file of the folder is, if that is outside the folder: a path that was checked before it was
     /// opened may have been swapped since. Only Linux is asked.
-    fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
+    pub(super) fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
         #[cfg(target_os = "linux")]
         {
             let number = std::os::fd::AsRawFd::as_raw_fd(file);
@@ -354,7 +361,8 @@ impl Folder {
     fn check(&self, file: &PromptFile) -> Vec<Problem> {
         match self.parse(file) {
             Ok(prompt) => {
-                let warnings = prompt.warnings().into_iter();
+                let attachments = self.attachments(&prompt, &file.path).filter_map(Result::err);
+                let warnings = prompt.warnings().into_iter().chain(attachments);
                 warnings.map(|diagnostic| self.problem(&file.path, diagnostic)).collect()
             }
             Err(problem) => vec![problem],

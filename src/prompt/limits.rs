@@ -24,6 +24,15 @@ pub const MAX_ARGUMENTS: usize = 100;
 /// How many messages a prompt may have.
 pub const MAX_MESSAGES: usize = 1000;
 
+/// How many attachments a prompt may have.
+pub const MAX_ATTACHMENTS: usize = 100;
+
+/// The largest attachment, in bytes: 5 MiB.
+pub const MAX_ATTACHMENT: usize = 5 * 1024 * 1024;
+
+/// The size of all attachments of a prompt, in bytes: 20 MiB.
+pub const MAX_ATTACHED: usize = 20 * 1024 * 1024;
+
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;
 

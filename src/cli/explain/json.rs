@@ -22,6 +22,8 @@ pub(super) struct JsonExplanation {
     /// The roles, if there are several messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<String>,
     arguments: Vec<JsonGiven>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
@@ -104,6 +106,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             tags: prompt.tags.clone(),
             usage: prompt.usage(),
             messages: if roles.len() > 1 { roles.into_iter().map(Role::name).collect() } else { Vec::new() },
+            attachments: prompt.attachments.iter().map(|attachment| attachment.path.clone()).collect(),
             arguments: explanation.given.into_iter().map(Into::into).collect(),
             input: explanation.input.map(Into::into),
             placeholders: explanation.placeholders.into_iter().map(Into::into).collect(),

@@ -67,6 +67,8 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
     fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
+    let attachments = prompt.attachments.iter().map(|attachment| output::one_line(&attachment.path));
+    fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));
     let roles = prompt.roles();
     if roles.len() > 1 {
         fields.push(Field::new("messages", roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ")));

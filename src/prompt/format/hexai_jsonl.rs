@@ -129,6 +129,7 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         tags: line.tags.unwrap_or_default(),
         metadata: Default::default(),
         messages,
+        attachments: Vec::new(),
         lenient: Vec::new(),
         has_foreign_keys: false,
     })

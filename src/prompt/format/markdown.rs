@@ -102,7 +102,9 @@ impl<'t> Source<'t> {
 
     pub(super) fn into_prompt(self, format: Format, name: Name) -> Prompt {
         let Source { frontmatter, body, body_line, lenient } = self;
-        let Frontmatter { mut title, mut description, arguments, tags, metadata, has_foreign_keys, .. } = frontmatter;
+        let Frontmatter {
+            mut title, mut description, arguments, tags, metadata, attachments, has_foreign_keys, ..
+        } = frontmatter;
         if title.is_none() || description.is_none() {
             let outline = outline(&body);
             title = title.or_else(|| outline.heading.clone());
@@ -110,7 +112,19 @@ impl<'t> Source<'t> {
         }
         let names = arguments.iter().map(|argument| argument.name.as_str());
         let messages = vec![MessageTemplate::parse(format, body, body_line, names)];
-        Prompt { format, name, title, description, messages, arguments, tags, metadata, lenient, has_foreign_keys }
+        Prompt {
+            format,
+            name,
+            title,
+            description,
+            messages,
+            attachments,
+            arguments,
+            tags,
+            metadata,
+            lenient,
+            has_foreign_keys,
+        }
     }
 }
 
