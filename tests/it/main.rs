@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
+#[cfg(unix)]
+mod attachments;
 mod cases;
 mod changes;
 mod check;
