@@ -404,7 +404,7 @@ impl Mark {
         let is_end = |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && letter == ':');
         let (name, mut after) = rest.split_at(rest.find(is_end)?);
         if is_hinted && after.starts_with(':') {
-            after = &after[after.find(['}', '\n'])?..];
+            after = &after[after.find(['{', '}', '\n'])?..];
         }
         let after = spaces(after).strip_prefix(self.close)?;
         Some((self.meaning(name, names)?, name, after))
@@ -413,8 +413,9 @@ impl Mark {
     /// A name without anything that closes it, and what follows it: the longest that has a meaning.
     fn bare<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
         let is_index = |rest: &str| {
-            let index = rest.strip_prefix('[').and_then(|inside| inside.split_once(']'));
-            index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+            let index = rest.strip_prefix('[').unwrap_or_default();
+            let after = index.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            after.len() < index.len() && after.starts_with(']')
         };
         if let Some(digit) = rest.get(..1).filter(|first| first.as_bytes()[0].is_ascii_digit()) {
             return Some((self.meaning(digit, names).filter(|is_input| !is_input)?, digit, &rest[1..]));
