@@ -7,13 +7,14 @@
 //! | a file becomes a prompt | [`Format::parse`], in `format/` |
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
-//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` |
+//! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod attachment;
 mod binding;
 mod diagnostic;
+mod foreign_marks;
 mod format;
 mod limits;
 mod lint;
@@ -39,6 +40,7 @@ use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
 pub use system::{FileName, System};
+use template::Syntax;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
 
@@ -312,6 +314,11 @@ impl Prompt {
         self.messages.split_inclusive(|message| !message.is_continued())
     }
 
+    /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`, `$NAME`.
+    pub fn placeholder(&self, name: &str) -> String {
+        Syntax::of(self.format).write(name)
+    }
+
     /// All placeholders, in the order of the messages.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.messages.iter().flat_map(MessageTemplate::placeholders)
@@ -389,7 +396,7 @@ impl Prompt {
 
     /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
     /// for `$name` and `$1`.
-    fn takes_words(&self) -> bool {
+    pub(crate) fn takes_words(&self) -> bool {
         match self.format {
             Format::ClaudeCommand | Format::Skill => {
                 let is_bare =

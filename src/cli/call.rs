@@ -207,7 +207,7 @@ impl Texts {
 
 fn unused_message(prompt: &Prompt, bound: &Bound<'_>) -> String {
     let (name, argument) = (named(&prompt.name), named(bound.name));
-    let placeholder = named(&format!("{{{{{}}}}}", bound.name));
+    let placeholder = named(&prompt.placeholder(bound.name));
     format!(
         "the value of {argument} is not in the expansion, because {name} has no placeholder {placeholder}; add it to the file, or \
          leave out the value"

@@ -12,7 +12,7 @@ use super::output;
 use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
-use crate::prompt::{Binding, Bound, ExpandError, Prompt, Unexpanded};
+use crate::prompt::{Binding, Bound, ExpandError, MessageTemplate, Prompt, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
 use serde_json::json;
@@ -61,6 +61,8 @@ struct Explanation<'c> {
 /// The placeholders of one name.
 struct Filled<'c> {
     name: &'c str,
+    /// The first of them.
+    written: &'c str,
     count: usize,
     /// Whether the value is empty.
     is_empty: bool,
@@ -131,17 +133,20 @@ impl<'c> Explanation<'c> {
     }
 }
 
-/// The placeholders that are filled, perhaps with an empty value: each name once, in the order of the body. `input` is the value
+/// The placeholders that are replaced, perhaps by an empty value: each name once, in the order of the body. `input` is the value
 /// of the one that is not an argument.
 fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Filled<'p>> {
     let mut all: Vec<Filled<'p>> = Vec::new();
-    for placeholder in prompt.placeholders() {
+    let in_message = |message: &'p MessageTemplate| message.placeholders().map(move |it| (it, message.written(it)));
+    for (placeholder, written) in prompt.messages.iter().flat_map(in_message) {
         let name = placeholder.name.as_str();
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.count += 1,
             None => {
                 let value = given.iter().find(|given| given.name == name).map_or(input, |given| &given.value);
-                all.push(Filled { name, count: 1, is_empty: value.is_empty() });
+                if !(placeholder.stays && value.is_empty()) {
+                    all.push(Filled { name, written, count: 1, is_empty: value.is_empty() });
+                }
             }
         }
     }

@@ -155,7 +155,7 @@ impl Prompt {
             Call::Words([text]) => divide_text(self, text).into_binding(self),
             Call::Words(words) => divide_words(self, &pieces(words, "", 0)).into_binding(self),
             Call::Piped { words, text: "", .. } => self.bind(Call::Words(words)),
-            Call::Piped { words: [], text, .. } => self.bind(Call::Text(text)),
+            Call::Piped { words: [], text, .. } if !self.takes_words() => self.bind(Call::Text(text)),
             Call::Piped { words, text, at } => divide_words(self, &pieces(words, text, at)).into_binding(self),
             Call::Named { values, input, .. } if values.is_empty() => divide_text(self, input).into_binding(self),
             Call::Named { values, input, is_strict } => {
@@ -401,7 +401,11 @@ fn divide_words<'v>(prompt: &Prompt, pieces: &[Piece<'v>]) -> Given<'v> {
         }
     }
     if prompt.takes_words() {
-        give_words(prompt, &mut given, rest.into_iter().map(|(_, piece)| Cow::Borrowed(piece.text())));
+        let places = given.arguments.iter().filter(|argument| argument.is_none()).count();
+        give_words(prompt, &mut given, rest.iter().map(|(_, piece)| Cow::Borrowed(piece.text())));
+        let mut unplaced = rest.iter().skip(places).filter(|_| !prompt.takes_input());
+        // Text from a pipe is never left out.
+        given.extra = unplaced.find_map(|(_, piece)| matches!(piece, Piece::Piped(_)).then(|| piece.text()));
         given.input = prompt.takes_input().then(|| Cow::Owned(join(pieces.iter().copied())));
         return given;
     }

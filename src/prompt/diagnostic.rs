@@ -44,16 +44,31 @@ pub(crate) struct Positions<'t> {
     rest: &'t str,
     offset: usize,
     position: Position,
+    /// Whether all of them are the first one.
+    is_fixed: bool,
 }
 
 impl<'t> Positions<'t> {
     /// The first line of `text` counts as `first_line`.
     pub(crate) fn new(text: &'t str, first_line: usize) -> Positions<'t> {
-        Positions { rest: text, offset: 0, position: Position { line: first_line, column: 1 } }
+        Positions::from(text, Position { line: first_line, column: 1 })
+    }
+
+    /// The first character of `text` has this position.
+    pub(crate) fn from(text: &'t str, position: Position) -> Positions<'t> {
+        Positions { rest: text, offset: 0, position, is_fixed: false }
+    }
+
+    /// All of `text` has this position.
+    pub(crate) fn fixed(text: &'t str, position: Position) -> Positions<'t> {
+        Positions { is_fixed: true, ..Positions::from(text, position) }
     }
 
     /// The position of the byte `offset`, which must not be before that of the previous call.
     pub(crate) fn at(&mut self, offset: usize) -> Position {
+        if self.is_fixed {
+            return self.position;
+        }
         let (before, rest) = self.rest.split_at(offset - self.offset);
         match before.rfind('\n') {
             Some(newline) => {

@@ -147,3 +147,41 @@ pub fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Diagnostic {
 
 #[cfg(test)]
 mod tests;
+
+/// For the tests of the parsers.
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::prompt::{Call, Messages};
+
+    #[track_caller]
+    pub(super) fn parsed(format: Format, file: &str) -> Prompt {
+        format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_or_else(|error| panic!("{file:?}: {error}"))
+    }
+
+    /// What a file expands to for a text.
+    #[track_caller]
+    pub(super) fn check(format: Format, file: &str, text: &str, want: &str) {
+        let expansion = parsed(format, file).expand(Call::Text(text)).map(Messages::into_text);
+        assert_eq!(expansion.map_err(|error| error.to_string()).as_deref(), Ok(want), "{file:?} {text:?}");
+    }
+
+    /// Why a file is no prompt.
+    #[track_caller]
+    pub(super) fn refused(format: Format, file: &str, want: &str) {
+        assert_eq!(shown(&format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_err()), want, "{file:?}");
+    }
+
+    /// All warnings about a file.
+    #[track_caller]
+    pub(super) fn warned(format: Format, file: &str, want: &[&str]) {
+        assert_eq!(parsed(format, file).warnings().iter().map(shown).collect::<Vec<_>>(), want, "{file:?}");
+    }
+
+    pub(super) fn shown(diagnostic: &Diagnostic) -> String {
+        match diagnostic.position {
+            Some(Position { line, column }) => format!("{line}:{column}: {diagnostic}"),
+            None => diagnostic.to_string(),
+        }
+    }
+}

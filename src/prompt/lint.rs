@@ -1,14 +1,16 @@
 //! What works, but is probably a mistake: for `check`, never for a list or an expansion.
 
-use super::diagnostic::{Diagnostic, Position, Positions};
+use super::diagnostic::{Diagnostic, Position};
+use super::foreign_marks;
+use super::format::Format;
 use super::format::draft::is_template_description;
 use super::limits::LONG;
+use super::outline::Code;
 use super::suggestion::closest;
 use super::template::{MessageTemplate, SPACES, openings};
-use super::{INPUT, Prompt, half_width, outline};
+use super::{INPUT, Prompt, half_width};
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 /// The most lookalikes of placeholders in one message that get a warning each.
 const MAX_WARNINGS: usize = 100;
@@ -18,7 +20,7 @@ const MAX_WARNINGS: usize = 100;
 const MAX_WORDS: usize = 200;
 
 /// Placeholders of other programs for the input.
-const FOREIGN: [&str; 5] = ["$ARGUMENTS", "{{args}}", "${input}", "{input}", "｛input｝"];
+const FOREIGN: [&str; 4] = ["{{args}}", "${input}", "{input}", "｛input｝"];
 
 /// All warnings about a prompt, apart from those about its frontmatter.
 pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
@@ -29,7 +31,7 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     for message in &prompt.messages {
         lint_body(message, &mut warnings);
         lint_placeholders(prompt, message, &mut warnings);
-        lint_foreign_markers(prompt, message, &mut warnings);
+        warnings.extend(foreign_marks::warnings(prompt, message));
     }
     lint_arguments(prompt, &mut warnings);
     warnings
@@ -74,7 +76,7 @@ fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     }
     if let Some(at) = body.find('\0') {
         warnings.push(Diagnostic::warning(
-            Some(Positions::new(body, message.first_line()).at(at)),
+            Some(message.positions().at(at)),
             "a NUL character, as in a file that was saved as UTF-16",
             "save it with the encoding UTF-8",
         ));
@@ -109,8 +111,12 @@ enum Fix<'p> {
     Declare(&'p str),
 }
 
-/// The lookalikes of a message: a misspelled name, a brace too few, full-width braces, another program's placeholder.
+/// The lookalikes of a message: a misspelled name, a brace too few, full-width braces, another program's placeholder. In the
+/// files of other programs there are none: what looks like a placeholder of this one is text there.
 pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -> Vec<Lookalike<'p>> {
+    if !matches!(prompt.format, Format::Markdown | Format::VsCodePrompt) {
+        return Vec::new();
+    }
     let body = message.body();
     let names: Vec<&str> = std::iter::once(INPUT).chain(prompt.arguments.iter().map(|a| a.name.as_str())).collect();
     let code = Code::of(body);
@@ -126,7 +132,7 @@ pub(super) fn lookalikes<'p>(prompt: &'p Prompt, message: &'p MessageTemplate) -
 
 fn lint_placeholders(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     let found = lookalikes(prompt, message);
-    let mut positions = Positions::new(message.body(), message.first_line());
+    let mut positions = message.positions();
     let more = found.len().saturating_sub(MAX_WARNINGS);
     for Lookalike { at, written, fix } in found.iter().take(MAX_WARNINGS) {
         let fix = match fix {
@@ -217,181 +223,14 @@ fn foreign<'p>(body: &str) -> Vec<Lookalike<'p>> {
     found.map(|(at, written)| Lookalike { at, written: written.to_owned(), fix: Fix::Write(INPUT) }).collect()
 }
 
-/// The ranges of a body that are code.
-struct Code(Vec<Range<usize>>);
-
-impl Code {
-    fn of(body: &str) -> Code {
-        Code(outline::code(body))
-    }
-
-    fn contains(&self, at: usize) -> bool {
-        let before = &self.0[..self.0.partition_point(|range| range.start <= at)];
-        before.last().is_some_and(|range| at < range.end)
-    }
-}
-
-/// Markers that other programs replace in their prompt files. Each kind gets one warning, and only where it is unlikely to be
-/// ordinary text.
-fn lint_foreign_markers(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
-    let body = message.body();
-    let mut kinds = [
-        (
-            positional(body),
-            "only names in braces are replaced",
-            "declare an argument and write `{{name}}`, or write `{{input}}` for the whole text",
-        ),
-        (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
-        (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
-        (partials(body), "no file is included", "write its text here, or put it in backticks if it is an example"),
-        (
-            template_tags(body),
-            "no template engine processes it",
-            "tell the agent in words what to do, or put it in a code block if it is an example",
-        ),
-    ];
-    if kinds.iter().all(|(found, ..)| found.is_empty()) {
-        return;
-    }
-    let code = Code::of(body);
-    for (found, ..) in &mut kinds {
-        found.retain(|range| !code.contains(range.start));
-    }
-    let [(positional, ..), _, _, _, (tags, ..)] = &mut kinds;
-    if !are_arguments(prompt, body, positional) {
-        positional.clear();
-    }
-    if !are_of_a_template(body, tags) {
-        tags.clear();
-    }
-    for (found, consequence, fix) in kinds {
-        let Some(first) = found.first() else { continue };
-        let more = match found.len() - 1 {
-            0 => " stays".to_owned(),
-            more => format!(" and {more} more like it stay"),
-        };
-        let position = Position::in_text(body, first.start, message.first_line());
-        let message = format!("{}{more} as written: {consequence}", quoted(&body[first.clone()]));
-        warnings.push(Diagnostic::warning(Some(position), message, fix));
-    }
-}
-
-/// The longest text within a marker, in bytes.
-const MAX_MARKER: usize = 200;
-
-/// The ranges of markers that begin with `start`. `end` gets the text before `start` and the rest of the line after it, and says
-/// where in the latter the marker ends, if it is one.
-fn markers(body: &str, start: &str, end: impl Fn(&str, &str) -> Option<usize>) -> Vec<Range<usize>> {
-    let found = body.match_indices(start).filter_map(|(at, _)| {
-        let inside = at + start.len();
-        let mut limit = body.len().min(inside + MAX_MARKER);
-        while !body.is_char_boundary(limit) {
-            limit -= 1;
-        }
-        let line = body[inside..limit].split('\n').next().unwrap_or_default();
-        Some(at..inside + end(&body[..at], line)?)
-    });
-    found.collect()
-}
-
-/// Whether a marker after this text begins a word.
-fn begins_a_word(before: &str) -> bool {
-    before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || letter == '(')
-}
-
-/// `$1` to `$9`, but not `$1.50`, `$10` or `${1}`.
-fn positional(body: &str) -> Vec<Range<usize>> {
-    markers(body, "$", |before, inside| {
-        let mut letters = inside.chars();
-        let is_digit = matches!(letters.next(), Some('1'..='9'));
-        let (next, after) = (letters.next(), letters.next());
-        let is_amount = next.is_some_and(char::is_alphanumeric)
-            || (matches!(next, Some('.' | ',')) && after.is_some_and(|letter| letter.is_ascii_digit()));
-        let is_part = before.ends_with(|letter: char| letter.is_alphanumeric() || "$\\".contains(letter));
-        (is_digit && !is_amount && !is_part).then_some(1)
-    })
-}
-
-/// Whether these are arguments and not prices: the frontmatter or the body has other signs of a file for another program, or
-/// there is `$1` and another number, or one of them follows a character that precedes no price. In a prompt with placeholders,
-/// only the frontmatter counts.
-fn are_arguments(prompt: &Prompt, body: &str, found: &[Range<usize>]) -> bool {
-    let has = |marker: &str| found.iter().any(|range| &body[range.clone()] == marker);
-    let is_after = |range: &Range<usize>| body[..range.start].ends_with(['#', '"', '\'', '<', '@', '/', '=']);
-    prompt.has_foreign_keys
-        || (!prompt.has_placeholders()
-            && (body.contains("$ARGUMENTS")
-                || (has("$1") && !found.iter().all(|range| &body[range.clone()] == "$1"))
-                || found.iter().any(is_after)))
-}
-
-/// `` !`git status` ``
-fn commands(body: &str) -> Vec<Range<usize>> {
-    markers(body, "!`", |before, inside| {
-        let end = inside.find('`').filter(|end| *end > 0 && begins_a_word(before))?;
-        Some(end + 1)
-    })
-}
-
-/// `@src/main.rs`, `@./notes`, but not `@someone`, `@types/node` or `@example.com`.
-fn files(body: &str) -> Vec<Range<usize>> {
-    const SUFFIXES: &str = " c cpp css csv go h html ini java js json jsonc jsx kt lock log md mdx php py rb rs sh sql swift toml \
-                            ts tsx txt xml yaml yml ";
-    markers(body, "@", |before, inside| {
-        let end = inside.find(|letter: char| letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter));
-        let path = inside[..end.unwrap_or(inside.len())].trim_end_matches('.');
-        let is_rooted = ["./", "../", "~/", "/"].iter().any(|root| path.len() > root.len() && path.starts_with(root));
-        let suffix = path.rsplit('/').next().and_then(|file| file.rsplit_once('.')).map(|(_, suffix)| suffix);
-        let has_suffix = suffix.is_some_and(|suffix| SUFFIXES.contains(&format!(" {suffix} ")));
-        (begins_a_word(before) && (is_rooted || has_suffix)).then_some(path.len())
-    })
-}
-
-/// `{{> header}}`
-fn partials(body: &str) -> Vec<Range<usize>> {
-    markers(body, "{{>", |_, inside| {
-        let end = inside.find(['}', '{', '>']).filter(|end| inside[*end..].starts_with("}}"))?;
-        (!inside[..end].trim().is_empty()).then_some(end + 2)
-    })
-}
-
-/// `{% … %}` in one line.
-fn template_tags(body: &str) -> Vec<Range<usize>> {
-    markers(body, "{%", |_, inside| {
-        let end = inside.find("%}").filter(|end| !inside[..*end].contains('{'))?;
-        Some(end + 2)
-    })
-}
-
-/// The first tag of a template engine that does something and is not in code.
-pub(super) fn template_tag(body: &str) -> Option<Range<usize>> {
-    let mut tags = template_tags(body);
-    if !are_of_a_template(body, &tags) {
-        return None;
-    }
-    let code = Code::of(body);
-    tags.retain(|tag| !code.contains(tag.start));
-    are_of_a_template(body, &tags).then(|| tags.swap_remove(0))
-}
-
-/// Whether the tags do something: one that includes or sets something, or one that begins a block, and one that ends it.
-fn are_of_a_template(body: &str, tags: &[Range<usize>]) -> bool {
-    let words = |tag: &Range<usize>| {
-        let inside = body[tag.start + 2..tag.end - 2].trim_matches(['-', '+', '~', ' ', '\t']);
-        inside.split_once(' ').unwrap_or((inside, ""))
-    };
-    let has =
-        |names: &[&str]| tags.iter().map(words).any(|(name, rest)| names.contains(&name) && !rest.trim().is_empty());
-    let has_end = tags.iter().map(words).any(|(name, _)| name.starts_with("end"));
-    has(&["include", "extends", "import", "from", "render", "set", "assign"])
-        || (has_end && has(&["if", "for", "block", "macro", "unless", "case", "with", "capture"]))
-}
-
 fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    if prompt.format == Format::CodexPrompt {
+        return; // there is no declaration: the body is where they are
+    }
     let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);
     let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !is_used(name)).collect();
     if !unused.is_empty() {
-        let placeholders: Vec<String> = unused.iter().map(|name| format!("{{{{{name}}}}}")).collect();
+        let placeholders: Vec<String> = unused.iter().map(|name| prompt.placeholder(name)).collect();
         warnings.push(Diagnostic::warning(
             None,
             format!("declared but not used in the body: {}", all_of(&unused)),

@@ -66,10 +66,20 @@ pub(super) fn outline(body: &str) -> Outline {
 }
 
 /// The ranges of a body that are code: blocks, and spans between backquotes.
-pub(super) fn code(body: &str) -> Vec<Range<usize>> {
-    let is_code = |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
-    let events = Parser::new(body).into_offset_iter();
-    events.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect()
+pub(super) struct Code(Vec<Range<usize>>);
+
+impl Code {
+    pub(super) fn of(body: &str) -> Code {
+        let is_code = |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
+        let events = Parser::new(body).into_offset_iter();
+        Code(events.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect())
+    }
+
+    /// Whether the byte `at` is code.
+    pub(super) fn contains(&self, at: usize) -> bool {
+        let before = &self.0[..self.0.partition_point(|range| range.start <= at)];
+        before.last().is_some_and(|range| at < range.end)
+    }
 }
 
 /// The ranges of a body that are fenced code blocks.

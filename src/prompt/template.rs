@@ -5,6 +5,7 @@
 //! - A backslash before a placeholder makes it text; the backslash is dropped.
 //! - There is one pass. A value is never scanned; nothing is escaped, trimmed or executed.
 
+use super::diagnostic::{Position, Positions};
 use super::format::Format;
 use super::message::{Piece, Role};
 use std::collections::BTreeSet;
@@ -21,11 +22,42 @@ pub struct MessageTemplate {
     /// A text before the body, which is not in the file.
     preamble: String,
     body: String,
-    /// The line of the file in which the body begins.
-    first_line: usize,
+    place: Place,
     /// Whether the next one belongs to the same message, after an empty line.
     is_continued: bool,
     parts: Vec<Part>,
+}
+
+/// Where a body is in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Of its first character.
+    start: Position,
+    /// Whether the file has it as it is. If not, only `start` is known of it.
+    is_verbatim: bool,
+}
+
+impl Place {
+    /// A body that begins in this line.
+    pub(super) fn at_line(line: usize) -> Place {
+        Place { start: Position { line, column: 1 }, is_verbatim: true }
+    }
+
+    /// A body that was read from a value, which begins at the byte `value` of `file`.
+    pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
+        let found = file[value..].find(body);
+        let start = Position::in_text(file, value + found.unwrap_or(0), 1);
+        Place { start, is_verbatim: found.is_some() }
+    }
+
+    /// A body that is not in the file as it is; it begins in this line.
+    pub(super) fn made_at_line(line: usize) -> Place {
+        Place { is_verbatim: false, ..Place::at_line(line) }
+    }
+
+    pub(super) fn positions(self, body: &str) -> Positions<'_> {
+        if self.is_verbatim { Positions::from(body, self.start) } else { Positions::fixed(body, self.start) }
+    }
 }
 
 /// A range of the body.
@@ -188,14 +220,14 @@ impl MessageTemplate {
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
-        let mut template = MessageTemplate::new(Role::User, body.into(), first_line);
+        let mut template = MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
         MessageTemplate::find_placeholders(format, std::slice::from_mut(&mut template), names);
         template
     }
 
     /// A message in which no placeholder has been found yet.
-    pub(super) fn new(role: Role, body: String, first_line: usize) -> MessageTemplate {
-        MessageTemplate { role, preamble: String::new(), body, first_line, is_continued: false, parts: Vec::new() }
+    pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
+        MessageTemplate { role, preamble: String::new(), body, place, is_continued: false, parts: Vec::new() }
     }
 
     /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
@@ -227,6 +259,11 @@ impl MessageTemplate {
         self.is_continued
     }
 
+    /// The message with another place of its body.
+    pub(super) fn with_place(self, place: Place) -> MessageTemplate {
+        MessageTemplate { place, ..self }
+    }
+
     /// Puts a text before the body.
     pub(super) fn set_preamble(&mut self, text: String) {
         self.preamble = text;
@@ -239,7 +276,12 @@ impl MessageTemplate {
 
     /// The line of the file in which the body begins.
     pub fn first_line(&self) -> usize {
-        self.first_line
+        self.place.start.line
+    }
+
+    /// The positions in the file of bytes of the body.
+    pub(super) fn positions(&self) -> Positions<'_> {
+        self.place.positions(&self.body)
     }
 
     /// The placeholders, in the order of the text.
@@ -390,7 +432,7 @@ impl Mark {
         let is_end = |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && letter == ':');
         let (name, mut after) = rest.split_at(rest.find(is_end)?);
         if is_hinted && after.starts_with(':') {
-            after = &after[after.find(['}', '\n'])?..];
+            after = &after[after.find(['{', '}', '\n'])?..];
         }
         let after = spaces(after).strip_prefix(self.close)?;
         Some((self.meaning(name, names)?, name, after))
@@ -399,8 +441,9 @@ impl Mark {
     /// A name without anything that closes it, and what follows it: the longest that has a meaning.
     fn bare<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
         let is_index = |rest: &str| {
-            let index = rest.strip_prefix('[').and_then(|inside| inside.split_once(']'));
-            index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+            let index = rest.strip_prefix('[').unwrap_or_default();
+            let after = index.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            after.len() < index.len() && after.starts_with(']')
         };
         if let Some(digit) = rest.get(..1).filter(|first| first.as_bytes()[0].is_ascii_digit()) {
             return Some((self.meaning(digit, names).filter(|is_input| !is_input)?, digit, &rest[1..]));

@@ -1,6 +1,6 @@
 //! What looks like a placeholder and is not one, and why: for `explain`.
 
-use super::diagnostic::{Position, Positions};
+use super::diagnostic::Position;
 use super::template::{MessageTemplate, openings};
 use super::{Prompt, lint};
 use std::collections::{BTreeMap, HashSet};
@@ -62,10 +62,15 @@ fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
         };
         found.insert(at, (written.to_owned(), reason));
     }
+    for at in escaped.into_iter().filter(|at| body[*at..].starts_with('$')) {
+        let is_mark = |letter: char| letter.is_alphanumeric() || "_{".contains(letter);
+        let end = body[at + 1..].find(|letter: char| !is_mark(letter)).map_or(body.len(), |end| at + 1 + end);
+        found.insert(at, (body[at..end].to_owned(), Reason::Escaped));
+    }
     for lookalike in lookalikes {
         found.insert(lookalike.at, (lookalike.written, Reason::Unknown));
     }
-    let mut positions = Positions::new(body, message.first_line());
+    let mut positions = message.positions();
     let unexpanded = |(at, (written, reason))| Unexpanded { written, position: positions.at(at), reason };
     found.into_iter().map(unexpanded).collect()
 }
@@ -97,6 +102,19 @@ mod tests {
         ];
         assert_eq!(found, want.map(|(written, line, reason)| (written.to_owned(), line, reason)));
     }
+
+    #[test]
+    fn an_escaped_mark_with_a_dollar_is_not_expanded_either() {
+        let found = |format: Format, file: &str| {
+            let prompt = format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+            let found = prompt.unexpanded().into_iter();
+            found.map(|found| (found.written, found.position.column, found.reason)).collect::<Vec<_>>()
+        };
+        let escaped = |written: &str, column| (written.to_owned(), column, Reason::Escaped);
+        assert_eq!(found(Format::Markdown, "\\$ARGUMENTS, $ARGUMENTS"), [escaped("$ARGUMENTS", 2)]);
+        assert_eq!(found(Format::ClaudeCommand, "é \\$1 $1"), [escaped("$1", 4)]);
+    }
+
     proptest! {
         #[test]
         fn whatever_is_not_expanded_is_at_its_position_and_in_the_expansion(

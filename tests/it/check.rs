@@ -24,7 +24,7 @@ fn damaged() -> Client {
         ("control.md", b"---\ndescription: a\0b\n---\nB {{input}}\n"),
         ("empty.md", b""),
         ("fine.md", b"---\ntitle: Fine\ndescription: Nothing is wrong here\n---\nB {{input}}\n"),
-        ("foreign-placeholder.md", b"Do $ARGUMENTS\n"),
+        ("foreign-placeholder.md", b"Do {{args}}\n"),
         ("hint.md", b"---\nargument-hint: [file] [options]\ndescription: D\n---\nB {{input}}\n"),
         ("key-misspelled.md", b"---\ndesciption: D\n---\nB {{input}}\n"),
         ("key-twice.md", b"---\ndescription: one\ndescription: two\n---\nB {{input}}\n"),

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod expand;
+mod foreign;
 mod prompt;
 mod wire;
 
@@ -31,6 +32,8 @@ fn for_each_seed(target: &str, check: fn(&[u8])) {
 fn the_properties_hold_for_every_seed() {
     for_each_seed("wire", |session| wire::check(session, PROMPTS.as_ref()));
     for_each_seed("prompt", prompt::check);
+    for_each_seed("prompt", foreign::check);
+    for_each_seed("foreign", foreign::check);
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
 }
@@ -102,6 +105,16 @@ const FILE: &[&str] = &[
     "word ", "é", "\u{feff}", "\u{2028}", "\u{85}", "\0",
 ];
 
+/// Signs of the files of other systems.
+#[rustfmt::skip]
+const FOREIGN: &[&str] = &[
+    "---\n", "\n", " ", "$", "$$", "\\", "$ARGUMENTS", "$1", "$2", "$a", "$NAME", "[0]", "{{args}}", "{{input}}", "{{a}}",
+    "{{{ input }}}", "{{", "}}", "${input:a:hint}", "${input:b}", "${a}", "}", "!`ls`", "!{ls}", "@{a}", "@a.md", "```!",
+    "{{plugin:a}}", "{{#if}}", "<system>", "</system>", "prompt = '''", "prompt = \"", "'''", "\"", "prompt: ", "system: ",
+    "prompt: |\n  ", "defaults: {a: b}\n", "functions: ", "arguments: a b\n", "argument-hint: NAME=\n", "name: T\n",
+    "{\"name\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":{\"text\":\"{{a}}\"}}]}", "word ", "é", "\u{feff}", "\r\n", "\0",
+];
+
 /// Signs of placeholders, and names.
 #[rustfmt::skip]
 const BODY: &[&str] = &[
@@ -132,6 +145,19 @@ proptest! {
         prompt::check(text.as_bytes());
         if frontmatter {
             prompt::check(format!("---\n{text}\n---\n{{{{input}}}} {{{{a}}}}").as_bytes());
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_prompt_file_of_another_system(text in text_of(FOREIGN)) {
+        foreign::check(text.as_bytes());
+        for file in [
+            format!("---\narguments: a b\nargument-hint: NAME=\n---\n{text}"),
+            format!("prompt = '''\n{}'''", text.replace("'''", "")),
+            format!("prompt: |\n  {}", text.replace('\n', "\n  ")),
+            format!("name: T\n---\n{text}"),
+        ] {
+            foreign::check(file.as_bytes());
         }
     }
 

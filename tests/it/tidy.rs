@@ -36,7 +36,7 @@ const USED_IN: [(&str, &[&str]); 18] = [
     ("pulldown_cmark", &["prompt"]),
     ("signal_hook", &["cli"]),
     ("textwrap", &["cli"]),
-    ("toml_edit", &["agents"]),
+    ("toml_edit", &["agents", "prompt"]),
     ("tracing_subscriber", &["cli"]),
     ("wait_timeout", &["doctor"]),
     ("walkdir", &["library"]),

@@ -141,7 +141,7 @@ impl From<Bound<'_>> for JsonGiven {
 }
 
 impl From<Filled<'_>> for JsonPlaceholder {
-    fn from(Filled { name, count, is_empty }: Filled<'_>) -> JsonPlaceholder {
+    fn from(Filled { name, count, is_empty, .. }: Filled<'_>) -> JsonPlaceholder {
         JsonPlaceholder { name: name.to_owned(), count, is_empty }
     }
 }

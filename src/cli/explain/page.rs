@@ -83,7 +83,8 @@ fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
     // An argument may be called `input`, while the input follows the body.
     let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the input" } else { INPUT };
-    let is_rest = !explanation.given.is_empty() && explanation.prompt.placeholders().next().is_some();
+    let prompt = explanation.prompt;
+    let is_rest = !explanation.given.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words();
     let origin = if is_rest { "the rest of the input" } else { "as given" };
     fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
@@ -105,14 +106,13 @@ fn argument(given: &Bound<'_>) -> Field {
 /// The placeholders: filled ones if there is an expansion, and unexpanded ones.
 fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
-    if explanation.placeholders.is_empty() {
-        fields.push(Field::new(
-            "filled",
-            match explanation.prompt.roles().last() {
-                Some(Role::Assistant) => "none: the input is a message of its own",
-                _ => "none: the input follows the body, after an empty line",
-            },
-        ));
+    if explanation.placeholders.is_empty() && explanation.prompt.appends_input() {
+        let place = match explanation.prompt.roles().last() {
+            Some(Role::Assistant) => "is a message of its own",
+            _ if explanation.prompt.separator() == "\n" => "follows the body, in the next line",
+            _ => "follows the body, after an empty line",
+        };
+        fields.push(Field::new("filled", format!("none: the input {place}")));
     } else if explanation.expansion.is_ok() {
         let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
@@ -128,9 +128,9 @@ fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
 }
 
 fn list_filled(placeholders: &[&Filled<'_>]) -> String {
-    let shown = placeholders.iter().map(|Filled { name, count, .. }| match count {
-        1 => format!("{{{{{name}}}}}"),
-        count => format!("{{{{{name}}}}} ({count} times)"),
+    let shown = placeholders.iter().map(|Filled { written, count, .. }| match count {
+        1 => cut(written),
+        count => format!("{} ({count} times)", cut(written)),
     });
     shown.collect::<Vec<_>>().join(", ")
 }

@@ -44,3 +44,45 @@ fn hint(text: &str) -> &str {
     });
     hints.next().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::format::testing::{check, parsed, warned};
+    use crate::prompt::{Call, Format};
+
+    const CODEX: Format = Format::CodexPrompt;
+
+    #[test]
+    fn digits_are_words_of_the_text_and_arguments_is_all_of_them() {
+        check(CODEX, "Do $1, then $2.", "a \"b c\" d", "Do a, then b c.");
+        check(CODEX, "Do $1, then $2.", "a", "Do a, then .");
+        check(CODEX, "Only $2.", "a b", "Only b.");
+        check(CODEX, "Fix $ARGUMENTS", "a   \"b c\"", "Fix a b c");
+        check(CODEX, "$10 $$1 $$ARGUMENTS $0 $9", "x", "x0 $$1 $$ARGUMENTS $0 ");
+        check(CODEX, "$1 of $ARGUMENTS", "$2 $1", "$2 of $2 $1");
+        check(CODEX, "{{input}} $1", "x", "{{input}} x");
+        check(CODEX, "No mark.", "a \"b\"", "No mark.\n\na \"b\"");
+        let prompt = parsed(CODEX, "Only $2.");
+        let want = "the prompt has no place for the text from `c` on, which is left out, as in Codex";
+        assert_eq!(prompt.bind(Call::Text("a b c d")).warnings, [want]);
+        warned(CODEX, "Only $2. !`git status`", &[]);
+    }
+
+    #[test]
+    fn names_of_the_hint_are_required_by_name_and_other_names_are_text() {
+        for key in ["argument-hint", "argument_hint"] {
+            let file = format!("---\n{key}: [USER=<name>] [BRANCH=…]\n---\nReview $USER changes on $BRANCH");
+            check(CODEX, &file, "USER=Alice BRANCH=main", "Review Alice changes on main");
+            check(CODEX, &file, "BRANCH=\"a b\" USER=$BRANCH", "Review $BRANCH changes on a b");
+            let missing = parsed(CODEX, &file).expand(Call::Text("USER=Alice")).unwrap_err().to_string();
+            assert_eq!(missing, "it needs a value for `BRANCH`; write `:p USER=… BRANCH=…`");
+        }
+        check(CODEX, "literal $$USER $PATH $1", "x", "literal $$USER $PATH x");
+        check(
+            CODEX,
+            "---\nargument-hint: USER=\n---\n$USER $USERS $PATH $1 $$USER",
+            "USER=x",
+            "x $USERS $PATH $1 $$USER",
+        );
+    }
+}

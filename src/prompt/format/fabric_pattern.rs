@@ -5,7 +5,7 @@
 
 use super::frontmatter::Frontmatter;
 use super::markdown::Source;
-use crate::prompt::outline;
+use crate::prompt::outline::Code;
 use crate::prompt::{Argument, Diagnostic, Format, Name, Prompt};
 
 /// Reads the text of a pattern.
@@ -15,15 +15,53 @@ use crate::prompt::{Argument, Diagnostic, Format, Name, Prompt};
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let format = Format::FabricPattern;
     let mut source = Source::new(Frontmatter::default(), text, 1);
-    let code = outline::code(&source.body);
-    let is_in_code = |at: usize| code.iter().any(|range| range.contains(&at));
+    let code = Code::of(&source.body);
     let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let variables = source.body.match_indices("{{").filter_map(|(at, open)| {
-        let (name, _) = source.body[at + open.len()..].split_once("}}")?;
-        let is_variable = name.starts_with(is_letter) && name.chars().all(is_letter) && !is_in_code(at);
+        let inside = &source.body[at + open.len()..];
+        let (name, after) = inside.split_at(inside.find(|letter| !is_letter(letter))?);
+        let is_variable = !name.is_empty() && after.starts_with("}}") && !code.contains(at);
         (is_variable && name != "input").then(|| Argument { name: name.to_owned(), ..Argument::default() })
     });
     let variables = variables.collect();
     source.declare(format, variables)?;
     Ok(source.into_prompt(format, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::Format;
+    use crate::prompt::format::testing::{check, parsed, warned};
+
+    const FABRIC: Format = Format::FabricPattern;
+
+    #[test]
+    fn the_input_is_in_the_next_line_unless_it_has_a_placeholder() {
+        check(FABRIC, "# INPUT:\n\nINPUT:", "hello", "# INPUT:\n\nINPUT:\nhello");
+        check(FABRIC, "# INPUT:\n\nINPUT:\n", "hello", "# INPUT:\n\nINPUT:\nhello");
+        check(FABRIC, "# INPUT", "", "# INPUT");
+        check(FABRIC, "A {{input}} B", "{{input}} $ARGUMENTS", "A {{input}} $ARGUMENTS B");
+        check(FABRIC, "A {{ input }} $ARGUMENTS <<input>>", "x", "A {{ input }} $ARGUMENTS <<input>>\nx");
+        check(FABRIC, "---\ntitle: T\n---\nB", "x", "---\ntitle: T\n---\nB\nx");
+    }
+
+    #[test]
+    fn a_variable_is_filled_if_it_is_given_and_else_stays() {
+        check(FABRIC, "Translate to {{lang}}: {{input}}", "lang=German hi", "Translate to German: hi");
+        check(FABRIC, "Translate to {{lang}}: {{input}}", "hi", "Translate to {{lang}}: hi");
+        check(FABRIC, "Translate to {{lang_code}}.", "lang_code=de hi there", "Translate to de.\nhi there");
+        check(FABRIC, "Translate to {{lang_code}}.", "hi there", "Translate to {{lang_code}}.\nhi there");
+        let code = "Write `{{code}}` for {{Hostname}} and {{BaseURL}}.";
+        check(FABRIC, code, "x", &format!("{code}\nx"));
+        assert_eq!(parsed(FABRIC, code).arguments, []);
+    }
+
+    #[test]
+    fn a_plugin_stays_and_check_says_so() {
+        let file = "{{plugin:file:read:/etc/passwd}} {{ext:a:b}}\nINPUT:";
+        check(FABRIC, file, "x", &format!("{file}\nx"));
+        let want = "1:1: `{{plugin:file:read:/etc/passwd}}` and 1 more like it stay as written: fabric would run them; \
+                    the agent gets the text, and decides what to do with it";
+        warned(FABRIC, file, &[want]);
+    }
 }

@@ -2,6 +2,7 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
+use crate::prompt::template::Place;
 use crate::prompt::{
     Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Name, Position, Prompt, Role,
 };
@@ -114,7 +115,7 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     }
     let message = |LineMessage { role, content }: LineMessage| {
         let role = if role == "assistant" { Role::Assistant } else { Role::User };
-        MessageTemplate::new(role, content.text, number)
+        MessageTemplate::new(role, content.text, Place::made_at_line(number))
     };
     let mut messages: Vec<MessageTemplate> = line.messages.into_iter().map(message).collect();
     let format = Format::HexaiPrompt;
@@ -139,5 +140,64 @@ impl LineArgument {
     fn into_argument(self) -> Argument {
         let LineArgument { name, description, required } = self;
         Argument { name, description, required, ..Argument::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::Call;
+    use crate::prompt::format::testing::shown;
+
+    fn line(name: &str, text: &str) -> String {
+        format!(
+            r#"{{"name":"{name}","title":"T","arguments":[{{"name":"a","required":true}},{{"name":"b"}}],"messages":[{{"role":"user","content":{{"type":"text","text":"{text}"}}}}],"tags":["t"],"created":"2025"}}"#
+        )
+    }
+
+    #[test]
+    fn exactly_a_declared_name_in_two_braces_is_a_placeholder() {
+        let prompts = hexai_prompts(line("t", "A {{a}} {{ a }} {{input}} {{b}} $ARGUMENTS {{{a}}}").as_bytes());
+        let prompt = prompts[0].as_ref().unwrap();
+        assert_eq!((&*prompt.name, prompt.title.as_deref(), &*prompt.tags), ("t", Some("T"), &["t".to_owned()][..]));
+        let expanded = prompt.expand(Call::Text("a={{input}}{{b}}")).unwrap().into_text();
+        assert_eq!(expanded, "A {{input}}{{b}} {{ a }} {{input}}  $ARGUMENTS {{{a}}}");
+    }
+
+    #[test]
+    fn a_broken_line_is_named_and_the_others_are_prompts() {
+        let file =
+            format!("\u{feff}{}\r\n\n{{\"name\": é}}\n{}\n{}\n[1]\n", line("a", "A"), line("b", "B"), line("a", "C"));
+        let mut bytes = file.into_bytes();
+        bytes.extend(b"\xff\n");
+        let shown = hexai_prompts(&bytes).into_iter().map(|read| match read {
+            Ok(prompt) => prompt.name.to_string(),
+            Err(error) => shown(&error),
+        });
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [
+                "a",
+                "3:10: not a prompt of hexai: expected value; correct the line, or delete it",
+                "b",
+                "5:1: line 1 has the same name, `a`, and comes first; rename one of the two",
+                "6:2: not a prompt of hexai: invalid type: integer `1`, expected a string; correct the line, or delete it",
+                "7:1: the file is not UTF-8 from here on; save it with the encoding UTF-8",
+            ]
+        );
+    }
+
+    #[test]
+    fn messages_follow_each_other_after_an_empty_line() {
+        let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":{{"text":"{text}"}}}}"#);
+        let file = |role: &str| {
+            format!(r#"{{"name":"m","messages":[{},{}]}}"#, message("user", "Ask."), message(role, "Say more."))
+        };
+        let expanded = |file: &str| hexai_prompts(file.as_bytes()).remove(0).map_err(|error| shown(&error));
+        let prompt = expanded(&file("assistant")).unwrap();
+        assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
+        assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
+        let empty = r#"{"name":"m","messages":[]}"#;
+        assert_eq!(expanded(empty).unwrap_err(), "1:1: the prompt has no text; write it in `messages`");
     }
 }

@@ -5,7 +5,8 @@ use super::frontmatter::Frontmatter;
 use super::markdown::Source;
 use super::yaml::{self, Field, Node, Refusal, Value};
 use crate::prompt::suggestion::closest;
-use crate::prompt::{Argument, Diagnostic, Format, INPUT, MAX_FILE, Name, Prompt, Severity};
+use crate::prompt::template::Place;
+use crate::prompt::{Argument, Diagnostic, Format, INPUT, MAX_FILE, Name, Position, Prompt, Severity};
 use crate::wording::{alternatives, quoted};
 use std::collections::HashMap;
 
@@ -43,7 +44,11 @@ const UNREAD: [(&str, &str); 5] = [
 /// It is not YAML, a list, or a map with an unknown key or without text.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let refused = |refusal| match refusal {
-        Refusal::Syntax(at) | Refusal::TooLarge(at) => Diagnostic { severity: Severity::Error, ..at },
+        Refusal::Syntax(at) | Refusal::TooLarge(at) => {
+            // The parser may find the end of the file in a line after the last.
+            let end = Position::in_text(text, text.len(), 1);
+            Diagnostic { severity: Severity::Error, position: at.position.map(|position| position.min(end)), ..at }
+        }
     };
     let Node { position, value, .. } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(refused)?;
     let fields = match value {
@@ -120,6 +125,7 @@ fn prompt(
 ) -> Result<Prompt, Diagnostic> {
     let format = Format::LlmTemplate;
     let mut source = Source { lenient, ..Source::new(Frontmatter::default(), &body, line) };
+    source.place = Place::made_at_line(line);
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let arguments = source.body.split('$').skip(1).filter_map(|rest| {
         let rest = rest.strip_prefix('{').unwrap_or(rest);
@@ -131,4 +137,64 @@ fn prompt(
     let arguments = arguments.collect();
     source.declare(format, arguments)?;
     Ok(source.into_prompt(format, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::format::testing::{check, parsed, refused, warned};
+    use crate::prompt::{Call, Format};
+
+    const LLM: Format = Format::LlmTemplate;
+
+    #[test]
+    fn names_after_a_dollar_are_arguments_and_two_dollars_are_one() {
+        let file = "prompt: \"Summarize: $input in $lang\"\ndefaults: {lang: English}";
+        check(LLM, file, "hello", "Summarize: hello in English");
+        check(LLM, file, "lang=$input hello", "Summarize: hello in $input");
+        check(LLM, "prompt: \"Costs $$5: ${input}s\"", "x", "Costs $5: xs");
+        check(
+            LLM,
+            "prompt: '$$$input $$input $ $5 $inputs ${x y}'\ndefaults: {inputs: d}",
+            "x",
+            "$x $input $ $5 d ${x y}",
+        );
+        let needs = parsed(LLM, "prompt: $input in $lang").expand(Call::Text(""));
+        assert_eq!(needs.unwrap_err().to_string(), "it needs a value for `lang`; write `:p lang=…`");
+    }
+
+    #[test]
+    fn a_system_prompt_comes_first_and_a_text_without_a_placeholder_follows() {
+        check(LLM, "system: Be brief.", "hello", "Be brief.\n\nhello");
+        check(LLM, "system: Be brief.\nprompt: 'Say: $input'", "hello", "Be brief.\n\nSay: hello");
+        check(LLM, "prompt: no var", "hi", "no var\n\nhi");
+        check(LLM, "prompt: in $lang\ndefaults: {lang: English}", "lang=German hi", "in German\n\nhi");
+        check(LLM, "Just a text, $input", "x", "Just a text, x");
+        check(LLM, "'Just a text: $input'", "x", "Just a text: x");
+        check(LLM, "prompt: |\n  One\n\n  Two $input\nmodel: gpt-4o\n", "x", "One\n\nTwo x");
+    }
+
+    #[test]
+    fn a_file_that_llm_would_refuse_is_a_problem_with_its_place() {
+        refused(
+            LLM,
+            "- a\n- b",
+            "1:1: the template is a list; llm reads a map with `prompt` or `system`, or a text; write `prompt: …`",
+        );
+        refused(
+            LLM,
+            "prompt: x\nsytem: y",
+            "2:1: unknown key `sytem`; llm refuses the template; write `system:` if that is meant",
+        );
+        refused(LLM, "prompt: [x]", "1:9: `prompt` is not a text; write `prompt: …` as text");
+        let empty = "the template has neither `prompt` nor `system`; write `prompt: …` with the instructions";
+        refused(LLM, "model: x", empty);
+        refused(LLM, "", empty);
+        refused(LLM, "prompt: a: b", "1:10: `: ` inside a value that is not in quotes; put the value in quotes");
+    }
+
+    #[test]
+    fn functions_and_fragments_are_not_read_and_check_says_so() {
+        let want = "2:1: `functions` is not read: llm would run the functions; nothing is read or run here; the text alone is served";
+        warned(LLM, "prompt: $input\nfunctions: |\n  def f(): pass\n", &[want]);
+    }
 }

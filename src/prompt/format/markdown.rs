@@ -3,7 +3,10 @@
 use super::frontmatter::{self, Frontmatter, Split};
 use super::messages;
 use crate::prompt::outline::outline;
-use crate::prompt::{Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, lint};
+use crate::prompt::template::Place;
+use crate::prompt::{
+    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, foreign_marks,
+};
 use crate::wording::quoted;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -33,8 +36,7 @@ pub(super) struct Source<'t> {
     pub(super) frontmatter: Frontmatter,
     /// See [`MessageTemplate::body`].
     pub(super) body: Cow<'t, str>,
-    /// The line of the file in which the body begins.
-    pub(super) body_line: usize,
+    pub(super) place: Place,
     /// What was read leniently.
     pub(super) lenient: Vec<Diagnostic>,
 }
@@ -50,7 +52,7 @@ pub(super) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic>
         lenient.clear(); // the other programs read their files as leniently, and the file is right for them
     }
     let source = Source { lenient, ..Source::new(frontmatter, body, body_line) };
-    match lint::template_tag(&source.body).filter(|_| source.frontmatter.has_parameters) {
+    match foreign_marks::template_tag(&source.body).filter(|_| source.frontmatter.has_parameters) {
         Some(tag) => Err(source.needs_engine("Liquid", tag)),
         None => Ok(source),
     }
@@ -69,13 +71,18 @@ impl<'t> Source<'t> {
                 (Cow::Borrowed(body), dropped)
             }
         };
-        Source { frontmatter, body, body_line: line + dropped, lenient: Vec::new() }
+        Source { frontmatter, body, place: Place::at_line(line + dropped), lenient: Vec::new() }
+    }
+
+    /// The line of the file in which the body begins.
+    pub(super) fn first_line(&self) -> usize {
+        self.place.positions(&self.body).at(0).line
     }
 
     /// The error for a file whose text at `tag` only the engine of another program can fill in.
     pub(super) fn needs_engine(&self, engine: &str, tag: Range<usize>) -> Diagnostic {
         Diagnostic::error(
-            Some(Position::in_text(&self.body, tag.start, self.body_line)),
+            Some(self.place.positions(&self.body).at(tag.start)),
             format!("{} needs the template engine {engine}, which is not built in", quoted(&self.body[tag])),
             "write the text for each case into a file of its own, with placeholders such as `{{name}}`",
         )
@@ -87,7 +94,7 @@ impl<'t> Source<'t> {
     /// There would be more than [`MAX_ARGUMENTS`].
     pub(super) fn declare(&mut self, format: Format, arguments: Vec<Argument>) -> Result<(), Diagnostic> {
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let template = MessageTemplate::parse(format, &*self.body, self.body_line, names);
+        let template = MessageTemplate::parse(format, &*self.body, 1, names);
         let used: HashSet<&str> = template.placeholders().map(|placeholder| placeholder.name.as_str()).collect();
         let declared = &mut self.frontmatter.arguments;
         let mut known: HashSet<String> = declared.iter().map(|argument| argument.name.clone()).collect();
@@ -101,7 +108,7 @@ impl<'t> Source<'t> {
     }
 
     pub(super) fn into_prompt(self, format: Format, name: Name) -> Prompt {
-        let Source { frontmatter, body, body_line, lenient } = self;
+        let Source { frontmatter, body, place, lenient } = self;
         let Frontmatter {
             mut title, mut description, arguments, tags, metadata, attachments, has_foreign_keys, ..
         } = frontmatter;
@@ -111,7 +118,7 @@ impl<'t> Source<'t> {
             description = description.or_else(|| outline.description());
         }
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let messages = vec![MessageTemplate::parse(format, body, body_line, names)];
+        let messages = vec![MessageTemplate::parse(format, body, 1, names).with_place(place)];
         Prompt {
             format,
             name,

@@ -2,7 +2,7 @@
 //! whose words follow. They are found in the file only, never in a value.
 
 use super::markdown::{Source, without_empty_ends};
-use crate::prompt::diagnostic::Positions;
+use crate::prompt::template::Place;
 use crate::prompt::{Diagnostic, MAX_MESSAGES, MessageTemplate, Role, outline};
 use crate::wording::quoted;
 
@@ -45,7 +45,7 @@ enum Kind {
 pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
     let body = &*source.body;
     let lines = lines(body);
-    let mut positions = Positions::new(body, source.body_line);
+    let mut positions = source.place.positions(body);
     if !source.frontmatter.has_messages {
         let marker = lines.iter().find(|line| matches!(line.kind, Kind::Marker(Speaker::User | Speaker::Assistant)));
         source.lenient.extend(marker.map(|line| {
@@ -63,12 +63,12 @@ pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTempla
     let (mut messages, mut of_system) = (Vec::new(), Vec::new());
     let (mut speaker, mut start) = (Speaker::User, 0);
     let mut text = String::new();
-    let mut first_line = source.body_line;
+    let mut first_line = source.first_line();
     let mut finish = |speaker: Speaker, text: &mut String, first_line: usize| {
         let (body, dropped) = without_empty_ends(text);
         if !body.is_empty() {
             let role = if speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
-            let message = MessageTemplate::new(role, body.to_owned(), first_line + dropped);
+            let message = MessageTemplate::new(role, body.to_owned(), Place::at_line(first_line + dropped));
             if speaker == Speaker::System { &mut of_system } else { &mut messages }.push(message);
         }
         text.clear();
@@ -113,7 +113,7 @@ pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTempla
             "write `<!-- user -->` or `<!-- assistant -->` alone in a line before each message, or delete the key",
         ));
     }
-    Ok(Some(with_system(messages, of_system, source.body_line)))
+    Ok(Some(with_system(messages, of_system, source.first_line())))
 }
 
 /// The messages, of which the first of the user begins with the texts of the system. There is always one.
@@ -123,7 +123,7 @@ fn with_system(
     first_line: usize,
 ) -> Vec<MessageTemplate> {
     if messages.is_empty() && of_system.is_empty() {
-        return vec![MessageTemplate::new(Role::User, String::new(), first_line)];
+        return vec![MessageTemplate::new(Role::User, String::new(), Place::at_line(first_line))];
     }
     let first_of_user = messages.iter().position(|message| message.role == Role::User);
     let last = of_system.len().saturating_sub(1);

@@ -1,5 +1,6 @@
 //! What a file says: the rules for prompt files.
 
+use super::testing::shown;
 use super::*;
 use crate::prompt::{Argument, Call, MAX_ARGUMENTS, MAX_FRONTMATTER, Messages};
 
@@ -40,13 +41,6 @@ fn lenient(frontmatter: &str, description: &str, warnings: &[&str]) {
 #[track_caller]
 fn problem(file: &[u8], want: &str) {
     assert_eq!(shown(&parse_bytes(file).unwrap_err()), want);
-}
-
-fn shown(diagnostic: &Diagnostic) -> String {
-    match diagnostic.position {
-        Some(Position { line, column }) => format!("{line}:{column}: {diagnostic}"),
-        None => diagnostic.to_string(),
-    }
 }
 
 #[test]
@@ -576,7 +570,7 @@ fn a_placeholder_that_looks_misspelled_gets_a_warning() {
     {
         assert_eq!(warned(foreign), [""; 0], "{foreign}");
     }
-    for foreign in ["$ARGUMENTS", "{{args}}", "{input}", "${input}"] {
+    for foreign in ["{{args}}", "{input}", "${input}"] {
         let prompt = parse(&format!("Do {foreign} now"));
         assert_eq!(prompt.warnings().len(), 1, "{foreign}: {:?}", prompt.warnings());
         assert_eq!(prompt.warnings()[0].position, Some(Position { line: 1, column: 4 }));
@@ -741,6 +735,35 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         let prompt = parse(&many(piece));
         prompt.warnings();
         expand(&prompt, "x").unwrap();
+    }
+    for piece in [
+        "${input:a:",
+        "${input:a",
+        "$ARGUMENTS[",
+        "$ARGUMENTS[1",
+        "$a-",
+        "\\$1",
+        "$",
+        "{{{ ",
+        "{{plugin:",
+        "!{",
+        "@{",
+        "```!",
+        "{{a",
+    ] {
+        for format in [
+            Format::ClaudeCommand,
+            Format::CodexPrompt,
+            Format::OpenCodeCommand,
+            Format::VsCodePrompt,
+            Format::FabricPattern,
+            Format::ContinuePrompt,
+        ] {
+            let prompt = format.parse(Name::new("p").unwrap(), piece.repeat(8192).as_bytes()).unwrap();
+            prompt.warnings();
+            prompt.unexpanded();
+            expand(&prompt, "x").unwrap();
+        }
     }
     let distinct: String = (0..100_000).map(|word| format!("{{{{w{word:05}}}}}")).collect();
     let names: String = (0..MAX_ARGUMENTS).map(|name| format!("- v{name:0>60}\n")).collect();
@@ -912,4 +935,54 @@ fn an_expansion_beyond_the_limit_is_refused_before_it_is_allocated() {
     let prompt = parse(&"{{input}}".repeat(1000));
     let error = prompt.expand(Call::Text(&"x".repeat(1024 * 1024))).unwrap_err();
     assert_eq!(error, crate::prompt::ExpandError::TooLong { length: 1000 * 1024 * 1024 });
+}
+
+#[test]
+fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
+    let check = |file: &str, text: &str, want: &str| assert_eq!(expand(&parse(file), text).unwrap(), want, "{file:?}");
+    check("Fix $ARGUMENTS, then $ARGUMENTS.", "a \"b\" $ARGUMENTS", "Fix a \"b\" $ARGUMENTS, then a \"b\" $ARGUMENTS.");
+    check("[$ARGUMENTS]", "", "[]");
+    check("\\$ARGUMENTS: $ARGUMENTS", "x", "$ARGUMENTS: x");
+    check("\\$ARGUMENTS", "x", "$ARGUMENTS\n\nx");
+    check("$ARGUMENTS {{input}}", "x", "$ARGUMENTS x");
+    check("$ARGUMENTS << input >>", "x", "$ARGUMENTS x");
+    check("$ARGUMENTS \\{{input}}", "x", "x {{input}}");
+    check("$ARGUMENT $arguments ${ARGUMENTS} $1", "x", "$ARGUMENT $arguments ${ARGUMENTS} $1\n\nx");
+    check("---\narguments: [{name: a, required: true}]\n---\n{{a}}: $ARGUMENTS", "x y z", "x: y z");
+    check("---\narguments: [{name: input, default: d}]\n---\n$ARGUMENTS", "", "d");
+    for format in [Format::OpenCodeCommand, Format::CursorCommand] {
+        testing::check(format, "---\nagent: build\n---\nReview $ARGUMENTS.", "costs $& $1", "Review costs $& $1.");
+        testing::check(format, "Review.", "a b", "Review.\n\na b");
+    }
+    testing::check(Format::OpenCodeCommand, "Create $1 in $2, $ARGUMENTS {{input}}", "x", "Create $1 in $2, x x");
+}
+
+#[test]
+fn what_opencode_would_run_stays_and_check_says_so() {
+    let fix = "the agent gets the text, and decides what to do with it";
+    testing::warned(
+        Format::OpenCodeCommand,
+        "Great!`ls`\n\n!`git log` $ARGUMENTS",
+        &[&format!("1:6: `!'ls'` and 1 more like it stay as written: opencode would run them; {fix}")],
+    );
+}
+
+#[test]
+fn the_parameters_of_swissarmyhammer_are_arguments_and_liquid_is_a_problem() {
+    let frontmatter = "---\nparameters:\n  - name: name\n    description: Who\n    required: true\n    type: string\n  - name: count\n    \
+                       default: 5\n    choices: [5, 6]\n---\n";
+    let prompt = parse(&format!("{frontmatter}Hello {{{{name}}}}! You have {{{{count}}}} messages."));
+    assert_eq!(prompt.warnings(), []);
+    assert_eq!(prompt.arguments[0].description.as_deref(), Some("Who"));
+    assert_eq!(expand(&prompt, "name=Alice count=6"), Ok("Hello Alice! You have 6 messages.".to_owned()));
+    assert_eq!(expand(&prompt, "Alice"), Ok("Hello Alice! You have 5 messages.".to_owned()));
+    problem(
+        format!("{frontmatter}Hello\n{{% if name %}}{{{{name}}}}{{% endif %}}").as_bytes(),
+        "12:1: `{% if name %}` needs the template engine Liquid, which is not built in; write the text for each case into a file of \
+         its own, with placeholders such as `{{name}}`",
+    );
+    for other in ["parameters: {temperature: 1}", "parameters: [a]", "arguments: [x]\nparameters: [{name: y}]"] {
+        let prompt = parse(&format!("---\n{other}\n---\nText"));
+        assert!(prompt.arguments.iter().all(|argument| argument.name == "x"), "{other}");
+    }
 }

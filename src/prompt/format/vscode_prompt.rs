@@ -17,9 +17,54 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
             None => (rest.split_once('}')?.0, None),
         };
         let description = hint.map(str::trim).filter(|hint| !hint.is_empty()).map(str::to_owned);
-        Some(Argument { name: name.to_owned(), description, ..Argument::default() })
+        (!name.is_empty()).then(|| Argument { name: name.to_owned(), description, ..Argument::default() })
     });
     let arguments = arguments.collect();
     source.declare(format, arguments)?;
     Ok(source.into_prompt(format, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prompt::Format;
+    use crate::prompt::format::testing::{check, parsed};
+
+    const VSCODE: Format = Format::VsCodePrompt;
+
+    #[test]
+    fn an_input_is_an_optional_argument_that_stays_as_written_without_a_value() {
+        let file =
+            "Test ${input:file:which file?} with ${input:tool} in ${workspaceFolder}, ${selection} ${input:file}.";
+        let stays =
+            "Test ${input:file:which file?} with ${input:tool} in ${workspaceFolder}, ${selection} ${input:file}.";
+        check(VSCODE, file, "", stays);
+        check(
+            VSCODE,
+            file,
+            "file=a.rs",
+            &stays.replace("${input:file:which file?}", "a.rs").replace("${input:file}", "a.rs"),
+        );
+        check(
+            VSCODE,
+            file,
+            "file=${input:tool} tool=x",
+            "Test ${input:tool} with x in ${workspaceFolder}, ${selection} ${input:tool}.",
+        );
+        let prompt = parsed(VSCODE, file);
+        let arguments: Vec<_> =
+            prompt.arguments.iter().map(|argument| (argument.name.as_str(), argument.description.as_deref())).collect();
+        assert_eq!(arguments, [("file", Some("which file?")), ("tool", None)]);
+        assert!(prompt.arguments.iter().all(|argument| !argument.required));
+    }
+
+    #[test]
+    fn all_else_is_as_in_markdown() {
+        check(VSCODE, "---\nmode: agent\n---\nWrite tests.", "for a.ts", "Write tests.\n\nfor a.ts");
+        check(VSCODE, "Do {{input}}", "x", "Do x");
+        check(VSCODE, "Do $ARGUMENTS", "x", "Do x");
+        for text in ["${input}", "${input:}", "${input:a b}", "${input:a", "${input:a:b\n}", "${input:{a}}"] {
+            check(VSCODE, text, "", text);
+            assert_eq!(parsed(VSCODE, text).arguments, [], "{text}");
+        }
+    }
 }

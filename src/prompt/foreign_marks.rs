@@ -1,0 +1,278 @@
+//! Marks at which other programs do something: run a command, read a file, put in a word. Nothing of that happens here; `check`
+//! and `explain` say so, and what the program for which the file is written would do.
+
+use super::Prompt;
+use super::diagnostic::Diagnostic;
+use super::format::Format;
+use super::outline::Code;
+use super::system::System;
+use super::template::MessageTemplate;
+use crate::wording::quoted;
+use std::ops::Range;
+
+/// Marks of one kind, of which each message gets one warning.
+struct Kind {
+    find: fn(&str) -> Vec<Range<usize>>,
+    /// What the program does with it: the words before and after "it".
+    action: (&'static str, &'static str),
+    /// Whether it does that in code too.
+    is_in_code: bool,
+}
+
+const fn kind(find: fn(&str) -> Vec<Range<usize>>, verb: &'static str) -> Kind {
+    Kind { find, action: (verb, ""), is_in_code: true }
+}
+
+const FILES: Kind = Kind { is_in_code: false, ..kind(files, "attach") };
+const POSITIONAL: Kind = Kind { find: positional, action: ("replace", " by a word of the input"), is_in_code: false };
+
+/// What a program does with the marks in its own files.
+fn kinds(system: System) -> &'static [Kind] {
+    match system {
+        System::ClaudeCode => const { &[kind(own_commands, "run"), kind(command_blocks, "run"), FILES] },
+        System::OpenCode => const { &[kind(commands_anywhere, "run"), FILES] },
+        System::Gemini => const { &[kind(braced_commands, "run"), kind(braced_files, "read")] },
+        System::Fabric => const { &[kind(plugins, "run")] },
+        System::Continue => const { &[kind(providers, "replace"), FILES] },
+        System::Cursor => const { &[FILES] },
+        _ => &[],
+    }
+}
+
+/// The warnings about a message.
+pub(super) fn warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
+    if prompt.format == Format::Markdown {
+        return in_own_file(prompt, message);
+    }
+    let body = message.body();
+    let system = prompt.format.system();
+    let has_positional =
+        matches!(system, System::ClaudeCode | System::OpenCode) && are_arguments(prompt, message, &positional(body));
+    let mut code = None;
+    let kinds = kinds(system).iter().chain(has_positional.then_some(&POSITIONAL));
+    let warning_of = |Kind { find, action: (verb, how), is_in_code }: &Kind| {
+        let mut found = find(body);
+        if !is_in_code && !found.is_empty() {
+            let code = code.get_or_insert_with(|| Code::of(body));
+            found.retain(|range| !code.contains(range.start));
+        }
+        let it = if found.len() > 1 { "them" } else { "it" };
+        let consequence = format!("{} would {verb} {it}{how}", system.title());
+        warning(message, &found, &consequence, "the agent gets the text, and decides what to do with it")
+    };
+    kinds.filter_map(warning_of).collect()
+}
+
+/// The warning about marks of one kind.
+fn warning(message: &MessageTemplate, found: &[Range<usize>], consequence: &str, fix: &str) -> Option<Diagnostic> {
+    let body = message.body();
+    let first = found.first()?;
+    let more = match found.len() - 1 {
+        0 => " stays".to_owned(),
+        more => format!(" and {more} more like it stay"),
+    };
+    let position = message.positions().at(first.start);
+    let text = format!("{}{more} as written: {consequence}", quoted(&body[first.clone()]));
+    Some(Diagnostic::warning(Some(position), text, fix))
+}
+
+/// Marks in a file of this program, which was perhaps written for another one. Only where they are hardly ordinary text.
+fn in_own_file(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
+    let body = message.body();
+    let mut kinds = [
+        (
+            positional(body),
+            "only names in braces are replaced",
+            "declare an argument and write `{{name}}`, or write `{{input}}` for the whole text",
+        ),
+        (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
+        (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
+        (
+            partials(body),
+            "no file is included",
+            "write its text here, or put the mark in backticks if it is an example",
+        ),
+        (
+            template_tags(body),
+            "no template engine reads it",
+            "say in words what the agent is to do, or put it in a code block if it is an example",
+        ),
+    ];
+    if kinds.iter().all(|(found, ..)| found.is_empty()) {
+        return Vec::new();
+    }
+    let code = Code::of(body);
+    for (found, ..) in &mut kinds {
+        found.retain(|range| !code.contains(range.start));
+    }
+    let [(positional, ..), _, _, _, (tags, ..)] = &mut kinds;
+    if !are_arguments(prompt, message, positional) {
+        positional.clear();
+    }
+    if !are_of_a_template(body, tags) {
+        tags.clear();
+    }
+    kinds.into_iter().filter_map(|(found, consequence, fix)| warning(message, &found, consequence, fix)).collect()
+}
+
+/// The longest text within a mark, in bytes.
+const MAX_MARK: usize = 200;
+
+/// The ranges that begin with `start`. `end` gets the text before it and the text after it in its line, and says where the range
+/// ends in the latter, if it is a mark.
+fn marks(body: &str, start: &str, end: impl Fn(&str, &str) -> Option<usize>) -> Vec<Range<usize>> {
+    let found = body.match_indices(start).filter_map(|(at, _)| {
+        let inside = at + start.len();
+        let mut limit = body.len().min(inside + MAX_MARK);
+        while !body.is_char_boundary(limit) {
+            limit -= 1;
+        }
+        let line = body[inside..limit].split('\n').next().unwrap_or_default();
+        Some(at..inside + end(&body[..at], line)?)
+    });
+    found.collect()
+}
+
+/// Whether a mark after this text begins a word.
+fn begins_a_word(before: &str) -> bool {
+    before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || letter == '(')
+}
+
+/// `$1` to `$9`, but not `$1.50`, `$10` or `${1}`.
+fn positional(body: &str) -> Vec<Range<usize>> {
+    marks(body, "$", |before, inside| {
+        let mut letters = inside.chars();
+        let is_digit = matches!(letters.next(), Some('1'..='9'));
+        let (next, after) = (letters.next(), letters.next());
+        let is_amount = next.is_some_and(char::is_alphanumeric)
+            || (matches!(next, Some('.' | ',')) && after.is_some_and(|letter| letter.is_ascii_digit()));
+        let is_part = before.ends_with(|letter: char| letter.is_alphanumeric() || "$\\".contains(letter));
+        (is_digit && !is_amount && !is_part).then_some(1)
+    })
+}
+
+/// Whether these are arguments and not prices: the frontmatter or the body has other signs of a file for another program, or
+/// there is `$1` and a further number, or a character before them that no price has. A prompt with placeholders has them
+/// where it means them.
+fn are_arguments(prompt: &Prompt, message: &MessageTemplate, found: &[Range<usize>]) -> bool {
+    let body = message.body();
+    let has = |mark: &str| found.iter().any(|range| &body[range.clone()] == mark);
+    let is_after = |range: &Range<usize>| body[..range.start].ends_with(['#', '"', '\'', '<', '@', '/', '=']);
+    let has_own =
+        prompt.messages.iter().any(|message| message.placeholders().any(|it| !message.written(it).starts_with('$')));
+    prompt.has_foreign_keys
+        || (!has_own
+            && (body.contains("$ARGUMENTS")
+                || (has("$1") && !found.iter().all(|range| &body[range.clone()] == "$1"))
+                || found.iter().any(is_after)))
+}
+
+/// `` !`git status` ``
+fn commands(body: &str) -> Vec<Range<usize>> {
+    marks(body, "!`", |before, inside| {
+        let end = inside.find('`').filter(|end| *end > 0 && begins_a_word(before))?;
+        Some(end + 1)
+    })
+}
+
+/// As Claude Code finds them: after a space or at the beginning of a line, and in several lines.
+fn own_commands(body: &str) -> Vec<Range<usize>> {
+    let mut found = commands_anywhere(body);
+    found.retain(|range| range.start == 0 || body[..range.start].ends_with(char::is_whitespace));
+    found
+}
+
+/// As opencode finds them: wherever they stand, and in several lines.
+fn commands_anywhere(body: &str) -> Vec<Range<usize>> {
+    let found = body.match_indices("!`").filter_map(|(at, open)| {
+        let inside = &body[at + open.len()..];
+        let end = inside.find('`').filter(|end| *end > 0)?;
+        Some(at..at + open.len() + end + 1)
+    });
+    found.collect()
+}
+
+/// The first line of a block of code whose language is `!`.
+fn command_blocks(body: &str) -> Vec<Range<usize>> {
+    marks(body, "```!", |before, _| (before.is_empty() || before.ends_with(char::is_whitespace)).then_some(0))
+}
+
+/// `!{git status}`
+fn braced_commands(body: &str) -> Vec<Range<usize>> {
+    marks(body, "!{", |_, inside| Some(inside.find('}').map_or(inside.len(), |end| end + 1)))
+}
+
+/// `@{src/main.rs}`
+fn braced_files(body: &str) -> Vec<Range<usize>> {
+    marks(body, "@{", |_, inside| Some(inside.find('}').map_or(inside.len(), |end| end + 1)))
+}
+
+/// `{{plugin:file:read:notes.md}}` and `{{ext:name:operation:value}}`
+fn plugins(body: &str) -> Vec<Range<usize>> {
+    let end = |_: &str, inside: &str| inside.find("}}").map(|end| end + 2);
+    let mut found = [marks(body, "{{plugin:", end), marks(body, "{{ext:", end)].concat();
+    found.sort_by_key(|range| range.start);
+    found
+}
+
+/// `{{{ diff }}}`, `{{{ src/main.rs }}}`, but not `{{{ input }}}`
+fn providers(body: &str) -> Vec<Range<usize>> {
+    marks(body, "{{{", |_, inside| {
+        let end = inside.find("}}}").filter(|end| !inside[..*end].contains('{'))?;
+        (!matches!(inside[..end].trim(), "" | "input")).then_some(end + 3)
+    })
+}
+
+/// `@src/main.rs`, `@./notes`, but not `@someone`, `@types/node` or `@example.com`.
+fn files(body: &str) -> Vec<Range<usize>> {
+    const SUFFIXES: &str = " c cpp css csv go h html ini java js json jsonc jsx kt lock log md mdx php py rb rs sh sql swift toml \
+                            ts tsx txt xml yaml yml ";
+    marks(body, "@", |before, inside| {
+        let end = inside.find(|letter: char| letter.is_whitespace() || "\"'`()<>[]{},;:!?@*|".contains(letter));
+        let path = inside[..end.unwrap_or(inside.len())].trim_end_matches('.');
+        let is_rooted = ["./", "../", "~/", "/"].iter().any(|root| path.len() > root.len() && path.starts_with(root));
+        let suffix = path.rsplit('/').next().and_then(|file| file.rsplit_once('.')).map(|(_, suffix)| suffix);
+        let has_suffix = suffix.is_some_and(|suffix| SUFFIXES.contains(&format!(" {suffix} ")));
+        (begins_a_word(before) && (is_rooted || has_suffix)).then_some(path.len())
+    })
+}
+
+/// `{{> header}}`
+fn partials(body: &str) -> Vec<Range<usize>> {
+    marks(body, "{{>", |_, inside| {
+        let end = inside.find(['}', '{', '>']).filter(|end| inside[*end..].starts_with("}}"))?;
+        (!inside[..end].trim().is_empty()).then_some(end + 2)
+    })
+}
+
+/// `{% … %}` in one line.
+fn template_tags(body: &str) -> Vec<Range<usize>> {
+    marks(body, "{%", |_, inside| {
+        let end = inside.find("%}").filter(|end| !inside[..*end].contains('{'))?;
+        Some(end + 2)
+    })
+}
+
+/// The first tag of a template engine that does something and is not in code.
+pub(super) fn template_tag(body: &str) -> Option<Range<usize>> {
+    let mut tags = template_tags(body);
+    if !are_of_a_template(body, &tags) {
+        return None;
+    }
+    let code = Code::of(body);
+    tags.retain(|tag| !code.contains(tag.start));
+    are_of_a_template(body, &tags).then(|| tags.swap_remove(0))
+}
+
+/// Whether the tags do something: one that includes or sets something, or one that begins a block, and one that ends it.
+fn are_of_a_template(body: &str, tags: &[Range<usize>]) -> bool {
+    let words = |tag: &Range<usize>| {
+        let inside = body[tag.start + 2..tag.end - 2].trim_matches(['-', '+', '~', ' ', '\t']);
+        inside.split_once(' ').unwrap_or((inside, ""))
+    };
+    let has =
+        |names: &[&str]| tags.iter().map(words).any(|(name, rest)| names.contains(&name) && !rest.trim().is_empty());
+    let has_end = tags.iter().map(words).any(|(name, _)| name.starts_with("end"));
+    has(&["include", "extends", "import", "from", "render", "set", "assign"])
+        || (has_end && has(&["if", "for", "block", "macro", "unless", "case", "with", "capture"]))
+}
