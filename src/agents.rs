@@ -27,14 +27,14 @@ pub use config_file::{AgentFiles, ConfigError, ConfigFile, is_same_file};
 pub use edit::Position;
 pub use environment::{Environment, has_separator};
 pub use finding::{Finding, RegisteredHook, RegisteredServer, Severity};
-pub use hook_line::HookLine;
+pub use hook_line::{HookLine, HookPlace};
 pub use install::{Installation, Plan, PlanError, Removal, Status};
 pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
 use serde_json::json;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// All agents, in the order in which they are listed.
@@ -79,8 +79,8 @@ pub struct Agent {
     pub launch: Launch,
     /// What `doctor` checks in its files.
     pub checks: Checks,
-    /// What to do after an installation: with a hook or without, for a project or for the user.
-    pub next_step: fn(with_hook: bool, is_project: bool) -> String,
+    /// What to do after an installation, for a project or for the user.
+    pub next_step: fn(installed: &Plan, is_project: bool) -> String,
 }
 
 /// The files in which an agent registers servers.
@@ -164,6 +164,9 @@ pub struct Hook {
     pub project_variable: Option<&'static str>,
     /// Whether the model sees `<` and `>` as `&lt;` and `&gt;`.
     pub escapes_angle_brackets: bool,
+    /// The keys, in the user's config, of the record that the user trusts the hook in this place of a file. `None`: the agent keeps
+    /// no such record.
+    trust_record: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
     /// Why the agent would not run a hook.
     pub check: fn(&RegisteredHook) -> Option<Finding>,
 }
@@ -554,13 +557,44 @@ pub struct Limit {
     pub when_exceeded: &'static str,
 }
 
-/// The longest result of `expand_prompt` in one part, as the object `{"prompt":"…"}` in JSON.
+/// The longest result of `expand_prompt` in one part: the object `{"prompt":"…"}` in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartLimit {
     /// Its length.
     pub max: usize,
     /// The unit of `max`.
     pub unit: Unit,
+    /// Whether a program that the model wrote may print the whole result, which has the object twice, once more encoded as a JSON
+    /// string. The mean of the two lengths counts then.
+    pub is_printed: bool,
+}
+
+impl PartLimit {
+    /// The length of the result with this text, rounded up.
+    pub fn length(self, text: &str) -> usize {
+        text.chars()
+            .map(|character| self.twice(character))
+            .sum::<usize>()
+            .saturating_add(self.twice_around())
+            .div_ceil(2)
+    }
+
+    /// Twice the length of what is around the text.
+    pub fn twice_around(self) -> usize {
+        if self.is_printed { r#"{"prompt":""}{\"prompt\":\"\"}"#.len() } else { 2 * r#"{"prompt":""}"#.len() }
+    }
+
+    /// Twice what a character of the text adds to the length.
+    pub fn twice(self, character: char) -> usize {
+        // In JSON, and in a JSON string with that.
+        let (once, again) = match character {
+            '"' | '\\' => (2, 4),
+            '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => (2, 3),
+            '\0'..='\u{1f}' => (6, 7),
+            other => (self.unit.of(other), self.unit.of(other)),
+        };
+        once + if self.is_printed { again } else { once }
+    }
 }
 
 impl Limit {

@@ -14,10 +14,9 @@ mod server;
 pub use crate::agents::{Finding, Severity};
 
 use crate::agents::{AGENTS, Agent, AgentFiles, ConfigError, Scope, System};
-use crate::library::Library;
+use crate::library::{Library, Report};
 use crate::prompt;
-use crate::wording::{alternatives, count};
-use server::install_command;
+use crate::wording::{all_of, alternatives, count};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,36 +33,48 @@ pub struct Examination {
     pub program: PathBuf,
     /// How long a server or a hook may take to answer, and to end.
     pub timeout: Duration,
+    /// The command that checks the files of the library.
+    pub check: String,
+}
+
+/// What is found.
+#[derive(Debug)]
+pub struct Diagnosis {
+    /// The findings about agents; those about one agent are sorted by severity.
+    pub findings: Vec<Finding>,
+    /// The problems of the library, if it has any. The message begins with `prompts: `.
+    pub library: Option<Finding>,
+    /// Whether this program is registered with one of the agents that were examined.
+    pub is_registered: bool,
 }
 
 impl Examination {
-    /// The findings about this agent, or about all that are on the machine or have this program registered; then about the
-    /// library. Those about an agent are sorted by severity.
-    pub fn findings(&self, only: Option<&'static Agent>, library: &Library) -> Vec<Finding> {
+    /// Examines this agent, or all that are on the machine or have this program registered; then the library.
+    pub fn diagnosis(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
+        let report = library.view().check();
         let agents = AGENTS.into_iter().filter(|agent| only.is_none_or(|only| only == *agent));
         let mut files: Vec<AgentFiles> = agents.map(|agent| agent.read_files(&self.system)).collect();
         if only.is_none() {
             files.retain(|files| files.agent.is_found(&self.system) || self.is_registered(files));
         }
-        let servers: Vec<_> = files.iter().map(|files| (files, self.servers(files))).collect();
-        // An agent that is not used needs no registration, but one agent should have one.
-        let severity = match servers.iter().any(|(_, (_, registered))| !registered.is_empty()) {
-            true => Severity::Warning,
-            false => Severity::Broken,
-        };
+        let servers: Vec<_> = files.iter().map(|files| (files, self.servers(files, library, &report))).collect();
+        let is_registered = servers.iter().any(|(_, (_, registered))| !registered.is_empty());
+        let is_missing = |(found, registered): &(Vec<Finding>, Vec<_>)| found.is_empty() && registered.is_empty();
+        let missing: Vec<_> =
+            servers.iter().filter(|(_, servers)| is_missing(servers)).map(|(files, _)| files.agent).collect();
+        let not_registered = self.not_registered(&missing);
         let mut findings = Vec::new();
         if self.system.home.is_none() {
             let message = "the environment names no home directory, so most files of the agents cannot be found";
             findings.push(Finding::new(None, Severity::Broken, message).fix("set HOME"));
         }
         for (files, (mut found, registered)) in servers {
-            if registered.is_empty() && found.is_empty() {
-                found.push(self.not_registered(files.agent, severity));
-            }
+            found.extend(not_registered.clone().filter(|finding| finding.agent == Some(files.agent)));
             found.extend(self.hooks(files, &registered, library));
             found.sort_by_key(|finding| finding.severity);
             findings.extend(found);
         }
+        findings.extend(not_registered.filter(|finding| finding.agent.is_none()));
         if files.is_empty() {
             let names = AGENTS.map(|agent| agent.name);
             let message = format!("no agent was found on this machine; looked for {}", alternatives(&names));
@@ -71,8 +82,7 @@ impl Examination {
                        as a stdio server with another agent";
             findings.push(Finding::new(None, Severity::Broken, message).fix(fix));
         }
-        findings.extend(self.library(library));
-        findings
+        Diagnosis { findings, library: self.library(&report), is_registered }
     }
 
     /// Whether this program is registered with an agent, as a server or as a hook.
@@ -82,14 +92,31 @@ impl Examination {
             || files.settings().flatten().any(|file| !files.hooks_in(file).is_empty())
     }
 
-    fn not_registered(&self, agent: &'static Agent, severity: Severity) -> Finding {
-        let message = match agent.is_found(&self.system) {
-            true => format!("this program is not registered with {} yet", agent.title),
-            false => {
-                format!("{} is not found on this machine, and this program is not registered with it", agent.title)
-            }
+    /// A finding about these agents, which have no registration: an agent that is not used needs none.
+    fn not_registered(&self, agents: &[&'static Agent]) -> Option<Finding> {
+        let warning = |agent, message, fix: &str| Finding::new(agent, Severity::Warning, message).fix(fix);
+        let register = |agent: &Agent| {
+            let hook = if agent.hook.is_some() { " --hook" } else { "" };
+            format!("run `prompt-expander install {}{hook}`", agent.name)
         };
-        Finding::new(Some(agent), severity, message).fix(format!("run {}", install_command(agent, Scope::User)))
+        match agents {
+            [] => None,
+            [agent] if agent.is_found(&self.system) => {
+                let message = format!("this program is not registered with {} yet", agent.title);
+                Some(warning(Some(*agent), message, &register(agent)))
+            }
+            [agent] => {
+                let title = agent.title;
+                let message =
+                    format!("{title} is not found on this machine, and this program is not registered with it");
+                Some(warning(Some(*agent), message, &register(agent)))
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|agent| agent.name).collect();
+                let message = format!("this program is not registered with {} yet", all_of(&names));
+                Some(warning(None, message, "run `prompt-expander install --all --hook`"))
+            }
+        }
     }
 
     /// The folder that `--prompts` names for a program that works in another.
@@ -101,8 +128,7 @@ impl Examination {
     }
 
     /// The number of problems and warnings of the prompt files.
-    fn library(&self, library: &Library) -> Option<Finding> {
-        let report = library.view().check();
+    fn library(&self, report: &Report) -> Option<Finding> {
         let of =
             |severity| report.problems.iter().filter(move |problem| problem.diagnostic.severity == severity).count();
         let (errors, warnings) = (of(prompt::Severity::Error), of(prompt::Severity::Warning));
@@ -113,8 +139,8 @@ impl Examination {
         };
         let counts = [(errors, "error"), (warnings, "warning")].into_iter().filter(|(number, _)| *number > 0);
         let counts: Vec<String> = counts.map(|(number, what)| count(number, what)).collect();
-        let message = format!("the prompt files have {}", counts.join(" and "));
-        Some(Finding::new(None, severity, message).fix("run `prompt-expander check`, which says how to fix each"))
+        let message = format!("prompts: {}", counts.join(", "));
+        Some(Finding::new(None, severity, message).fix(format!("run `{}`", self.check)))
     }
 }
 

@@ -77,7 +77,7 @@ pub struct Prompt {
 }
 
 /// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Metadata {
     /// Who wrote it.
     pub author: Option<String>,

@@ -76,7 +76,8 @@ impl Server {
     /// The same with results of `expand_prompt` that have at most so many characters in one part, [`LEAST_LIMIT`] at least, for
     /// all clients.
     pub fn with_result_limit(self, characters: Option<usize>) -> Server {
-        let limit = characters.map(|max| PartLimit { max: max.max(LEAST_LIMIT), unit: Unit::Characters });
+        let limit =
+            characters.map(|max| PartLimit { max: max.max(LEAST_LIMIT), unit: Unit::Characters, is_printed: false });
         Server { result_limit: limit, ..self }
     }
 

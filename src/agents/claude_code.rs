@@ -51,6 +51,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         blocks_on_failure: false,
         project_variable: Some("CLAUDE_PROJECT_DIR"),
         escapes_angle_brackets: false,
+        trust_record: None,
         check: |hook| hook.all_disabled_by("disableAllHooks", true),
     }),
     limits: &[
@@ -58,7 +59,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         Limit::tool(150_000, Unit::Characters, "the model gets 2 KB of it and a file"),
         Limit::hook(10_000, Unit::Utf16),
     ],
-    part: Some(PartLimit { max: 149_000, unit: Unit::Utf16 }),
+    part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
     menu: MenuMessages::WithoutRoles,
     launch: Launch {
@@ -74,7 +75,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         ending: Ending::Interrupt,
     },
     checks: Checks { not_started, approval, ..Checks::NONE },
-    next_step: |with_hook, is_project| match (with_hook, is_project) {
+    next_step: |installed, is_project| match (installed.has_hook, is_project) {
         (true, _) => "start `claude`, and type `:research solid-state batteries`".to_owned(),
         (false, true) => {
             "start `claude` here, allow the server of the project, and type `:research solid-state batteries`"

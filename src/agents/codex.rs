@@ -48,6 +48,10 @@ pub(super) static CODEX: Agent = Agent {
         blocks_on_failure: false,
         project_variable: None,
         escapes_angle_brackets: false,
+        trust_record: Some(|file, (group, number)| {
+            let place = format!("{}:user_prompt_submit:{group}:{number}", file.display());
+            vec!["hooks".to_owned(), "state".to_owned(), place]
+        }),
         check: |hook| hook.all_disabled_by("features.hooks", false).or_else(|| not_trusted(hook)),
     }),
     limits: &[
@@ -62,8 +66,8 @@ pub(super) static CODEX: Agent = Agent {
         },
         Limit::hook(10_000, Unit::Bytes),
     ],
-    // So that a program of the model can print the whole result, which has the prompt twice.
-    part: Some(PartLimit { max: 17_000, unit: Unit::Bytes }),
+    // It cuts the middle out of more than 40,000 bytes that a program of the model prints.
+    part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
     runs_prompts: false,
     menu: MenuMessages::All,
     launch: Launch {
@@ -85,14 +89,16 @@ pub(super) static CODEX: Agent = Agent {
             format!("shorten it, or set `tool_output_token_limit = {tokens}` in config.toml")
         },
     },
-    next_step: |with_hook, is_project| match (with_hook, is_project) {
-        (true, _) => {
-            "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; \
-                      then type `:research solid-state batteries`"
-                .to_owned()
-        }
-        (false, true) => "start `codex` here, trust the project, and type `:research solid-state batteries`".to_owned(),
-        (false, false) => "start `codex`, and type `:research solid-state batteries`".to_owned(),
+    next_step: |installed, is_project| {
+        let start = match (installed.has_hook, is_project) {
+            (true, _) if installed.is_hook_untrusted => {
+                "start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; then"
+            }
+            (true, _) => "start `codex` again, and",
+            (false, true) => "start `codex` here, trust the project, and",
+            (false, false) => "start `codex`, and",
+        };
+        format!("{start} type `:research solid-state batteries`")
     },
 };
 
@@ -175,20 +181,16 @@ fn configured_limit(server: &RegisteredServer, delivery: Delivery) -> Option<usi
 }
 
 /// Codex records a hash of each hook that its user trusts, and asks again when the hook changes. How it makes the hash is
-/// undocumented, so only the existence of a record is checked.
+/// undocumented, so only the existence of a record is checked; `install` removes the record of a hook that it changes.
 fn not_trusted(hook: &RegisteredHook) -> Option<Finding> {
-    let (group, number) = hook.hook.index;
-    let key = format!("{}:user_prompt_submit:{group}:{number}", hook.hook.path.display());
-    match hook.settings().find_map(|file| file.value.pointer("/hooks/state")?.get(&key)) {
-        Some(state) if state["enabled"] == false => {
+    match hook.files.trust_record(&hook.hook.path, hook.hook.place) {
+        Some((_, _, record)) if record["enabled"] == false => {
             Some(hook.broken("the hook is disabled in Codex").fix("enable it with `/hooks` in Codex"))
         }
         Some(_) => None,
         None => {
             let message = "Codex silently skips the hook until you trust it, and has no record that you do";
-            Some(
-                hook.warning(message).fix("start `codex` once, and choose to trust the hook when it asks for a review"),
-            )
+            Some(hook.warning(message).fix("start `codex` once, and choose \"Trust all and continue\""))
         }
     }
 }

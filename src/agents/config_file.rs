@@ -2,7 +2,7 @@
 
 use super::edit::{Position, Syntax, SyntaxError};
 use super::registration::kind;
-use super::{Agent, HookLine, Registration, Scope, System};
+use super::{Agent, HookLine, HookPlace, Registration, Scope, System};
 use crate::wording::printable;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ pub struct ConfigFile {
     pub(super) is_private: bool,
     /// Whether `install` made it, and nothing else is in it.
     pub(super) is_made_by_install: bool,
-    /// Backups that are no longer needed once the edited text is written.
-    pub(super) obsolete_backups: Vec<PathBuf>,
+    /// The backups that are removed when the edited text is written, because it is what they have.
+    pub obsolete_backups: Vec<PathBuf>,
 }
 
 /// Why a file cannot be read or changed, or what in it the agent cannot understand.
@@ -461,6 +461,15 @@ impl AgentFiles<'_> {
             }
         }
         (hooks, errors)
+    }
+
+    /// The agent's record that the user trusts the hook in this place of a file, with the config that has it and its keys there.
+    pub(super) fn trust_record(&self, hooks: &Path, place: HookPlace) -> Option<(&ConfigFile, Vec<String>, &Value)> {
+        let keys = self.agent.hook.as_ref()?.trust_record?(hooks, place);
+        self.configs(Scope::User).flatten().find_map(|file| {
+            let record = keys.iter().try_fold(&file.value, |value, key| value.get(key))?;
+            Some((file, keys.clone(), record))
+        })
     }
 
     /// Whether a hook that runs prompt-expander is registered in this scope.

@@ -6,7 +6,7 @@ use super::{
     PartLimit, RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Parts of the names of variables that are taken for secrets and not passed on.
@@ -46,6 +46,7 @@ pub(super) static GEMINI: Agent = Agent {
         blocks_on_failure: true,
         project_variable: Some("GEMINI_PROJECT_DIR"),
         escapes_angle_brackets: true,
+        trust_record: None,
         check: |hook| hook.all_disabled_by("hooksConfig.enabled", false).or_else(|| disabled_hook(hook)),
     }),
     limits: &[
@@ -53,7 +54,7 @@ pub(super) static GEMINI: Agent = Agent {
         // None is known. More than this was not tried.
         Limit::hook(1_000_000, Unit::Bytes),
     ],
-    part: Some(PartLimit { max: 39_000, unit: Unit::Utf16 }),
+    part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
     menu: MenuMessages::First,
     launch: Launch {
@@ -80,17 +81,19 @@ pub(super) static GEMINI: Agent = Agent {
         shorten: |length| format!("shorten it, or set `tools.truncateToolOutputThreshold` above {length}"),
         ..Checks::NONE
     },
-    next_step: |with_hook, _| {
-        let typed = if with_hook { ":research" } else { "/research" };
-        format!("start `gemini` in a folder that it trusts, and type `{typed} solid-state batteries`")
+    next_step: |installed, _| {
+        let typed = if installed.has_hook { ":research" } else { "/research" };
+        format!(
+            "start `gemini`, trust the folder when it asks, or with `/permissions trust`, and type `{typed} solid-state \
+             batteries`"
+        )
     },
 };
 
 fn not_started(server: &RegisteredServer) -> Option<Finding> {
     let (name, shown) = (&server.server.name, server.name());
-    if file_beside_settings(server, "mcp-server-enablement.json").pointer(&format!("/{name}/enabled"))
-        == Some(&json!(false))
-    {
+    let enablement = content(beside_settings(server, "mcp-server-enablement.json"));
+    if enablement.pointer(&format!("/{name}/enabled")) == Some(&json!(false)) {
         return Some(server.broken(format!("{shown} is disabled")).fix(format!("run `gemini mcp enable {name}`")));
     }
     if server.is_in(server.setting("/mcp/excluded")) {
@@ -102,27 +105,59 @@ fn not_started(server: &RegisteredServer) -> Option<Finding> {
         let message = format!("{shown} is not in the list `mcp.allowed`");
         return Some(server.broken(message).fix("add it to that list"));
     }
-    let needs_trust = server.setting("/security/folderTrust/enabled") != Some(&json!(false));
-    (needs_trust && is_distrusted(server)).then(|| {
-        let message = "Gemini CLI does not trust this folder, and starts no server in it";
-        server.broken(message).fix("run `/permissions trust` in `gemini` here")
-    })
+    not_trusted(server)
 }
 
-/// Whether the most specific rule for this folder says so. Without a rule, Gemini CLI asks.
-fn is_distrusted(server: &RegisteredServer) -> bool {
-    let rules = file_beside_settings(server, "trustedFolders.json");
-    let rules = rules.as_object().into_iter().flatten().filter(|(folder, rule)| {
-        let folder = Path::new(folder.as_str());
-        let folder = if **rule == "TRUST_PARENT" { folder.parent().unwrap_or(folder) } else { folder };
-        server.system.project.starts_with(folder)
+/// A finding if Gemini CLI does not trust the working directory, because of a variable or of the rules in its file. (The trust
+/// that an editor reports to it is unknown here.)
+fn not_trusted(server: &RegisteredServer) -> Option<Finding> {
+    let variable = |name: &str| server.system.environment.text(name);
+    for (name, value) in [("GEMINI_RESTRICTED_MODE", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")] {
+        if variable(name).as_deref() == Some(value) {
+            let message = format!("Gemini CLI trusts no folder, and starts no server, because {name} is {value}");
+            return Some(server.broken(message).fix(format!("unset {name}")));
+        }
+    }
+    if variable("GEMINI_CLI_TRUST_WORKSPACE").as_deref() == Some("true")
+        || server.setting("/security/folderTrust/enabled") == Some(&json!(false))
+    {
+        return None;
+    }
+    let path = match server.system.folder("GEMINI_CLI_TRUSTED_FOLDERS_PATH") {
+        Some(path) => Some(path),
+        None => beside_settings(server, "trustedFolders.json"),
+    };
+    match rule_for(&server.system.project, &content(path)) {
+        Some("DO_NOT_TRUST") => {
+            let message = "Gemini CLI does not trust this folder, and starts no server in it";
+            Some(server.broken(message).fix("run `/permissions trust` in `gemini` here"))
+        }
+        Some("TRUST_FOLDER" | "TRUST_PARENT") => None,
+        _ => {
+            let message = "Gemini CLI does not trust this folder yet, and starts no server in it";
+            let fix = "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`";
+            Some(server.warning(message).fix(fix))
+        }
+    }
+}
+
+/// The most specific rule for a folder.
+fn rule_for<'r>(folder: &Path, rules: &'r Value) -> Option<&'r str> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = real(folder);
+    let rules = rules.as_object()?.iter().filter(|(of, rule)| {
+        let of = Path::new(of.as_str());
+        folder.starts_with(real(if **rule == "TRUST_PARENT" { of.parent().unwrap_or(of) } else { of }))
     });
-    rules.max_by_key(|(folder, _)| folder.len()).is_some_and(|(_, rule)| rule == "DO_NOT_TRUST")
+    rules.max_by_key(|(of, _)| of.len()).and_then(|(_, rule)| rule.as_str())
 }
 
-/// What a file next to the settings contains; null if it does not exist.
-fn file_beside_settings(server: &RegisteredServer, name: &str) -> Value {
-    let path = GEMINI.settings_folder(server.system).map(|folder| folder.join(name));
+fn beside_settings(server: &RegisteredServer, name: &str) -> Option<PathBuf> {
+    GEMINI.settings_folder(server.system).map(|folder| folder.join(name))
+}
+
+/// What a file contains; null if it does not exist.
+fn content(path: Option<PathBuf>) -> Value {
     let read = path.and_then(|path| ConfigFile::read(path, GEMINI.config.syntax, Scope::User).ok().flatten());
     read.map_or(Value::Null, |file| file.value)
 }

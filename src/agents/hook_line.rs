@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// Follows the command where a failure would block every prompt: a missing program is one.
 const NEVER_FAILS: &str = "; exit 0";
 
+/// The number of a hook's group in the event, and its own in the group, from 0.
+pub type HookPlace = (usize, usize);
+
 /// A command that an agent runs when a prompt is submitted.
 #[derive(Debug, Clone)]
 pub struct HookLine {
@@ -21,8 +24,8 @@ pub struct HookLine {
     pub line: String,
     /// The words of the line, as a shell would divide them.
     pub words: Vec<String>,
-    /// The number of its group in the event, and its own in the group, from 0.
-    pub index: (usize, usize),
+    /// Where it is in the event.
+    pub place: HookPlace,
     /// Its entry in the file.
     pub entry: Value,
 }
@@ -30,10 +33,10 @@ pub struct HookLine {
 impl HookLine {
     /// The commands of an event in a file.
     pub(super) fn all_in(file: &ConfigFile, event: &str, position: Option<Position>) -> impl Iterator<Item = HookLine> {
-        handlers(&file.value, event).filter_map(move |(index, entry)| {
+        handlers(&file.value, event).filter_map(move |(place, entry)| {
             let line = entry["command"].as_str()?.to_owned();
             let (scope, path, words) = (file.scope, file.path.clone(), words(&line));
-            Some(HookLine { scope, path, position, line, words, index, entry: entry.clone() })
+            Some(HookLine { scope, path, position, line, words, place, entry: entry.clone() })
         })
     }
 
@@ -71,11 +74,8 @@ impl HookLine {
     }
 }
 
-/// What the value of a file has for an event: each handler with the number of its group and its own in the group.
-pub(super) fn handlers<'v>(
-    value: &'v Value,
-    event: &str,
-) -> impl Iterator<Item = ((usize, usize), &'v Value)> + use<'v> {
+/// What the value of a file has for an event: each handler with its place.
+pub(super) fn handlers<'v>(value: &'v Value, event: &str) -> impl Iterator<Item = (HookPlace, &'v Value)> + use<'v> {
     let groups = value["hooks"][event].as_array().into_iter().flatten().enumerate();
     groups.flat_map(|(group, value)| {
         let handlers = value["hooks"].as_array().into_iter().flatten().enumerate();

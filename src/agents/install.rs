@@ -13,6 +13,7 @@ use super::{
 };
 use crate::wording::{named, printable};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,6 +65,8 @@ pub struct Plan {
     pub arguments: Vec<String>,
     /// Whether the user has a hook after an installation.
     pub has_hook: bool,
+    /// Whether the agent does not run that hook until the user trusts it.
+    pub is_hook_untrusted: bool,
 }
 
 /// Why there is no plan.
@@ -141,7 +144,9 @@ impl Installation {
         if !kept.is_empty() {
             planner.notes.push(format!("keeps {}; to start without, add --reset", kept.join(", ")));
         }
-        Ok(Plan { arguments, has_hook, ..planner.finish(&installed) })
+        let is_hook_changed = planner.remove_stale_trust()?;
+        let is_hook_untrusted = has_hook && (is_hook_changed || planner.has_untrusted_hook());
+        Ok(Plan { arguments, has_hook, is_hook_untrusted, ..planner.finish(&installed) })
     }
 
     /// Returns the arguments of the server. Adds to `kept` what is in the present entry, was not given, and stays.
@@ -261,6 +266,7 @@ impl Removal {
             };
             file.edit(|text, syntax| part.remove_from(text, syntax))?;
         }
+        planner.remove_stale_trust()?;
         let mut plan = planner.finish(&installed);
         plan.files.iter_mut().for_each(|file| restore(file, &parts_in(file, &installed)));
         Ok(plan)
@@ -330,6 +336,9 @@ fn with_parts(file: &ConfigFile, text: &str, parts: &[&Part]) -> Option<String> 
 /// Restores the backup of a file from which these parts are removed, to the last byte, if adding them is all that happened to
 /// the file since; or removes it, if there was no file before.
 fn restore(file: &mut ConfigFile, parts: &[&Part]) {
+    if parts.is_empty() {
+        return;
+    }
     let is_before = |text: &str| with_parts(file, text, parts) == file.original;
     let has_parts = |text: &str| {
         let value = file.parse(text);
@@ -456,6 +465,33 @@ impl<'s> Planner<'s> {
         Ok(self.file(ConfigFile::absent(file, hook.syntax, self.scope))?)
     }
 
+    /// Removes each record that the user trusts a hook where the edit has put another one, or none: the agent asks again. Returns
+    /// whether a hook is changed of which the agent keeps such a record.
+    fn remove_stale_trust(&mut self) -> Result<bool, ConfigError> {
+        let agent = self.files.agent;
+        let Some(hook) = agent.hook.as_ref().filter(|hook| hook.trust_record.is_some()) else { return Ok(false) };
+        let path = agent.hook_path(self.scope, self.files.system);
+        let Some(file) = self.edited.iter().find(|file| Some(&file.path) == path.as_ref()) else { return Ok(false) };
+        let edited = file.parse(file.edited.as_deref().unwrap_or_default());
+        let hooks = |value| handlers(value, hook.event).collect::<BTreeMap<_, _>>();
+        let (before, after) = (hooks(&file.value), hooks(&edited));
+        let places = before.keys().chain(after.keys()).filter(|place| before.get(place) != after.get(place));
+        let changed: BTreeSet<_> = places.copied().collect();
+        let records = changed.iter().filter_map(|place| self.files.trust_record(&file.path, *place));
+        let records: Vec<_> = records.map(|(config, keys, _)| (config.clone(), keys)).collect();
+        for (config, keys) in records {
+            self.file(config)?.edit(|text, syntax| syntax.remove(text, &keys))?;
+        }
+        Ok(!changed.is_empty())
+    }
+
+    /// Whether a registered hook has no record that the user trusts it, although the agent keeps one.
+    fn has_untrusted_hook(&self) -> bool {
+        let keeps_records = self.files.agent.hook.as_ref().is_some_and(|hook| hook.trust_record.is_some());
+        let mut hooks = [Scope::User, Scope::Project].into_iter().flat_map(|scope| self.files.hooks(scope).0);
+        keeps_records && hooks.any(|hook| self.files.trust_record(&hook.path, hook.place).is_none())
+    }
+
     /// The file that is edited, as it was read; or a new one.
     fn file(&mut self, new: ConfigFile) -> Result<&mut ConfigFile, ConfigError> {
         let at = match self.edited.iter().position(|file| file.path == new.path) {
@@ -507,8 +543,8 @@ pub struct Status {
     pub is_found: bool,
     /// Every server that is prompt-expander, or has its name, of the user and the project.
     pub registrations: Vec<Registration>,
-    /// The files that register the hook.
-    pub hooks: Vec<PathBuf>,
+    /// The files that register the hook, and where.
+    pub hooks: Vec<(PathBuf, Option<Position>)>,
     /// Why a file could not be read.
     pub errors: Vec<ConfigError>,
 }
@@ -519,10 +555,10 @@ impl Agent {
         let files = self.read_files(system);
         let (mut registrations, mut errors) = files.registrations([Scope::User, Scope::Local, Scope::Project]);
         registrations.retain(|server| server.name == SERVER || server.is_prompt_expander());
-        let mut hooks: Vec<PathBuf> = Vec::new();
+        let mut hooks = Vec::new();
         for scope in [Scope::User, Scope::Project] {
             let (found, unreadable) = files.hooks(scope);
-            hooks.extend(found.into_iter().map(|hook| hook.path));
+            hooks.extend(found.into_iter().map(|hook| (hook.path, hook.position)));
             let new: Vec<_> = unreadable.into_iter().filter(|error| !errors.contains(error)).cloned().collect();
             errors.extend(new);
         }

@@ -31,7 +31,7 @@ pub(super) static OPENCODE: Agent = Agent {
     },
     hook: None,
     limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],
-    part: Some(PartLimit { max: 51_000, unit: Unit::Bytes }),
+    part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
     menu: MenuMessages::All,
     launch: Launch {

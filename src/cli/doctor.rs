@@ -4,7 +4,7 @@ use super::agent::{agent_parser, system};
 use super::output::{self, ERROR, NAME, WARNING};
 use super::source::PromptSource;
 use crate::agents::Agent;
-use crate::doctor::{Examination, Finding, Severity};
+use crate::doctor::{Diagnosis, Examination, Finding, Severity};
 use crate::wording::{count, printable};
 use anyhow::Context;
 use clap::Args;
@@ -80,30 +80,39 @@ impl Doctor {
             system: system()?,
             program: std::env::current_exe().context("the file of this program cannot be found")?,
             timeout: self.timeout,
+            check: format!("prompt-expander check{}", options(source)?),
         };
-        let findings = examination.findings(self.agent, &source.library());
-        let is_broken = findings.iter().any(|finding| finding.severity == Severity::Broken);
+        let Diagnosis { findings, library, is_registered } = examination.diagnosis(self.agent, &source.library());
+        let is_broken = findings.iter().chain(&library).any(|finding| finding.severity == Severity::Broken);
         if self.json {
-            output::print_json(&Json { findings: findings.into_iter().map(Into::into).collect() })?;
+            output::print_json(&Json { findings: findings.into_iter().chain(library).map(Into::into).collect() })?;
         } else {
             let columns = output::terminal_width();
-            let lines = if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
+            let mut lines = if self.verbose { findings.iter().map(Line::of).collect() } else { summary(&findings) };
+            lines.extend(library.as_ref().map(Line::of_library));
             let mut text = Vec::new();
             for Line { label, severity, level, message } in lines {
-                let message = output::abbreviated(&message);
-                let width = output::width(&format!("{label}{level}: "));
-                let message = columns.map_or(message.clone(), |columns| output::wrapped(&message, width, columns));
+                let line = output::abbreviated(&format!("{label}{level} {message}"));
+                let line = columns.map_or(line.clone(), |columns| output::wrapped(&line, 0, columns));
                 let style = match severity {
                     Severity::Broken => ERROR,
                     Severity::Warning => WARNING,
                     Severity::Fine => NAME,
                 };
-                writeln!(text, "{label}{style}{level}:{style:#} {message}")?;
+                writeln!(text, "{}", line.replacen(&level, &format!("{style}{level}{style:#}"), 1))?;
             }
             output::print_paged(&text)?;
         }
-        Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if is_broken || !is_registered { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
+}
+
+/// The options that select the same prompts for another command.
+fn options(source: &PromptSource) -> anyhow::Result<String> {
+    let mut words = source.folders.arguments()?;
+    words.extend(source.project.then(|| "--project".to_owned()));
+    let quoted = words.iter().map(|word| shlex::try_quote(word).map_or(word.clone(), Into::into));
+    Ok(quoted.map(|word| format!(" {word}")).collect())
 }
 
 /// One line of the output: `codex: broken: …`.
@@ -111,7 +120,7 @@ struct Line {
     /// The agent and a colon, if the line is about an agent.
     label: String,
     severity: Severity,
-    /// How the severity is shown: `2 warnings`.
+    /// How the severity is shown: `2 warnings:`.
     level: String,
     message: String,
 }
@@ -126,7 +135,13 @@ impl Line {
         };
         let fix = finding.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
         let (severity, message) = (finding.severity, printable(&format!("{place}{}{fix}", finding.message)));
-        Line { label, severity, level: severity.to_string(), message }
+        Line { label, severity, level: format!("{severity}:"), message }
+    }
+
+    /// `prompts: 1 error; run …`
+    fn of_library(finding: &Finding) -> Line {
+        let message = finding.fix.clone().unwrap_or_default();
+        Line { label: String::new(), severity: finding.severity, level: format!("{};", finding.message), message }
     }
 
     /// One line for all findings about an agent, sorted by severity: if all is fine, all of them; otherwise the worst, and how
@@ -144,7 +159,7 @@ impl Line {
             }
         }
         if line.severity == Severity::Warning {
-            line.level = count(warnings, "warning");
+            line.level = format!("{}:", count(warnings, "warning"));
         }
         line
     }

@@ -15,7 +15,6 @@ use crate::library::{Layer, Library, Location, Problem};
 use crate::prompt::{Binding, Bound, ExpandError, MessageTemplate, Prompt, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
-use serde_json::json;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -155,12 +154,11 @@ fn filled<'p>(prompt: &'p Prompt, given: &[Bound<'_>], input: &str) -> Vec<Fille
 
 impl Lengths {
     fn of(prompt: &Prompt, texts: &Texts, layer: Option<Layer>, text: &str) -> Lengths {
-        let result = json!({ "prompt": text }).to_string();
         let is_of_project = layer == Some(Layer::Project);
         let of_tool = |agent: &'static Agent| {
-            let PartLimit { max, unit } = agent.part?;
+            let part @ PartLimit { max, unit, .. } = agent.part?;
             let limit = Limit { delivery: Delivery::Tool, max, unit, when_exceeded: "the model gets it in parts" };
-            Some(Measure { agent, limit, length: unit.count(&result) })
+            Some(Measure { agent, limit, length: part.length(text) })
         };
         let of_hook = |agent: &'static Agent| {
             let limit = agent.limit(Delivery::Hook)?;

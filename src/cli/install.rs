@@ -7,7 +7,8 @@ use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
 use super::source::{Folders, PROMPTS_VARIABLE, absolute};
 use crate::agents::{
-    AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Registration, Removal, SERVER, Scope, Status, System,
+    AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Position, Registration, Removal, SERVER, Scope, Status,
+    System,
 };
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
@@ -107,7 +108,12 @@ impl Install {
             if folders.is_given() {
                 bail!("--prompts and --no-builtin are for a registration; name the agent, as in `install codex`");
             }
-            return list(&AGENTS.map(|agent| agent.status(&system)), self.target.json);
+            let states = AGENTS.map(|agent| agent.status(&system));
+            let listed = list(&states, self.target.json)?;
+            if !self.target.json && output::terminal_width().is_some() {
+                print_how_to_register(&states)?;
+            }
+            return Ok(listed);
         }
         let is_meant = |agent: &&Agent| match self.target.all {
             true => agent.is_found(&system),
@@ -163,8 +169,13 @@ impl Install {
 
     fn print_next_steps(&self, outcome: &Outcome) -> anyhow::Result<()> {
         let written = || outcome.changes.iter().filter(|change| !change.written.is_empty());
-        for Change { agent, plan, .. } in written() {
-            let next = (agent.next_step)(plan.has_hook, self.project);
+        // A hook that is still to be trusted is worth saying also where nothing had to be written.
+        let is_open = |change: &&Change| {
+            !change.written.is_empty()
+                || (change.plan.files.is_empty() && change.plan.is_hook_untrusted && !self.target.dry_run)
+        };
+        for Change { agent, plan, .. } in outcome.changes.iter().filter(is_open) {
+            let next = (agent.next_step)(plan, self.project);
             print_line(&format!("{FAINT}next:{FAINT:#} {next}"))?;
         }
         let without_hook = written().filter(|change| change.agent.hook.is_some() && !change.plan.has_hook);
@@ -334,7 +345,7 @@ impl Target {
             return Ok(false);
         }
         if self.dry_run {
-            print_line("nothing is written, because of --dry-run")?;
+            print_line("nothing is written; run it without --dry-run to write this")?;
             return Ok(false);
         }
         let is_confirmed =
@@ -350,11 +361,18 @@ impl Change {
     /// Writes the files in their order, up to the first that cannot be written.
     fn write(&mut self, is_json: bool) -> anyhow::Result<()> {
         for file in &self.plan.files {
+            let backups = file.obsolete_backups.iter().filter(|backup| backup.exists()).count();
             let backup = file.write()?;
             if !is_json {
+                let removed = match backups {
+                    0 => "",
+                    1 => ", and removed its backup",
+                    _ => ", and removed its backups",
+                };
                 let path = output::shown(&file.path);
                 print_line(&match (&file.edited, &backup) {
-                    (None, _) => format!("removed {path}, which had nothing else in it"),
+                    (None, _) => format!("removed {path}, which had nothing else in it{removed}"),
+                    (Some(_), None) if backups > 0 => format!("restored {path} as it was before{removed}"),
                     (Some(_), Some(backup)) => format!("wrote {path}; its backup is {}", output::shown(backup)),
                     (Some(_), None) => format!("wrote {path}"),
                 })?;
@@ -484,7 +502,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
 
 impl Folders {
     /// These options with absolute paths, to be registered.
-    fn arguments(&self) -> anyhow::Result<Vec<String>> {
+    pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
         let mut arguments = Vec::new();
         for folder in &self.prompts {
             arguments.extend(["--prompts".to_owned(), text(&absolute(folder))?]);
@@ -628,17 +646,34 @@ fn show_rows(text: &mut Vec<u8>, rows: &[Row], columns: usize) -> io::Result<()>
 
 fn rows(state: &Status) -> Vec<Row> {
     let row = |what: &str, file: String| Row { name: state.agent.name, what: what.to_owned(), file };
-    let servers = state.registrations.iter().map(|server| {
-        let position = server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        row(&describe(server), format!("{}{position}", output::shown(&server.path)))
-    });
-    let hooks = state.hooks.iter().map(|file| row("hook", output::shown(file)));
+    let servers = state.registrations.iter().map(|server| row(&describe(server), place(&server.path, server.position)));
+    let hooks = state.hooks.iter().map(|(file, position)| row("hook", place(file, *position)));
     let rows: Vec<Row> = servers.chain(hooks).collect();
     match (rows.is_empty(), state.errors.is_empty()) {
         (false, _) => rows,
         (true, true) => vec![row("not registered", String::new())],
         (true, false) => vec![row("its config cannot be read", String::new())],
     }
+}
+
+fn place(file: &Path, position: Option<Position>) -> String {
+    let line = position.map(|position| format!(":{}", position.line)).unwrap_or_default();
+    format!("{}{line}", output::shown(file))
+}
+
+/// Prints the commands for the agents that are here and not registered.
+fn print_how_to_register(states: &[Status]) -> anyhow::Result<()> {
+    let missing = || states.iter().filter(|state| state.is_found && !has_something(state)).map(|state| state.agent);
+    let command = |has_hook: bool, option: &str| {
+        let names: Vec<&str> =
+            missing().filter(|agent| agent.hook.is_some() == has_hook).map(|agent| agent.name).collect();
+        (!names.is_empty()).then(|| format!("prompt-expander install {}{option}", names.join(" ")))
+    };
+    let commands: Vec<String> = [command(true, " --hook"), command(false, "")].into_iter().flatten().collect();
+    if commands.is_empty() {
+        return Ok(());
+    }
+    print_line(&format!("{FAINT}next:{FAINT:#} to register, run {}", all_of(&commands)))
 }
 
 fn describe(server: &Registration) -> String {
@@ -649,6 +684,11 @@ fn describe(server: &Registration) -> String {
     };
     if server.scope != Scope::User {
         text.push_str(" for this project");
+    }
+    if server.is_prompt_expander() && !server.args.is_empty() {
+        let words = || server.args.iter().map(String::as_str);
+        let options = shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "));
+        text.push_str(&format!(" with {}", output::abbreviated(&printable(&options))));
     }
     if server.is_disabled {
         text.push_str(", disabled");
@@ -680,7 +720,7 @@ fn json(state: &Status) -> JsonAgent {
         title: state.agent.title,
         found: state.is_found,
         registrations: state.registrations.iter().map(registration).collect(),
-        hooks: state.hooks.iter().map(|file| file.display().to_string()).collect(),
+        hooks: state.hooks.iter().map(|(file, _)| file.display().to_string()).collect(),
         problems: state.errors.iter().map(ToString::to_string).collect(),
     }
 }

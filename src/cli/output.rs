@@ -162,25 +162,29 @@ fn options<'i>(columns: usize) -> textwrap::Options<'i> {
         .break_words(false)
 }
 
-/// Words end at spaces, and also next to wide characters, whose scripts have no spaces. Unicode also allows a break after a
-/// hyphen or a slash, where names and paths must stay whole.
+/// Punctuation that stays with the character before it, and with the one after it, in Japanese and Chinese.
+const CLOSING: &str = "、。，．・：；？！ー々…）」』】〉》〕］｝ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ";
+const OPENING: &str = "（「『【〈《〔［｛";
+
+/// Words end at spaces, and also next to wide characters, whose scripts have no spaces.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    let is_wide = |character: Option<char>| character.and_then(char::width) == Some(2);
+    let is_wide = |character: char| character.width() == Some(2);
     let mut words = Vec::new();
     let mut start = 0;
-    let mut end = 0;
-    for spaced in WordSeparator::AsciiSpace.find_words(line) {
-        for part in WordSeparator::UnicodeBreakProperties.find_words(spaced.word) {
-            if start < end && (is_wide(line[..end].chars().next_back()) || is_wide(part.word.chars().next())) {
-                words.push(Word::from(&line[start..end]));
-                start = end;
-            }
-            end += part.word.len() + part.whitespace.len();
+    let mut before = None;
+    for (at, character) in line.char_indices() {
+        let is_break = before.is_some_and(|before| match (before, character) {
+            (_, ' ') => false,
+            (' ', _) => true,
+            _ => (is_wide(before) || is_wide(character)) && !OPENING.contains(before) && !CLOSING.contains(character),
+        });
+        if is_break {
+            words.push(Word::from(&line[start..at]));
+            start = at;
         }
-        end += spaced.whitespace.len();
-        words.push(Word::from(&line[start..end]));
-        start = end;
+        before = Some(character);
     }
+    words.push(Word::from(&line[start..]));
     Box::new(words.into_iter())
 }
 

@@ -198,8 +198,15 @@ impl Conversation {
         let listed = listed.map_err(|error| Why::Refused("list_prompts", quoted(&error)))?;
         let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
         report.prompts = array(&listed["prompts"]).len();
-        let problem = |problem: &Value| format!("{}: {}", text(&problem["file"]), text(&problem["message"]));
-        report.problems = array(&listed["problems"]).iter().map(problem).collect();
+        report.problems = array(&listed["problems"])
+            .iter()
+            .map(|problem| {
+                let (file, message) = (text(&problem["file"]), text(&problem["message"]));
+                // It begins with the position, if there is one.
+                let space = if message.starts_with(|first: char| first.is_ascii_digit()) { "" } else { " " };
+                format!("{file}:{space}{message}")
+            })
+            .collect();
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
                 Ok(text) => {

@@ -3,8 +3,10 @@
 use super::conversation::{self, ServerReport, Start};
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, Delivery, RegisteredServer, Registration, SERVER, Scope, has_separator, is_same_file,
+    Agent, AgentFiles, Arguments, Delivery, Environment, RegisteredServer, Registration, SERVER, Scope, has_separator,
+    is_same_file,
 };
+use crate::library::{Library, Problem, Report};
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -29,11 +31,21 @@ struct ServerCheck<'a> {
     agent: &'static Agent,
     server: &'a Registration,
     registered: RegisteredServer<'a>,
+    /// The prompts of the command line, and what is wrong with them.
+    library: &'a Library,
+    reported: &'a Report,
 }
 
 impl Examination {
     /// The findings about the servers of an agent, and those of them that are prompt-expander.
-    pub(super) fn servers(&self, files: &AgentFiles) -> (Vec<Finding>, Vec<RegisteredPrompts>) {
+    ///
+    /// Problems of prompt files are not among the findings if the report on the library has them.
+    pub(super) fn servers(
+        &self,
+        files: &AgentFiles,
+        library: &Library,
+        reported: &Report,
+    ) -> (Vec<Finding>, Vec<RegisteredPrompts>) {
         // Of several with the same name, the first takes precedence.
         let (servers, errors) = files.registrations([Scope::Local, Scope::Project, Scope::User]);
         let mut findings: Vec<Finding> = errors.iter().map(|error| unreadable(files.agent, error)).collect();
@@ -45,6 +57,8 @@ impl Examination {
             agent: files.agent,
             server,
             registered: RegisteredServer { system: &self.system, files, server },
+            library,
+            reported,
         };
         let mut prompts = Vec::new();
         if let Some((first, overridden)) = of_the_name.split_first() {
@@ -128,8 +142,16 @@ impl ServerCheck<'_> {
         // A folder that is missing was reported above.
         let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
         report.problems.retain(|problem| !is_reported(problem));
+        let served = self.served_folders(&start, &prompts.folders);
+        let known = self.library.view();
+        let is_known = |folder: &PathBuf| known.folders().iter().any(|known| is_same_file(known, folder));
+        let is_other = !served.iter().all(is_known);
+        if !is_other {
+            self.leave_out_reported(&mut report);
+        }
         report.stderr = report.stderr.filter(|line| !is_reported(line));
-        self.judge(&report, &start, findings);
+        let check = check_command(&start, if is_other { &served } else { &prompts.folders });
+        self.judge(&report, &start, &check, findings);
         prompts.prompt = report.first;
         Ok(())
     }
@@ -264,6 +286,38 @@ impl ServerCheck<'_> {
         folders
     }
 
+    /// The folders of the user's prompts that the server reads: those of `--prompts`, else those that its environment names.
+    fn served_folders(&self, start: &Start, named: &[PathBuf]) -> Vec<PathBuf> {
+        if !named.is_empty() {
+            return named.to_vec();
+        }
+        let listed = start.environment.get(LIBRARY_VARIABLES[0]).unwrap_or_default();
+        let listed = std::env::split_paths(listed).filter(|folder| !folder.as_os_str().is_empty());
+        let listed: Vec<PathBuf> = listed.map(|folder| start.folder.join(folder)).collect();
+        if !listed.is_empty() {
+            return listed;
+        }
+        let system = &self.examination.system;
+        let xdg = |environment: &Environment| {
+            environment.get(LIBRARY_VARIABLES[1]).map(PathBuf::from).filter(|folder| folder.is_absolute())
+        };
+        let config = match (xdg(&start.environment), xdg(&system.environment)) {
+            (own, here) if own == here => system.config.clone(),
+            (own, _) => own.or_else(|| Some(system.home.as_ref()?.join(".config"))),
+        };
+        config.map(|folder| folder.join("prompt-expander").join("prompts")).into_iter().collect()
+    }
+
+    /// Leaves out the problems of files that the report on the library has.
+    fn leave_out_reported(&self, report: &mut ServerReport) {
+        let text = |problem: &Problem| {
+            let position = problem.diagnostic.position.map(|at| format!("{}:{}:", at.line, at.column));
+            format!("{}:{} {}", problem.file, position.unwrap_or_default(), problem.diagnostic)
+        };
+        let known: Vec<String> = self.reported.problems.iter().map(text).collect();
+        report.problems.retain(|problem| !known.contains(problem));
+    }
+
     /// Variables that name prompts in the terminal, and that the agent does not pass on to its servers.
     fn lost_variables(&self, start: &Start) -> Vec<Finding> {
         let lost = LIBRARY_VARIABLES.into_iter().filter(|name| {
@@ -325,13 +379,13 @@ impl ServerCheck<'_> {
 
 // What it answered.
 impl ServerCheck<'_> {
-    fn judge(&self, report: &ServerReport, start: &Start, findings: &mut Vec<Finding>) {
+    fn judge(&self, report: &ServerReport, start: &Start, check: &str, findings: &mut Vec<Finding>) {
         let (time, prompts) = (milliseconds(report.answered_in), count(report.prompts, "prompt"));
         let message = format!("{} answers in {time} and has {prompts}", self.name());
         findings.push(Finding::new(Some(self.agent), Severity::Fine, message));
         findings.extend(self.other_program(report, start));
         findings.extend((self.agent.checks.slow_start)(&self.registered, report.answered_in));
-        self.judge_prompts(report, findings);
+        self.judge_prompts(report, check, findings);
         self.judge_behavior(report, findings);
         findings.extend(self.too_long(report));
     }
@@ -350,9 +404,8 @@ impl ServerCheck<'_> {
         Some(self.warning(message).fix(format!("run {} to replace it with this program", self.reinstall())))
     }
 
-    fn judge_prompts(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
+    fn judge_prompts(&self, report: &ServerReport, check: &str, findings: &mut Vec<Finding>) {
         let name = self.name();
-        let check = "run `prompt-expander check` with its `--prompts`";
         if report.prompts == 0 {
             let fix = "create a file such as `hello.md` in its folder";
             findings.push(self.warning(format!("{name} has no prompts")).fix(fix));
@@ -434,9 +487,17 @@ fn shown(Start { command, arguments, .. }: &Start) -> String {
     named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" ")))
 }
 
-/// The command that registers this program, in backticks.
-pub(super) fn install_command(agent: &Agent, scope: Scope) -> String {
-    format!("`prompt-expander install {}{}`", agent.name, project_option(scope))
+/// How to check the prompts of a server.
+fn check_command(start: &Start, folders: &[PathBuf]) -> String {
+    let mut words = vec!["prompt-expander".to_owned(), "check".to_owned()];
+    for folder in folders {
+        words.extend(["--prompts".to_owned(), folder.display().to_string()]);
+    }
+    if start.arguments.iter().any(|word| word == "--project") {
+        words.push("--project".to_owned());
+    }
+    let words = || words.iter().map(String::as_str);
+    format!("run {}", named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "))))
 }
 
 /// The command that removes a server, in backticks.

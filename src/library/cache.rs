@@ -65,7 +65,7 @@ pub(super) struct FolderCache {
 /// Distinguishes one content of a prompt from another. Only comparable within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    /// A hash of what lists show: title, description, arguments. `None` for a broken file and for a
+    /// A hash of what lists show: title, description, arguments, tags and metadata. `None` for a broken file and for a
     /// [template](Summary::is_template), which they do not show.
     pub(crate) summary: Option<u64>,
     /// A hash of the whole file, or of the reason why it cannot be read.
@@ -161,8 +161,10 @@ impl Fingerprint {
 /// What a list of prompts shows.
 fn shown(summary: &Summary) -> impl Hash {
     let arguments = summary.arguments.iter();
-    let arguments = arguments.map(|argument| (&argument.name, &argument.description, argument.is_needed()));
-    (&summary.title, &summary.description, arguments.collect::<Vec<_>>(), summary.takes_input)
+    let arguments =
+        arguments.map(|argument| (&argument.name, &argument.title, &argument.description, argument.is_needed()));
+    let about = (&summary.title, &summary.description, &summary.tags, &summary.metadata);
+    (about, arguments.collect::<Vec<_>>(), summary.takes_input)
 }
 
 fn hash(value: &impl Hash) -> u64 {

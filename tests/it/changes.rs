@@ -107,6 +107,20 @@ fn a_legacy_client_is_notified_of_each_changed_list_once_and_without_a_tag() {
 }
 
 #[test]
+fn a_change_of_tags_metadata_or_an_argument_s_title_is_announced_to_lists_of_prompts() {
+    let mut client = listening(Client::new().prompt("a.md", "A"));
+    for frontmatter in ["tags: [x]", "tags: [y]", "category: x", "author: x", "version: 1", "version: 2"] {
+        client.save("a.md", format!("---\n{frontmatter}\n---\nA"));
+        assert_eq!(client.notifications(2), LISTS[..2], "{frontmatter}");
+    }
+    for title in ["One", "Two"] {
+        client.save("a.md", format!("---\narguments:\n  - {{name: a, title: {title}}}\n---\nA {{{{a}}}}"));
+        assert_eq!(client.notifications(2), LISTS[..2], "{title}");
+    }
+    only_the_next_file_is_announced(&mut client);
+}
+
+#[test]
 fn a_rewrite_with_equal_content_is_not_announced() {
     let mut client = Client::new().prompt("a.md", "A").prompt("b.md", "B");
     settle(&mut client);

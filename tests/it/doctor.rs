@@ -15,7 +15,9 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_prompt-expander");
 fn home() -> Client {
     let client = Client::new().arguments([]);
     fs::create_dir_all(client.root().join("project")).unwrap();
-    client.variable("PATH", "/usr/bin:/bin").prompt("hello.md", "Hello {{input}}.")
+    // Gemini CLI trusts all folders.
+    let client = client.variable("PATH", "/usr/bin:/bin").variable("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    client.prompt("hello.md", "Hello {{input}}.")
 }
 
 fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
@@ -50,7 +52,9 @@ fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     let findings = found["findings"].as_array().unwrap().clone();
     let broken = findings.iter().any(|finding| finding["severity"] == "broken");
-    assert_eq!(ran.status.code(), Some(i32::from(broken)), "{}", ran.stdout);
+    let says = |what: &str| findings.iter().any(|finding| finding["message"].as_str().unwrap().contains(what));
+    let unregistered = says("not registered with") && !says(" answers in ");
+    assert_eq!(ran.status.code(), Some(i32::from(broken || unregistered)), "{}", ran.stdout);
     for finding in &findings {
         assert!(finding["severity"] == "fine" || finding["remedy"].is_string(), "no remedy: {finding}");
     }
@@ -87,7 +91,7 @@ fn an_agent_that_works_is_one_line() {
 }
 
 #[test]
-fn an_agent_without_a_registration_is_a_warning_if_another_has_one() {
+fn an_agent_without_a_registration_is_a_warning_and_the_status_is_1_if_there_is_none_at_all() {
     let client = home();
     let none = doctor(&client, &[]);
     assert_eq!(none.status.code(), Some(1));
@@ -95,15 +99,25 @@ fn an_agent_without_a_registration_is_a_warning_if_another_has_one() {
     assert!(none.stdout.contains("; install one of them, and run `prompt-expander install`; "), "{none:?}");
     assert_eq!(none.stdout.lines().count(), 1, "{none:?}");
     fs::create_dir(client.root().join(".codex")).unwrap();
+    let says = |want: &str| {
+        let ran = doctor(&client, &[]);
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), want));
+    };
+    says(
+        "codex: 1 warning: this program is not registered with Codex yet; run `prompt-expander install codex --hook`\n",
+    );
     fs::create_dir(client.root().join(".gemini")).unwrap();
-    let unknown = "codex: broken: this program is not registered with Codex yet; run `prompt-expander install codex`\n\
-                   gemini: broken: this program is not registered with Gemini CLI yet; run `prompt-expander install gemini`\n";
-    let ran = doctor(&client, &[]);
-    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), unknown));
+    fs::create_dir(client.root().join(".cursor")).unwrap();
+    says(
+        "warning: this program is not registered with `codex`, `gemini` and `cursor` yet; run `prompt-expander install --all \
+         --hook`\n",
+    );
+    fs::remove_dir(client.root().join(".cursor")).unwrap();
     codex(&client, PROGRAM, "");
     let gemini = found(&client, &[], "warning", "not registered with Gemini CLI yet");
     assert_eq!(gemini["client"], "gemini");
-    let zed = found(&client, &["zed"], "broken", "Zed is not found on this machine");
+    assert_eq!(gemini["remedy"], "run `prompt-expander install gemini --hook`");
+    let zed = found(&client, &["zed"], "warning", "Zed is not found on this machine");
     assert_eq!(zed["remedy"], "run `prompt-expander install zed`");
 }
 
@@ -190,7 +204,7 @@ fn an_unknown_agent_is_answered_with_those_that_are_known() {
     assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""));
     assert!(ran.stderr.contains("[possible values: codex, claude-code, gemini, "), "{}", ran.stderr);
     assert!(ran.stderr.contains("a similar value exists: 'codex'"), "{}", ran.stderr);
-    found(&home(), &["gemini-cli"], "broken", "Gemini CLI is not found on this machine");
+    found(&home(), &["gemini-cli"], "warning", "Gemini CLI is not found on this machine");
 }
 
 #[test]
@@ -208,7 +222,7 @@ fn a_config_that_cannot_be_read_is_named_with_its_position() {
     found(&client, &["claude-code"], "broken", "unterminated object");
     // An empty one registers nothing; in one of another kind, the position is reported.
     write(&client, ".gemini/settings.json", "");
-    found(&client, &["gemini"], "broken", "this program is not registered with Gemini CLI yet");
+    found(&client, &["gemini"], "warning", "this program is not registered with Gemini CLI yet");
     let text = "{\"mcpServers\": {\"prompts\": {\"command\": [\"x\"]}}}";
     write(&client, ".gemini/settings.json", text);
     found(&client, &["gemini"], "broken", "`prompts`: `command` must be a string, but is a list");
@@ -482,10 +496,6 @@ fn a_server_that_is_disabled_is_broken() {
     is_fine(&client, "gemini");
     let folder = client.root().canonicalize().unwrap();
     let folder = folder.to_str().unwrap();
-    write(&client, ".gemini/trustedFolders.json", json!({folder: "DO_NOT_TRUST"}).to_string());
-    found(&client, &["gemini"], "broken", "Gemini CLI does not trust this folder, and starts no server in it");
-    gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
-    is_fine(&client, "gemini");
     write(&client, ".gemini/mcp-server-enablement.json", "{\"prompts\": {\"enabled\": false}}");
     let off = found(&client, &["gemini"], "broken", "`prompts` is disabled");
     assert_eq!(off["remedy"], "run `gemini mcp enable prompts`");
@@ -505,6 +515,39 @@ fn a_server_that_is_disabled_is_broken() {
     write(&client, ".config/opencode/opencode.json", text.to_string());
     #[cfg(target_os = "linux")]
     found(&client, &["opencode"], "broken", "`prompts` is disabled: `enabled` is false");
+}
+
+#[test]
+fn a_folder_that_gemini_does_not_trust_is_reported() {
+    let client = home().variable("GEMINI_CLI_TRUST_WORKSPACE", "").working_in("project");
+    let root = client.root().canonicalize().unwrap();
+    gemini(&client, json!({}), json!({}));
+    let untrusted = found(&client, &["gemini"], "warning", "Gemini CLI does not trust this folder yet");
+    assert_eq!(
+        untrusted["remedy"],
+        "start `gemini` here, and trust the folder when it asks, or with `/permissions trust`"
+    );
+    let rules = |rules: &[(&str, &str)]| {
+        let rules = rules.iter().map(|(folder, rule)| (root.join(folder).display().to_string(), json!(rule)));
+        write(&client, ".gemini/trustedFolders.json", Value::Object(rules.collect()).to_string());
+    };
+    let distrusted = "Gemini CLI does not trust this folder, and starts no server in it";
+    for trusting in [
+        [("project", "TRUST_FOLDER"), ("other", "DO_NOT_TRUST")],
+        [("project/below", "TRUST_PARENT"), ("project/below/it", "DO_NOT_TRUST")],
+        [("project", "TRUST_FOLDER"), ("", "DO_NOT_TRUST")],
+    ] {
+        rules(&trusting);
+        is_fine(&client, "gemini");
+    }
+    rules(&[("", "TRUST_FOLDER"), ("project", "DO_NOT_TRUST")]);
+    let broken = found(&client, &["gemini"], "broken", distrusted);
+    assert_eq!(broken["remedy"], "run `/permissions trust` in `gemini` here");
+    gemini(&client, json!({}), json!({"security": {"folderTrust": {"enabled": false}}}));
+    is_fine(&client, "gemini");
+    let client = client.variable("GEMINI_CLI_TRUST_WORKSPACE", "false");
+    let off = found(&client, &["gemini"], "broken", "because GEMINI_CLI_TRUST_WORKSPACE is false");
+    assert_eq!(off["remedy"], "unset GEMINI_CLI_TRUST_WORKSPACE");
 }
 
 #[test]
@@ -608,8 +651,10 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
     codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]\n{limit}", json!(client.prompts())));
     found(&client, &["codex"], "warning", "`two` has 10016 characters");
     client.write("broken.md", "---\n");
-    let unread = found(&client, &["codex"], "broken", "`prompts` has 1 file that cannot be read, such as broken.md: ");
-    assert_eq!(unread["remedy"], "run `prompt-expander check` with its `--prompts`");
+    let unread =
+        found(&client, &["codex"], "broken", "`prompts` has 1 file that cannot be read, such as broken.md:1:1: the ");
+    let check = format!("run `prompt-expander check --prompts {}`", client.prompts().display());
+    assert_eq!(unread["remedy"], check);
 }
 
 #[test]
@@ -758,11 +803,41 @@ fn problems_of_the_library_are_counted() {
     client.write("slip.md", "---\ndescription: Review: the code\n---\nReview.");
     let prompts = client.prompts();
     let library = ["codex", "--prompts", prompts.to_str().unwrap()];
-    found(&client, &library, "warning", "the prompt files have 1 warning");
+    found(&client, &library, "warning", "prompts: 1 warning");
     client.write("broken.md", "---\n");
-    let broken = found(&client, &library, "broken", "the prompt files have 1 error and 1 warning");
-    assert_eq!(broken["remedy"], "run `prompt-expander check`, which says how to fix each");
+    let broken = found(&client, &library, "broken", "prompts: 1 error, 1 warning");
+    let check = format!("run `prompt-expander check --prompts {}`", prompts.display());
+    assert_eq!(broken["remedy"], check);
     assert!(broken.get("client").is_none());
+    let checked = client.run(check.trim_matches(|end| "run `".contains(end)).split(' ').skip(1), "");
+    assert!(checked.stdout.ends_with(": 1 error, 1 warning\n"), "{checked:?}");
+}
+
+/// The prompt files of the command line and of a server are usually the same.
+#[test]
+fn a_broken_prompt_file_is_reported_once_and_hides_nothing() {
+    let client = home();
+    let folder = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".config" };
+    write(&client, &format!("{folder}/prompt-expander/prompts/broken.md"), "---\n");
+    codex(&client, PROGRAM, "default_tools_approval_mode = \"prompt\"");
+    gemini(&client, json!({"env": {"XDG_CONFIG_HOME": ""}}), json!({}));
+    let ran = doctor(&client, &[]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let [codex_line, gemini_line, prompts] = lines.as_slice() else { panic!("{ran:?}") };
+    assert!(codex_line.starts_with("codex: 1 warning: ") && codex_line.contains("is \"prompt\""), "{codex_line}");
+    assert!(gemini_line.starts_with("gemini: fine: "), "{gemini_line}");
+    assert_eq!(*prompts, "prompts: 1 error; run `prompt-expander check`");
+    assert_eq!(ran.status.code(), Some(1));
+
+    // Of the project, which the command line leaves out.
+    write(&client, ".prompts/plan.md", "---\n");
+    codex(&client, PROGRAM, "args = [\"--project\"]");
+    let of_project =
+        found(&client, &["codex"], "broken", "`prompts` has 1 file that cannot be read, such as plan.md:1:1: ");
+    assert_eq!(of_project["remedy"], "run `prompt-expander check --project`");
+    let ran = doctor(&client, &["codex", "--project"]);
+    assert!(ran.stdout.starts_with("codex: fine: "), "{ran:?}");
+    assert!(ran.stdout.ends_with("\nprompts: 2 errors; run `prompt-expander check --project`\n"), "{ran:?}");
 }
 
 #[test]
@@ -900,7 +975,7 @@ fn a_hook_that_the_agent_would_not_run_is_reported() {
     let client = home();
     codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
     let untrusted = found(&client, &["codex"], "warning", "Codex silently skips the hook until you trust it");
-    assert!(untrusted["remedy"].as_str().unwrap().starts_with("start `codex` once"), "{untrusted}");
+    assert_eq!(untrusted["remedy"], "start `codex` once, and choose \"Trust all and continue\"");
     let file = codex_hook(&client, &format!("{PROGRAM} hook codex"), false);
     let disabled =
         format!("[hooks.state.{}]\nenabled = false", json!(format!("{}:user_prompt_submit:0:0", file.display())));
@@ -991,7 +1066,7 @@ fn a_config_may_be_a_link_and_one_that_cannot_be_read_is_reported() {
     let unread = found(&client, &["codex"], "broken", "it cannot be read: Permission denied");
     assert_eq!(unread["file"], json!(file));
     fs::remove_file(&dotfiles).unwrap();
-    found(&client, &["codex"], "broken", "this program is not registered with Codex yet");
+    found(&client, &["codex"], "warning", "this program is not registered with Codex yet");
 }
 
 #[test]
@@ -1001,4 +1076,16 @@ fn a_finding_is_one_line_whatever_is_in_a_path() {
     let ran = doctor(&client, &["codex"]);
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
     assert!(!ran.stdout.trim_end().contains(char::is_control), "{:?}", ran.stdout);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_narrow_terminal_a_line_is_broken_before_a_path_that_does_not_fit() {
+    let client = home();
+    claude(&client, json!({}));
+    let Some(said) = crate::terminal::ran(&client, 40, "doctor claude-code", &[("NO_COLOR", "1")], "") else { return };
+    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
+    let at = lines.iter().position(|line| *line == "claude-code: 1 warning:").unwrap_or_else(|| panic!("{said}"));
+    assert!(lines[at + 1].starts_with("    ") && lines[at + 1].contains(".claude/settings.json:"), "{said}");
+    assert!(lines[at + 2].starts_with("    ") && lines[at + 2].chars().count() <= 40, "{said}");
 }

@@ -227,7 +227,7 @@ fn limits_are_shown_from_80_percent_and_all_of_them_in_json() {
         assert!(line.starts_with(want), "{line}");
     }
     let has_tool = |characters: usize| lines(characters).iter().any(|line| line.starts_with("codex tool "));
-    assert!(!has_tool(13_586) && has_tool(13_587), "80 % of 17,000 less 13 around it");
+    assert!(!has_tool(13_584) && has_tool(13_585), "80 % of 17,000 less 15 around it");
     assert!(lines(1_000_000).iter().all(|line| !line.starts_with("others ")), "there are no others");
     let limits = explained(&client, &["p", "x"], "")["expansion"]["limits"].take();
     assert_eq!(limits.as_array().unwrap().len(), 7);
@@ -244,13 +244,13 @@ fn an_expansion_that_an_agent_does_not_get_whole_gets_a_warning() {
     };
     let hooks = "codex hook, claude-code hook";
     assert_eq!(whole(9_000), "");
-    assert_eq!(whole(16_987), hooks);
-    assert_eq!(whole(16_988), "codex tool, codex hook, claude-code hook");
+    assert_eq!(whole(16_985), hooks);
+    assert_eq!(whole(16_986), "codex tool, codex hook, claude-code hook");
     assert_eq!(whole(38_988), "codex tool, codex hook, claude-code hook, gemini tool");
     assert_eq!(whole(50_988), "codex tool, codex hook, claude-code hook, gemini tool, opencode tool");
     assert_eq!(whole(148_988).split(", ").count(), 6);
     let shown = client.run(["explain", "p", "-"], "x".repeat(18_000)).stdout;
-    let said = "  codex tool        too long, 18,013 of 17,000 bytes of the result: the model gets it in parts\n";
+    let said = "  codex tool        too long, 18,015 of 17,000 bytes of the result: the model gets it in parts\n";
     assert!(shown.contains(said), "{shown}");
     // The hook passes on to the tool exactly what `explain` calls too long for it.
     for characters in [9_626, 9_627, 9_630, 9_631] {

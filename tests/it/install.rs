@@ -246,7 +246,7 @@ fn installing_twice_is_the_same_as_once() {
         let files = user.files();
         let stamps = || files.iter().map(|file| fs::metadata(user.path(file)).unwrap().ino()).collect::<Vec<_>>();
         let before = stamps();
-        assert_eq!(user.done(&line), "registered already; nothing to change\n", "{name}");
+        assert!(user.done(&line).starts_with("registered already; nothing to change\n"), "{name}");
         assert_eq!((user.files(), stamps()), (files.clone(), before), "{name}");
     }
 }
@@ -361,7 +361,7 @@ fn an_option_that_is_given_replaces_those_of_its_name_and_others_stay() {
             assert_eq!(note, want.as_deref(), "{row}");
 
             let again = user.done(&line);
-            assert_eq!(again, "registered already; nothing to change\n", "{row}");
+            assert!(again.starts_with("registered already; nothing to change\n"), "{row}");
             user.done(&["uninstall", name, "--yes"]);
             assert_eq!(registered(&user, name), ["-", "-"], "{row}");
         }
@@ -497,7 +497,8 @@ fn several_agents_are_registered_at_once_and_one_that_fails_does_not_stop_the_ot
     assert_eq!(user.files(), [".codex/config.toml", ".codex/hooks.json", ".gemini/settings.json"]);
 
     let ran = user.run(&["install", "gemini", "codex", "--yes"]);
-    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(1), "codex: registered already; nothing to change\n"));
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(ran.stdout.starts_with("codex: registered already; nothing to change\n"), "{ran:?}");
     let ran = user.run(&["install", "gemini", "codex", "--yes", "--json"]);
     let done: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(done, json!({"agents": [{"name": "codex", "files": [], "notes": []}], "written": false}));
@@ -536,7 +537,7 @@ fn uninstall_without_a_name_lists_what_is_registered() {
     assert_eq!(user.done(&["uninstall"]), "");
     user.done(&["install", "codex", "--hook", "--yes"]);
     let [config, hooks] = [".codex/config.toml", ".codex/hooks.json"].map(|file| user.path(file).display().to_string());
-    assert_eq!(user.done(&["uninstall"]), format!("codex\tregistered\t{config}:1\ncodex\thook\t{hooks}\n"));
+    assert_eq!(user.done(&["uninstall"]), format!("codex\tregistered\t{config}:1\ncodex\thook\t{hooks}:3\n"));
     assert_eq!(user.done(&["uninstall", "--json"]), user.done(&["install", "--json"]));
 }
 
@@ -781,7 +782,7 @@ fn a_hook_in_another_file_of_the_agent_gets_no_second() {
             assert!(!user.path(own).exists(), "{name}");
         }
         let list = user.done(&["install"]);
-        assert!(list.contains(&format!("{name}\thook\t{}\n", user.path(other).display())), "{list}");
+        assert!(list.contains(&format!("{name}\thook\t{}:1\n", user.path(other).display())), "{list}");
         user.done(&line(&["uninstall", "--yes"]));
         assert_eq!(user.read(other).matches("prompt-expander hook").count(), 1);
     }
@@ -806,10 +807,8 @@ fn an_existing_hook_gets_the_prompts_of_the_server() {
         let done = user.done(&["install", name, "--yes", "--prompts", "team"]);
         let has_folder = |file: &str| user.read(file).contains(user.path("project/team").to_str().unwrap());
         assert!(has_folder(file), "{done}");
-        assert_eq!(
-            user.done(&["install", name, "--yes", "--prompts", "team"]),
-            "registered already; nothing to change\n"
-        );
+        let again = user.done(&["install", name, "--yes", "--prompts", "team"]);
+        assert!(again.starts_with("registered already; nothing to change\n"), "{again}");
         // If there is no hook, none is made.
         user.done(&["uninstall", name, "--yes"]);
         user.done(&["install", name, "--yes", "--prompts", "team"]);
@@ -922,7 +921,10 @@ fn one_backup_is_the_state_before_the_first_change_and_one_that_before_the_last(
         states.push(user.read(".codex/config.toml"));
     }
     assert_eq!(user.files(), [".codex/config.toml", &first, &last]);
-    user.done(&["uninstall", "codex", "--yes"]);
+    let printed = user.done(&["uninstall", "codex", "--yes"]);
+    let config = user.path(".codex/config.toml").display().to_string();
+    let want = format!("restored {config} as it was before, and removed its backups");
+    assert_eq!(printed.lines().last(), Some(want.as_str()));
     assert_eq!(
         (user.read(".codex/config.toml"), user.files()),
         ("a = 1\n".to_owned(), vec![".codex/config.toml".to_owned()])
@@ -953,7 +955,8 @@ fn an_older_backup_is_never_overwritten() {
     let printed = user.done(&["install", "codex", "--yes"]);
     assert!(printed.contains(&format!("its backup is {}\n", user.path(&last).display())), "{printed}");
     assert_eq!((user.read(&first), user.read(&last)), ("precious".to_owned(), "a = 1\n".to_owned()));
-    user.done(&["uninstall", "codex", "--yes"]);
+    let printed = user.done(&["uninstall", "codex", "--yes"]);
+    assert!(printed.ends_with(" as it was before, and removed its backup\n"), "{printed}");
     assert_eq!(user.files(), [".codex/config.toml".to_owned(), first]);
 }
 
@@ -1377,7 +1380,7 @@ fn nothing_is_written_without_consent() {
     user.write(".codex/config.toml", "a = 1\n");
     let looked = user.done(&["install", "codex", "--dry-run"]);
     assert!(looked.contains("\n  a = 1\n") && looked.contains("\n+ [mcp_servers.prompts]\n"), "{looked}");
-    assert!(looked.ends_with("\nnothing is written, because of --dry-run\n"), "{looked}");
+    assert!(looked.ends_with("\nnothing is written; run it without --dry-run to write this\n"), "{looked}");
     assert_eq!(
         (user.files(), user.read(".codex/config.toml")),
         (vec![".codex/config.toml".to_owned()], "a = 1\n".to_owned())
@@ -1408,13 +1411,77 @@ fn the_list_has_every_agent_on_the_machine_with_its_state() {
     assert_eq!(
         ran.stdout,
         format!(
-            "codex\tregistered\t{}:1\ncodex\thook\t{}\nclaude-code\tnot registered\t\ngemini\tits config cannot be read\t\n\
+            "codex\tregistered\t{}:1\ncodex\thook\t{}:3\nclaude-code\tnot registered\t\ngemini\tits config cannot be read\t\n\
              cursor\tnot registered\t\n",
             config.display(),
             hooks.display()
         )
     );
     assert_eq!(ran.stderr, format!("warning: {}:1:2: unexpected token in object\n", gemini.display()));
+    user.done(&["install", "codex", "--yes", "--prompts", "/a b", "--", "--tap", "f"]);
+    let listed = user.done(&["install"]);
+    assert!(listed.starts_with("codex\tregistered with --prompts '/a b' --tap f\t"), "{listed}");
+}
+
+/// Codex's config with what Codex writes when its user trusts the hook.
+fn trust_codex_hook(user: &User) {
+    let place = format!("{}:user_prompt_submit:0:0", user.path(".codex/hooks.json").display());
+    let record = format!("\n[hooks.state]\n\n[hooks.state.{place:?}]\ntrusted_hash = \"sha256:x\"\n");
+    user.write(".codex/config.toml", user.read(".codex/config.toml") + &record);
+}
+
+#[test]
+fn the_record_that_codex_trusts_a_hook_is_removed_with_each_change_of_the_hook() {
+    let user = User::new();
+    let is_trusted = || user.read(".codex/config.toml").contains("trusted_hash");
+    let says_so = || {
+        let doctor = user.run(&["doctor", "codex"]).stdout;
+        assert_eq!(doctor.contains("Codex silently skips the hook"), !is_trusted(), "{doctor}");
+    };
+    user.write("project/team/hello.md", "Hello.");
+    user.done(&["install", "codex", "--hook", "--yes"]);
+    says_so();
+    for (line, is_kept) in [
+        (&["install", "codex", "--", "--page-size", "9"][..], true),
+        (&["install", "codex", "--hook", "--prompts", "team"], false),
+        (&["install", "codex", "--reset"], false),
+        (&["uninstall", "codex"], false),
+    ] {
+        trust_codex_hook(&user);
+        says_so();
+        let printed = user.done(&[&line[..2], &["--yes"], &line[2..]].concat());
+        assert_eq!(is_trusted(), is_kept, "{line:?}");
+        assert_eq!(printed.contains("\n- trusted_hash = \"sha256:x\"\n"), !is_kept, "{printed}");
+        if is_kept {
+            user.write(".codex/config.toml", user.read(".codex/config.toml").split("\n[hooks").next().unwrap());
+        } else if line[0] == "install" {
+            says_so();
+        }
+        user.write(".codex/config.toml", user.read(".codex/config.toml").replace("[hooks.state]\n", ""));
+    }
+}
+
+#[test]
+fn the_next_step_is_to_trust_the_hook_until_codex_has_a_record_of_that() {
+    let user = User::new();
+    let trust = "next: start `codex` once and choose \"Trust all and continue\", since it silently skips the hook until then; \
+                 then type `:research solid-state batteries`\n";
+    let again = "next: start `codex` again, and type `:research solid-state batteries`\n";
+    let nothing = "registered already; nothing to change\n";
+    let line = ["install", "codex", "--hook", "--yes"];
+    assert!(user.done(&line).ends_with(trust));
+    assert_eq!(user.done(&line), format!("{nothing}{trust}"), "it is still to be done");
+    assert!(user.done(&[&line[..], &["--", "--page-size", "9"]].concat()).ends_with(trust));
+    trust_codex_hook(&user);
+    assert_eq!(user.done(&line), nothing);
+    let printed = user.done(&[&line[..], &["--", "--page-size", "8"]].concat());
+    assert!(printed.ends_with(again), "{printed}");
+    let printed = user.done(&[&line[..], &["--prompts", "/a"]].concat());
+    assert!(printed.ends_with(trust), "{printed}");
+    let printed = user.done(&["install", "gemini", "--hook", "--yes"]);
+    let next =
+        "next: start `gemini`, trust the folder when it asks, or with `/permissions trust`, and type `:research ";
+    assert!(printed.lines().last().unwrap().starts_with(next), "{printed}");
 }
 
 #[test]
@@ -1554,5 +1621,15 @@ mod at_a_terminal {
         let first = said.lines().next().unwrap();
         assert!(first.starts_with("codex   registered  ") && first.ends_with("/.codex/config.toml:1"), "{said}");
         assert!(said.contains("cursor  not registered\n") && said.contains("not found here: "), "{said}");
+        assert!(said.ends_with("next: to register, run `prompt-expander install cursor`\n"), "{said}");
+        for folder in [".claude", ".gemini"] {
+            fs::create_dir(user.path(folder)).unwrap();
+        }
+        let Some(mut child) = started(&user, 200, "install") else { return };
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        child.wait().unwrap();
+        let both = "`prompt-expander install claude-code gemini --hook` and `prompt-expander install cursor`";
+        assert!(said.ends_with(&format!("next: to register, run {both}\r\n")), "{said}");
     }
 }

@@ -33,6 +33,7 @@ mod man;
 mod messages;
 mod native_prompts;
 mod new;
+mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
 mod parts;

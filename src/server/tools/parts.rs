@@ -4,7 +4,7 @@
 //! kept between two calls: each divides the expansion anew, and the name of a part has a checksum of the whole, so that no
 //! model puts together the parts of two different texts.
 
-use crate::agents::{PartLimit, Unit};
+use crate::agents::PartLimit;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -72,17 +72,16 @@ pub(super) fn part<'t>(text: &'t str, limit: Option<PartLimit>, requested: &str)
 /// The text in parts: each ends after an empty line, else after a line, else after a character, and is at least half as long as
 /// the limit allows.
 fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
-    let fits = |text: &str, max: usize| end_within(text, max, limit.unit) == text.len();
-    let object = "{\"prompt\":\"\"}".len();
-    if fits(text, limit.max.saturating_sub(object)) {
+    let fits = |text: &str, twice_max: usize| end_within(text, twice_max, limit) == text.len();
+    if fits(text, (2 * limit.max).saturating_sub(limit.twice_around())) {
         return vec![text];
     }
-    let max = limit.max.saturating_sub(AROUND);
+    let twice_max = 2 * limit.max.saturating_sub(AROUND);
     let mut parts = Vec::new();
     let mut rest = text;
-    while !fits(rest, max) {
+    while !fits(rest, twice_max) {
         // At least one character, or there would be no end.
-        let end = end_within(rest, max, limit.unit).max(rest.chars().next().map_or(0, char::len_utf8));
+        let end = end_within(rest, twice_max, limit).max(rest.chars().next().map_or(0, char::len_utf8));
         let after = |separator: &str| {
             let after = rest[..end].rfind(separator)? + separator.len();
             (after >= end / 2).then_some(after)
@@ -95,39 +94,31 @@ fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     parts
 }
 
-/// The byte at which the longest beginning of a text ends that is at most `max` long in JSON.
-fn end_within(text: &str, max: usize, unit: Unit) -> usize {
-    let mut length = 0;
+/// The byte at which the longest beginning of a text ends of which twice the length is at most `twice_max`.
+fn end_within(text: &str, twice_max: usize, limit: PartLimit) -> usize {
+    let mut twice = 0;
     let too_long = text.char_indices().find(|(_, character)| {
-        length += length_in_json(*character, unit);
-        length > max
+        twice += limit.twice(*character);
+        twice > twice_max
     });
     too_long.map_or(text.len(), |(at, _)| at)
-}
-
-/// The length of a character in a JSON string as serde_json writes it.
-fn length_in_json(character: char, unit: Unit) -> usize {
-    match character {
-        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-        '\0'..='\u{1f}' => 6,
-        other => unit.of(other),
-    }
 }
 
 /// A checksum of the text and of how it is divided.
 fn checksum(text: &str, limit: PartLimit) -> String {
     let mut hasher = DefaultHasher::new();
-    (text, limit.max, limit.unit.name()).hash(&mut hasher);
+    (text, limit.max, limit.unit.name(), limit.is_printed).hash(&mut hasher);
     format!("{:08x}", hasher.finish() as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::Unit;
     use proptest::prelude::*;
 
     fn limit(max: usize, unit: Unit) -> PartLimit {
-        PartLimit { max, unit }
+        PartLimit { max, unit, is_printed: false }
     }
 
     /// All parts of a text as they are returned.
@@ -150,19 +141,27 @@ mod tests {
     proptest! {
         #[test]
         fn the_parts_together_are_the_text_and_none_is_longer_than_the_limit(
-            piece in prop::collection::vec(prop_oneof!["[a-z ]{0,90}", ".{0,30}", Just("\n".to_owned()), "[\"\\\\\\x00-\\x1f]{0,9}"], 0..120),
+            pieces in prop::collection::vec(
+                prop_oneof!["[a-z ]{0,90}", ".{0,30}", Just("\n".to_owned()), "[\"\\\\\\x00-\\x1f]{0,9}"], 0..120,
+            ),
             max in LEAST_LIMIT..3_000,
             unit in prop::sample::select(&[Unit::Bytes, Unit::Characters, Unit::Utf16][..]),
+            is_printed in any::<bool>(),
         ) {
-            let text = piece.join("\n");
-            let parts = all(&text, limit(max, unit));
+            let text = pieces.join("\n");
+            let limit = PartLimit { max, unit, is_printed };
+            let length = |json: &str| match is_printed {
+                true => (unit.count(json) + unit.count(&serde_json::to_string(json).unwrap()) - 2).div_ceil(2),
+                false => unit.count(json),
+            };
+            let parts = all(&text, limit);
             prop_assert_eq!(joined(&parts), &*text);
             for part in &parts {
                 let json = serde_json::to_string(part).unwrap();
-                prop_assert!(unit.count(&json) <= max, "{} > {max}: {json}", unit.count(&json));
+                prop_assert!(length(&json) <= max, "{} > {max}: {json}", length(&json));
             }
-            let whole = unit.count(&serde_json::json!({ "prompt": text }).to_string());
-            prop_assert_eq!(parts.len() == 1, whole <= max);
+            let whole = length(&serde_json::json!({ "prompt": text }).to_string());
+            prop_assert_eq!((limit.length(&text), parts.len() == 1), (whole, whole <= max));
         }
     }
 
