@@ -87,15 +87,11 @@ fn in_own_file(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
         ),
         (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
         (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
-        (
-            partials(body),
-            "no file is included",
-            "write its text here, or put the mark in backticks if it is an example",
-        ),
+        (partials(body), "no file is included", "write its text here, or put it in backticks if it is an example"),
         (
             template_tags(body),
-            "no template engine reads it",
-            "say in words what the agent is to do, or put it in a code block if it is an example",
+            "no template engine processes it",
+            "tell the agent in words what to do, or put it in a code block if it is an example",
         ),
     ];
     if kinds.iter().all(|(found, ..)| found.is_empty()) {

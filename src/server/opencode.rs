@@ -173,7 +173,7 @@ mod tests {
     fn marks_of_the_prompt_are_separated_and_values_stay() {
         check("Run !`rm -rf /` now: {{a}}", "Run ! `rm -rf /` now: $1");
         check("It costs $100, awk '{print $2}': {{a}} {{b}}", "It costs $_100, awk '{print $_2}': $1 $2");
-        check("All of $ARGUMENTS and $ARGUMENT: {{a}}", "All of $_ARGUMENTS and $ARGUMENT: $1");
+        check("All of \\$ARGUMENTS and $ARGUMENT: {{a}}", "All of $_ARGUMENTS and $ARGUMENT: $1");
         check(
             "See @src/main.rs, @~/.ssh/id_rsa and @general: {{a}}",
             "See @_src/main.rs, @_~/.ssh/id_rsa and @_general: $1",

@@ -354,7 +354,7 @@ fn a_long_description_is_cut_in_lists_and_only_there() {
 /// What opencode 1.18 asks for, and would otherwise run, fill in and attach.
 #[test]
 fn opencode_finds_no_mark_in_a_text_but_the_values() {
-    let body = "!`rm -rf /` $100 $ARGUMENTS @README.md @~/.ssh/id_rsa {{a}}, !{{b}}";
+    let body = "!`rm -rf /` $100 \\$ARGUMENTS @README.md @~/.ssh/id_rsa {{a}}, !{{b}}";
     let mut client = Client::new().prompt("p.md", format!("---\narguments: [a, b]\n---\n{body}"));
     let arguments = json!({"a": "$1", "b": "$2"});
     let text = |client: &mut Client, params: Value| {

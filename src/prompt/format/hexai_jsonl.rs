@@ -188,13 +188,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_follow_each_other_after_an_empty_line() {
+    fn messages_keep_their_roles_and_their_order() {
         let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":{{"text":"{text}"}}}}"#);
         let file = |role: &str| {
             format!(r#"{{"name":"m","messages":[{},{}]}}"#, message("user", "Ask."), message(role, "Say more."))
         };
         let expanded = |file: &str| hexai_prompts(file.as_bytes()).remove(0).map_err(|error| shown(&error));
         let prompt = expanded(&file("assistant")).unwrap();
+        assert_eq!(
+            prompt.expand(Call::Text("x")).unwrap().into_text(),
+            "User:\nAsk.\n\nAssistant:\nSay more.\n\nUser:\nx"
+        );
+        let prompt = expanded(&file("user")).unwrap();
+        assert_eq!(prompt.roles(), [Role::User, Role::User]);
         assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
         assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
         let empty = r#"{"name":"m","messages":[]}"#;
