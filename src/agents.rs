@@ -33,6 +33,7 @@ pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
 use serde_json::json;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,6 +52,9 @@ pub static AGENTS: [&Agent; 7] = [
 /// The name under which `install` registers the server.
 pub const SERVER: &str = "prompts";
 
+/// The environment variable with a list of folders of prompts, separated as in `PATH`; `--prompts` overrides it.
+pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
+
 /// The facts about an agent.
 pub struct Agent {
     /// Its name on the command line.
@@ -63,6 +67,7 @@ pub struct Agent {
     programs: &'static [&'static str],
     /// The folder with the user's settings.
     settings_folder: fn(&System) -> Option<PathBuf>,
+    prompts: Prompts,
     config: Config,
     /// Its prompt-submit hook. `None`: it has none that is known to add to the prompt.
     pub hook: Option<Hook>,
@@ -82,6 +87,23 @@ pub struct Agent {
     /// What to do after an installation, for a project or for the user.
     pub next_step: fn(installed: &Plan, is_project: bool) -> String,
 }
+
+/// The folders in which an agent keeps prompt files of its own.
+struct Prompts {
+    /// The user's, below the folder with the settings.
+    user: &'static [(PromptFormat, &'static str)],
+    /// The user's, below the home directory.
+    home: &'static [(PromptFormat, &'static str)],
+    /// A project's, relative to its folder.
+    project: &'static [(PromptFormat, &'static str)],
+}
+
+impl Prompts {
+    const NONE: Prompts = Prompts { user: &[], home: &[], project: &[] };
+}
+
+/// What the prompt files of a folder are written for, as in `--prompts FORMAT:DIR`.
+pub type PromptFormat = &'static str;
 
 /// The files in which an agent registers servers.
 struct Config {
@@ -320,6 +342,28 @@ impl Agent {
         (self.settings_folder)(system)
     }
 
+    /// The user's folders with prompt files of all agents, each once, in the order of the agents. They may be missing.
+    pub fn prompt_folders(system: &System) -> Vec<(PromptFormat, PathBuf)> {
+        let mut folders = Vec::new();
+        for agent in AGENTS {
+            let settings = agent.settings_folder(system);
+            let in_settings = settings.iter().flat_map(|folder| below(folder, agent.prompts.user));
+            let in_home = system.home.iter().flat_map(|folder| below(folder, agent.prompts.home));
+            folders.extend(in_settings.chain(in_home));
+        }
+        let mut known = HashSet::new();
+        folders.retain(|(_, path)| known.insert(path.clone()));
+        folders
+    }
+
+    /// The same in a project, relative to its folder.
+    pub fn project_prompt_folders() -> Vec<(PromptFormat, &'static str)> {
+        let mut folders = AGENTS.iter().flat_map(|agent| agent.prompts.project).copied().collect::<Vec<_>>();
+        let mut known = HashSet::new();
+        folders.retain(|(_, path)| known.insert(*path));
+        folders
+    }
+
     /// The folder with the files that register the user's servers.
     fn config_folder(&self, system: &System) -> Option<PathBuf> {
         self.config.folder.map_or_else(|| self.settings_folder(system), |folder| folder(system))
@@ -387,6 +431,10 @@ impl Agent {
             Scope::Local => None,
         }
     }
+}
+
+fn below(folder: &Path, names: &[(PromptFormat, &str)]) -> Vec<(PromptFormat, PathBuf)> {
+    names.iter().map(|(format, name)| (*format, folder.join(name))).collect()
 }
 
 impl PartialEq for Agent {
@@ -610,7 +658,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn an_agent_is_found_by_its_name() {
@@ -653,6 +700,20 @@ mod tests {
             assert!(agent.config_paths(Scope::Project, &home).iter().all(|path| path.starts_with("/p")));
             assert!(agent.config_paths(Scope::User, &System::default()).is_empty());
         }
+    }
+
+    #[test]
+    fn the_prompt_folders_of_all_agents_are_listed_once_below_the_home_directory_and_the_project() {
+        let system = System { home: Some("/h".into()), config: Some("/c".into()), ..System::default() };
+        let (user, project) = (Agent::prompt_folders(&system), Agent::project_prompt_folders());
+        let has = |format, path: &str| user.iter().filter(|folder| **folder == (format, path.into())).count() == 1;
+        assert!(has("claude", "/h/.claude/commands") && has("skills", "/h/.agents/skills"));
+        assert!(has("vscode", "/c/Code/User/prompts") && has("opencode", "/h/.config/opencode/command"));
+        let paths: HashSet<_> = user.iter().map(|(_, path)| path).collect();
+        assert_eq!((paths.len(), user.len()), (10, 10));
+        assert!(project.contains(&("gemini", ".gemini/commands")) && project.contains(&("skills", ".agents/skills")));
+        assert!(project.iter().all(|(_, path)| path.starts_with('.')));
+        assert_eq!(Agent::prompt_folders(&System::default()), []);
     }
 
     #[test]

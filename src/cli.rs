@@ -29,6 +29,7 @@ mod serve;
 mod show;
 mod source;
 mod stdin;
+mod test;
 mod version;
 
 use crate::prompt::{COLONS, Name};
@@ -92,6 +93,7 @@ struct WithCommon<C: Args> {
 
 // The same with the options that `install` registers. Its `--project` has another meaning.
 #[derive(Debug, Args)]
+#[command(mut_arg("prompts", |prompts| prompts.long_help(install::HELP_OF_PROMPTS)))]
 struct WithFolders<C: Args> {
     #[command(flatten)]
     command: C,
@@ -111,8 +113,8 @@ fn with_common(examples: &str) -> String {
 enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts and --no-builtin. If
-    /// the server is already registered, only what you ask for changes, for the server and the hook: an option that you give
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts, --from-agents and
+    /// --no-builtin. If the server is already registered, only what you ask for changes, for the server and the hook: an option that you give
     /// replaces the registered ones of the same name, and all others stay. The rest of the file stays as it is, comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. Two backups are kept next to each file:
@@ -132,8 +134,8 @@ enum Command {
     /// List all prompts, or those that match a query
     ///
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`), tags and usage, and
-    /// reports such files on standard error.
+    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`; of a prompt for another
+    /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(WithCommon<list::List>),
     /// Print what an agent gets for `:NAME INPUT`
@@ -183,22 +185,31 @@ enum Command {
     /// Remove your own prompts or, with --project, prompts of the project
     ///
     /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints the path of each file that was
-    /// removed, and says which prompt its name refers to now, if any. If the file is a symlink, only the symlink is removed.
+    /// removed, and says which prompt its name refers to now, if any. If the file is a symlink, only the symlink is removed. The
+    /// test file of a prompt is removed, too.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(WithCommon<rm::Rm>),
     /// Rename one of your own prompts or, with --project, one of the project's
     ///
     /// The file stays in the same prompts folder, and its content does not change. Missing folders are created. No existing file is
-    /// overwritten. Prints the new path.
+    /// overwritten. The test file is renamed, too. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(WithCommon<mv::Mv>),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
-    /// The exit status is 1 if there are errors or, with --strict, warnings. Notes list files that may be prompts but are not
+    /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings. Notes list files that may be prompts but are not
     /// read: those with other suffixes, and those in hidden folders such as `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(WithCommon<check::Check>),
+    /// Test prompts: whether they expand to what their test files say
+    ///
+    /// The tests of `NAME.md` are in `NAME.test.txt` next to it: cases with an input, and the text that is expected, texts that it
+    /// contains or lacks, or an error. Prints one line for each case, and a diff if the text is another one. Nothing but the
+    /// expansion is tested: no model is asked. The exit status is 1 if a case failed, or a test file is broken or belongs to no
+    /// prompt.
+    #[command(after_help = with_common(test::EXAMPLES))]
+    Test(WithCommon<test::Test>),
     /// Find out why a `:command` does not work: check agents, their configs and your prompts
     ///
     /// Starts each registered server as its agent would, with the same command, arguments, environment and working
@@ -229,8 +240,8 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, the first of which is its own name; returns the exit status.
 ///
-/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, and for
-/// `doctor`, something is broken. 2: the arguments are invalid.
+/// 0: success. 1: failure, and standard error says why; for `check`, `edit` and `new`, a file has an error, for `test`,
+/// a test failed, and for `doctor`, something is broken. 2: the arguments are invalid.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(answered) = completions::answer(&arguments) {
@@ -284,6 +295,7 @@ impl Cli {
             Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
             Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
             Some(Command::Check(check)) => check.command.run(&before.and(check.common)),
+            Some(Command::Test(test)) => test.command.run(&before.and(test.common)),
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
             Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
             Some(Command::Completions(completions)) => completions.run(program),

@@ -20,8 +20,8 @@ use crate::wording::{all_of, alternatives, count};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The environment variable that is set for the servers started here. With it, this program still opens the files of `--tap` and
-/// `--log-file`, so that a file that cannot be written is reported, but appends nothing to them.
+/// The environment variable that is set for the servers started here. With it, this program still reports a file of `--tap` or
+/// `--log-file` that cannot be written, but neither creates it nor appends anything to it.
 pub const EXAMINED_VARIABLE: &str = "PROMPT_EXPANDER_EXAMINED";
 
 /// What is examined.
@@ -121,6 +121,7 @@ impl Examination {
 
     /// The folder that `--prompts` names for a program that works in another.
     fn prompts_folder(&self, written: &str, working: &Path) -> PathBuf {
+        let (_, written) = prompt::System::of_option(written);
         match (Path::new(written).strip_prefix("~"), &self.system.home) {
             (Ok(below), Some(home)) => home.join(below),
             _ => working.join(written),

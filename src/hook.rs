@@ -2,7 +2,8 @@
 //!
 //! The agent adds the context to the message for its model: the expansion of each command, so that the model need not think of
 //! calling `expand_prompt`. There is no answer to a message without commands, or to anything that is not an event. A name is looked up
-//! as it was typed, with composed or separate accents; no directory is read.
+//! as it was typed, with composed or separate accents, without reading a directory. Only a name that is not ASCII is then looked up as
+//! the tools do, since some of its accents may be composed and others separate.
 //!
 //! The context says what the message means and gives no orders: Gemini CLI tells its model to take the context of a hook as
 //! information. Where an agent would truncate the context, the context asks the model to call `expand_prompt` instead.
@@ -13,14 +14,15 @@ mod invocations;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::agents::{Agent, Delivery};
-use crate::library::{Layer, Library, Problem, View};
-use crate::prompt::{Call, Messages, Prompt};
+use crate::library::{Layer, Library, Names, Problem, View};
+use crate::prompt::{Call, Messages, Prompt, fold};
 use crate::wording::quoted;
 use invocations::Invocation;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,8 +65,17 @@ impl<'e> Event<'e> {
     /// The one line of JSON that adds the expansions to the message. `None`: it has no commands.
     pub fn answer(&self, library: &Library) -> Option<String> {
         let view = library.view();
+        let names = LazyCell::new(|| {
+            let Names { own, builtin, .. } = view.names();
+            own.into_iter().chain(builtin).map(|name| (fold(&name), name)).collect::<Vec<_>>()
+        });
         let invocations = invocations::of(&self.prompt, |name| {
-            let prompt = view.find_exactly(name)?;
+            let prompt = view.find_exactly(name).or_else(|| {
+                let folded = Some(name).filter(|name| !name.is_ascii()).map(fold)?;
+                let mut matching = names.iter().filter(|(known, _)| *known == folded);
+                let (_, known) = matching.next().filter(|_| matching.next().is_none())?;
+                view.get(known)
+            })?;
             let layer = prompt.as_ref().ok().and_then(|prompt| Some(view.locate(&prompt.name)?.0));
             let is_of_project = layer == Some(Layer::Project);
             Some(Found { prompt, is_of_project })

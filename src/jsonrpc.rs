@@ -624,7 +624,7 @@ mod tests {
             (r#"{"text": "", "nested": {}}"#, "`nested.number` is missing"),
             (r#"{"text": "", "nested": {"number": "5"}}"#, "`nested.number` must be f64"),
             (r#"{"text": "", "map": [1]}"#, "`map` must be an object"),
-            (r#"{"text": "", "map": {"a\n`": 1}}"#, "`map.a\\n'` must be a string"),
+            (r#"{"text": "", "map": {"a\n`": 1}}"#, "`` map.a\\n` `` must be a string"),
         ] {
             assert_eq!(error(text), message, "{text}");
         }

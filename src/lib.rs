@@ -48,7 +48,8 @@
 //! # What holds everywhere
 //!
 //! - [`prompt`] is pure: text in, values out. It opens no file, reads no environment and knows no protocol.
-//! - Prompt files are opened in one place, `library/read.rs`, and created, renamed or deleted in one, `library/write.rs`.
+//! - Prompt files and their test files are opened in one place, `library/read.rs`, and created, replaced, renamed or deleted in
+//!   one, `library/write.rs`.
 //!   `library/walk.rs` scans folders; `library/watch.rs` is the only file that knows how the system reports changes.
 //! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
 //!   prompts (`library/project.rs`) are served only on request, and no symlink in them may point outside.

@@ -9,35 +9,40 @@ mod attachments;
 mod builtin;
 mod cache;
 mod folder;
+mod jsonl;
 mod lookup;
 mod project;
 mod query;
 mod read;
 mod snapshot;
+mod test_files;
 mod unread;
 mod walk;
 mod watch;
 mod watch_paths;
 mod write;
 
+pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub(crate) use query::has_tag;
 
-pub use read::read_prompt;
 pub(crate) use read::read_whole;
+pub use read::{is_prompt_file, read_prompt};
 pub use snapshot::Snapshot;
+pub(crate) use test_files::{TestFile, TestFileError, is_test_file};
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{FileState, OwnFile, WriteError, create, delete_if};
+pub(crate) use write::{FileState, OwnFile, WriteError, create, create_file, delete_if, replace};
 
-use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary};
+use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
 use crate::wording::printable;
 use builtin::Builtin;
 use cache::{Cache, Fingerprint};
 use folder::Folder;
+use jsonl::Jsonl;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -80,6 +85,11 @@ trait Source: fmt::Debug + Send + Sync {
 trait SourceView: fmt::Debug + Send + Sync {
     fn layer(&self) -> Layer;
 
+    /// The program that its files are written for.
+    fn system(&self) -> System {
+        System::PromptExpander
+    }
+
     /// The prompt with exactly this name; `Err` if its file is broken. Nothing but this one file is looked at.
     fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>>;
 
@@ -105,8 +115,13 @@ trait SourceView: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The folder of its files, which may be missing.
+    /// The folder of its files, which may be missing; `None` if a prompt is not a file.
     fn folder(&self) -> Option<&Folder> {
+        None
+    }
+
+    /// Where its files are, which may be missing.
+    fn path(&self) -> Option<&Path> {
         None
     }
 
@@ -120,8 +135,13 @@ trait SourceView: fmt::Debug + Send + Sync {
         None
     }
 
-    /// This folder and those below it that are read.
+    /// This folder and those below it that are read, except those that are prompts themselves.
     fn scanned_folders(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// The folders that are prompts because of their `system.md`.
+    fn patterns(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
@@ -241,18 +261,49 @@ pub struct Report {
 }
 
 impl Library {
-    /// A library of folders that the user named, in this order: a missing one is a problem. Nothing is read yet.
+    /// A library of folders that the user named, in this order: a missing one is a problem. Which system a folder is of, its path
+    /// says. Nothing is read yet.
     pub fn named(folders: impl IntoIterator<Item = PathBuf>) -> Library {
-        folders.into_iter().fold(Library::default(), |library, path| library.with_folder(path, true))
+        folders.into_iter().fold(Library::default(), |library, path| library.with_named(None, path))
     }
 
     /// A library of the user's own folder, which may be missing. Nothing is read yet.
     pub fn own(folder: Option<PathBuf>) -> Library {
-        folder.into_iter().fold(Library::default(), |library, path| library.with_folder(path, false))
+        folder
+            .into_iter()
+            .fold(Library::default(), |library, path| library.with_folder(System::PromptExpander, path, false))
     }
 
-    fn with_folder(mut self, path: PathBuf, is_required: bool) -> Library {
-        self.sources.push(Arc::new(Folder::new(path, is_required, &self.cache)));
+    /// Adds a folder that the user named. `system` is `None` where its path says which one it is of.
+    pub fn with_named(self, system: Option<System>, path: PathBuf) -> Library {
+        let of_path = || if jsonl::is_jsonl(&path) { System::Hexai } else { System::of_folder(&path) };
+        let system = system.unwrap_or_else(of_path);
+        self.with_folder(system, path, true)
+    }
+
+    /// Adds the folder of an agent, which may be missing.
+    pub fn with_agent_folder(self, system: System, path: PathBuf) -> Library {
+        self.with_folder(system, path, false)
+    }
+
+    /// Adds the folder of an agent in the project that the folder `from` belongs to, where it is looked for as in
+    /// [`with_project`](Library::with_project). `name` is its path in the project.
+    pub fn with_agent_folder_of_project(
+        mut self,
+        system: System,
+        name: &str,
+        from: &Path,
+        home: Option<&Path>,
+    ) -> Library {
+        self.sources.push(Arc::new(Project::new(from, home, name, system, &self.cache)));
+        self
+    }
+
+    fn with_folder(mut self, system: System, path: PathBuf, is_required: bool) -> Library {
+        self.sources.push(match system {
+            System::Hexai => Arc::new(Jsonl::new(path, is_required)),
+            _ => Arc::new(Folder::new(path, system, is_required, &self.cache)),
+        });
         self
     }
 
@@ -266,7 +317,8 @@ impl Library {
     /// that folder up to the root of its repository, not above `home`, the user's home directory. It may be missing; each
     /// view searches for it.
     pub fn with_project(mut self, from: &Path, home: Option<&Path>) -> Library {
-        self.sources.insert(0, Arc::new(Project::new(from, home, &self.cache)));
+        let project = Project::new(from, home, PROJECT_FOLDER, System::PromptExpander, &self.cache);
+        self.sources.insert(0, Arc::new(project));
         self
     }
 
@@ -281,9 +333,9 @@ impl Library {
         self.sources.iter().find_map(|source| source.absence())
     }
 
-    /// The folder that new prompts are written to: the project's if that was asked for, else the user's first. It may be
-    /// missing. `None` if there is no such folder, for example without a home directory; `Err` with the reason if nothing can be
-    /// written to it.
+    /// The folder that new prompts are written to: the project's if that was asked for, else the user's first that is not
+    /// another program's. It may be missing. `None` if there is no such folder, for example without a home directory; `Err`
+    /// with the reason if it is one that nothing is written to.
     pub(crate) fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         self.sources.iter().find_map(|source| source.folder_for_new_prompts())
     }
@@ -331,11 +383,10 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        let around = || Folder::new(file.parent().unwrap_or(file).to_owned(), true, &Arc::default());
         let mut folders = self.sources().filter_map(|source| source.folder());
         let attachments = match folders.find(|folder| file.starts_with(&folder.path)) {
             Some(folder) => folder.attachments(prompt, file).collect(),
-            None => around().attachments(prompt, file).collect(),
+            None => Folder::around(file).attachments(prompt, file).collect(),
         };
         with_attachments(messages, attachments)
     }
@@ -348,6 +399,17 @@ impl View {
     /// Where the prompt, or the broken file, with exactly this name is, and who wrote it. Nothing is opened.
     pub fn locate(&self, name: &Name) -> Option<(Layer, Location)> {
         self.located(name).next()
+    }
+
+    /// The program that the prompt with exactly this name is written for.
+    pub fn system(&self, name: &Name) -> Option<System> {
+        self.sources().find(|source| source.locate(name).is_some()).map(|source| source.system())
+    }
+
+    /// The name of the prompt, or of the broken one, in this file.
+    pub fn name_of(&self, file: &Path) -> Option<Name> {
+        let is_there = |entry: &&Entry<'_>| entry.location().is_some_and(|location| location.is_file(file));
+        self.list().entries.iter().find(is_there).map(|entry| entry.name().clone())
     }
 
     /// Every location of a prompt with exactly this name, the one that wins first. Nothing is opened.
@@ -407,23 +469,23 @@ impl View {
     /// Reads one file, in one of the folders or not, and reports everything that is, or looks, wrong. `path` is absolute.
     pub fn check_file(&self, path: &Path) -> Vec<Problem> {
         let problems = self.sources().find_map(|source| source.check_file(path));
-        problems.unwrap_or_else(|| {
-            let folder = path.parent().unwrap_or(path).to_owned();
-            Folder::new(folder, true, &Arc::default()).check_file(path)
-        })
+        problems.unwrap_or_else(|| Folder::around(path).check_file(path))
     }
 
-    /// The folders of prompt files, some of which may be missing.
+    /// The folders of prompt files, and the files with several prompts; some may be missing.
     pub fn folders(&self) -> Vec<&Path> {
-        self.sources().filter_map(|source| Some(source.folder()?.path.as_path())).collect()
+        self.sources().filter_map(|source| source.path()).collect()
     }
 
-    /// What is not read although it may contain prompts: in the folders, and next to the project's folder.
+    /// What is not read although it may be prompts: in the folders of this program's own format, and in the one that has the
+    /// project's folder.
     pub fn unread(&self) -> Vec<Unread> {
-        let folders = self.sources().flat_map(|source| source.scanned_folders()).collect();
-        let of_project = self.sources().filter(|source| source.layer() == Layer::Project);
+        let own = || self.sources().filter(|source| source.system() == System::PromptExpander);
+        let folders = own().flat_map(|source| source.scanned_folders()).collect();
+        let patterns = own().flat_map(|source| source.patterns()).collect();
+        let of_project = own().filter(|source| source.layer() == Layer::Project);
         let projects = of_project.filter_map(|source| source.folder()?.path.parent().map(Path::to_owned)).collect();
-        unread::search(&folders, &projects, &self.folders())
+        unread::search(&folders, &patterns, &projects, &self.folders())
     }
 
     /// Whether a file at this path would be one of the prompts.
@@ -460,6 +522,12 @@ fn with_attachments(
     Ok(Messages { attachments, ..messages })
 }
 
+impl Location {
+    fn is_file(&self, path: &Path) -> bool {
+        matches!(self, Location::File(file) if file == path)
+    }
+}
+
 impl Names {
     fn of(entries: Vec<Entry<'_>>, skipped: Vec<Problem>) -> Names {
         let (builtin, own): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.layer() == Layer::Builtin);
@@ -477,6 +545,11 @@ impl<'v> Entry<'v> {
     /// Who wrote it.
     pub fn layer(&self) -> Layer {
         self.view.layer()
+    }
+
+    /// The program that its file is written for.
+    pub fn system(&self) -> System {
+        self.view.system()
     }
 
     /// Where it is; `None` if its source no longer has it.

@@ -7,6 +7,7 @@
 //! | a file becomes a prompt | [`Format::parse`], in `format/` |
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
+//! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
@@ -16,6 +17,7 @@ mod binding;
 mod diagnostic;
 mod foreign_marks;
 mod format;
+mod golden;
 mod limits;
 mod lint;
 mod message;
@@ -31,9 +33,10 @@ pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
+pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
 pub use limits::{
-    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
-    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_WEIGHT,
+    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
+    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
 };
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 /// The longest text that an error repeats, in characters; a longer one is cut and ends in `…`.
 const SHOWN: usize = 60;
 
-/// Shows a text in backticks: control characters escaped, cut at 60 characters.
+/// Shows a text in backticks, cut at 60 characters and with control characters escaped. One that contains a backtick is in two, as
+/// in Markdown.
 pub(crate) fn quoted(text: &str) -> String {
     let cut = text.char_indices().nth(SHOWN).map(|(at, _)| &text[..at]);
-    format!("`{}{}`", printable(cut.unwrap_or(text)).replace('`', "'"), if cut.is_some() { "…" } else { "" })
+    let shown = format!("{}{}", printable(cut.unwrap_or(text)), if cut.is_some() { "…" } else { "" });
+    if shown.contains('`') { format!("`` {shown} ``") } else { format!("`{shown}`") }
 }
 
 /// Whether a terminal may act on a character: control characters, and those that change the direction of the text after them.
@@ -87,7 +89,8 @@ mod tests {
     #[test]
     fn a_shown_text_is_short_and_holds_no_control_characters() {
         assert_eq!(quoted("git:commit"), "`git:commit`");
-        assert_eq!(quoted("a\nb\0`"), "`a\\nb\\u{0}'`");
+        assert_eq!(quoted("a\nb\0"), "`a\\nb\\u{0}`");
+        assert_eq!(quoted("!`ls`"), "`` !`ls` ``");
         assert_eq!(quoted("a\u{202e}b"), "`a\\u{202e}b`");
         assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}…`", "x".repeat(60)));
     }

@@ -3,7 +3,7 @@
 use super::edit::{Entry, Syntax};
 use super::{
     Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening, PartLimit,
-    Position, RegisteredServer, Scope, Unit, Variables, WindowsShell,
+    Position, Prompts, RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use crate::wording::named;
 use serde_json::json;
@@ -16,6 +16,11 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     title: "Claude Code",
     programs: &["claude"],
     settings_folder: |system| system.folder("CLAUDE_CONFIG_DIR").or_else(|| system.below_home(".claude")),
+    prompts: Prompts {
+        user: &[("claude", "commands"), ("skills", "skills")],
+        project: &[("claude", ".claude/commands"), ("skills", ".claude/skills")],
+        ..Prompts::NONE
+    },
     config: Config {
         syntax: Syntax::Json { comments: false, trailing_commas: false },
         // Next to ~/.claude, but in the folder that the variable names.

@@ -3,7 +3,7 @@
 use super::edit::{Entry, Syntax};
 use super::{
     Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, MenuMessages, Opening,
-    PartLimit, RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
+    PartLimit, Prompts, RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -14,6 +14,11 @@ pub(super) static CODEX: Agent = Agent {
     title: "Codex",
     programs: &["codex"],
     settings_folder: |system| system.folder("CODEX_HOME").or_else(|| system.below_home(".codex")),
+    prompts: Prompts {
+        user: &[("codex", "prompts"), ("skills", "skills")],
+        home: &[("skills", ".agents/skills")],
+        project: &[("skills", ".agents/skills"), ("skills", ".codex/skills")],
+    },
     config: Config {
         syntax: Syntax::Toml,
         user: &["config.toml"],

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The longest file that is read, in bytes. (Claude Code has its history in its config, which may grow to megabytes.)
 const MAX_FILE: usize = 64 * 1024 * 1024;
 
-/// Follows the name of a file in the name of the backup of its state before the first change, which is never overwritten.
+/// Follows the name of a file in the name of the backup of its state before the first change.
 const FIRST_BACKUP: &str = "before-prompt-expander";
 
 /// The same for the state before the last change, from the second change on.
@@ -44,6 +44,8 @@ pub struct ConfigFile {
     pub(super) template: &'static str,
     /// Whether only the user may read a new file.
     pub(super) is_private: bool,
+    /// Whether something that `install` adds was in it when it was read.
+    pub(super) is_installed: bool,
     /// Whether `install` made it, and nothing else is in it.
     pub(super) is_made_by_install: bool,
     /// The backups that are removed when the edited text is written, because it is what they have.
@@ -112,6 +114,7 @@ impl ConfigFile {
             syntax,
             template: "{}",
             is_private: false,
+            is_installed: false,
             is_made_by_install: false,
             obsolete_backups: Vec::new(),
         }
@@ -202,19 +205,18 @@ impl ConfigFile {
         Err(ConfigError::new(&self.path, "its symlinks form a cycle; remove it, or link it to a file"))
     }
 
-    /// Writes the edited text, or removes the file. Returns the backup of the original, if one is needed.
+    /// Writes the edited text, or removes the file. Returns the backup of the original, if one is needed; then that of an earlier
+    /// original, if it was moved.
     ///
     /// # Errors
     /// It cannot be written, or it has changed since it was read. It then stays as it is.
-    pub fn write(&self) -> Result<Option<PathBuf>, ConfigError> {
+    pub fn write(&self) -> Result<Vec<PathBuf>, ConfigError> {
         let target = self.target()?;
         let new = self.edited.as_ref().map(|text| self.temporary(text, &target, &target)).transpose()?;
         self.check_unchanged()?;
-        let backup = match &self.original {
-            Some(original) if self.obsolete_backups.is_empty() && new.is_some() => {
-                Some(self.back_up(original, &target)?)
-            }
-            _ => None,
+        let backups = match &self.original {
+            Some(original) if self.obsolete_backups.is_empty() && new.is_some() => self.back_up(original, &target)?,
+            _ => Vec::new(),
         };
         self.check_unchanged()?; // once more, as late as possible; the backup stays, since another process may rely on it
         let failed = |what: &str, error: io::Error| {
@@ -226,7 +228,7 @@ impl ConfigFile {
         }
         // If these cannot be removed, they do no harm.
         self.obsolete_backups.iter().for_each(|backup| _ = fs::remove_file(backup));
-        Ok(backup)
+        Ok(backups)
     }
 
     fn check_unchanged(&self) -> Result<(), ConfigError> {
@@ -258,22 +260,33 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Writes the original into a file next to this one, and returns its path.
-    fn back_up(&self, original: &str, target: &Path) -> Result<PathBuf, ConfigError> {
+    /// Writes the original into a file next to this one, and returns its path. If nothing that `install` adds is in the original,
+    /// it is the state before a first change. The backup of an earlier such state then becomes that of the state before the last
+    /// change, and is returned too.
+    fn back_up(&self, original: &str, target: &Path) -> Result<Vec<PathBuf>, ConfigError> {
         let [first, last] = self.backup_paths();
         let failed = |path: &Path, error: io::Error| {
             ConfigError::new(path, format!("the backup cannot be written: {error}; nothing is changed"))
         };
         if !self.is_made_by_install {
-            match self.temporary(original, &first, target)?.persist_noclobber(&first) {
-                Ok(_) => return Ok(first),
+            let new = self.temporary(original, &first, target)?;
+            let mut written = vec![first.clone()];
+            if let Some(earlier) = self.backup(&first).filter(|_| !self.is_installed) {
+                if earlier == original {
+                    return Ok(written);
+                }
+                fs::rename(&first, &last).map_err(|error| failed(&last, error))?;
+                written.push(last.clone());
+            }
+            match new.persist_noclobber(&first) {
+                Ok(_) => return Ok(written),
                 Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(&first, error.error)),
             }
         }
         let new = self.temporary(original, &last, target)?;
         new.persist(&last).map_err(|error| failed(&last, error.error))?;
-        Ok(last)
+        Ok(vec![last])
     }
 
     /// The backup of the state before the first change, and that of the state before the last one.
@@ -514,7 +527,7 @@ mod tests {
         for earlier in [None, Some("earlier")] {
             earlier.iter().for_each(|text| fs::write(&last, text).unwrap());
             fs::write(&file.path, "a").unwrap();
-            assert_eq!(file.write().unwrap().as_ref(), Some(&last));
+            assert_eq!(file.write().unwrap(), std::slice::from_ref(&last));
             assert_eq!(fs::read_to_string(&last).unwrap(), "a");
             assert!(!fs::metadata(&first).unwrap().is_file());
         }

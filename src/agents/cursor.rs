@@ -1,6 +1,6 @@
 //! Anysphere's Cursor, by its documentation.
 
-use super::{Agent, Checks, Config, Launch, MenuMessages};
+use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 
 pub(super) static CURSOR: Agent = Agent {
     name: "cursor",
@@ -8,6 +8,7 @@ pub(super) static CURSOR: Agent = Agent {
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
+    prompts: Prompts { user: &[("cursor", "commands")], project: &[("cursor", ".cursor/commands")], ..Prompts::NONE },
     config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
     hook: None,
     limits: &[],

@@ -12,6 +12,7 @@ pub(super) use json::{remove_hook, set_hook};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 /// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,6 +159,14 @@ impl Syntax {
     }
 }
 
+/// Which elements of a list are replaced, and by which, to make it equal to another. Those before and after them are the same.
+fn difference<'n>(old: &[Value], new: &'n [Value]) -> (Range<usize>, &'n [Value]) {
+    let same = |pair: &(&Value, &Value)| pair.0 == pair.1;
+    let before = old.iter().zip(new).take_while(same).count();
+    let after = old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(same).count();
+    (before..old.len() - after, &new[before..new.len() - after])
+}
+
 /// A message that continues a sentence.
 fn lowercase_first(message: &str) -> String {
     let mut letters = message.chars();
@@ -248,6 +257,43 @@ mod tests {
         assert_eq!(changed, with);
         assert_eq!(syntax.set(&changed, &keys, &entry, false).unwrap(), with, "twice");
         assert_eq!(syntax.remove(&changed, &keys).unwrap(), after);
+    }
+
+    /// The comments of a list of arguments, and the lines of those that are not changed, stay.
+    #[test]
+    fn a_list_that_changes_keeps_its_layout_and_comments() {
+        let list = |open: &str, mark: &str, end: &str| {
+            format!(
+                "{open}[ {mark} first\n    \"--prompts\", \"/a\", {mark} the team's\n    \"--tap\", \"t\"{end} {mark} to debug\n  ]"
+            )
+        };
+        let toml = |end| list("[s.prompts]\ncommand = '/p'\nargs = ", "#", end) + " # last\n";
+        let json = |end| list("{\"s\": {\"prompts\": {\"command\": \"/p\", \"args\": ", "//", end) + "}}}\n";
+        for (syntax, text) in
+            [(Syntax::Toml, toml(",")), (Syntax::Toml, toml("")), (LENIENT, json(",")), (LENIENT, json(""))]
+        {
+            for args in [
+                &["--prompts", "/a", "--tap", "t"][..],
+                &["--prompts", "/b", "--tap", "t"],
+                &["--prompts", "/b", "--prompts", "/c", "--tap", "t"],
+                &["--prompts", "/a", "--tap", "t", "--no-builtin"],
+                &["--prompts", "/a"],
+                &["--tap", "t"],
+                &["x"],
+            ] {
+                let mut entry = entry(args);
+                entry.initial.clear();
+                let changed = syntax.set(&text, &keys("s.prompts"), &entry, false).unwrap();
+                assert_eq!(syntax.parse(&changed).unwrap()["s"]["prompts"]["args"], json!(args), "{changed}");
+                // In JSON, a comment after an element is removed with it.
+                let is_shorter = syntax != Syntax::Toml && args.len() < 4;
+                for comment in ["first", "the team's", "to debug"].into_iter().filter(|_| !is_shorter) {
+                    assert_eq!(changed.matches(comment).count(), 1, "{args:?}: {changed}");
+                }
+                let kept = text.lines().filter(|line| changed.contains(line)).count();
+                assert!(args.len() < 4 || kept + 2 >= text.lines().count(), "{args:?}: {changed}");
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::edit::{Entry, Syntax};
 use super::{
     Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening,
-    PartLimit, RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
+    PartLimit, Prompts, RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ pub(super) static GEMINI: Agent = Agent {
     title: "Gemini CLI",
     programs: &["gemini"],
     settings_folder: |system| system.folder("GEMINI_CLI_HOME").or(system.home.clone()).map(|home| home.join(".gemini")),
+    prompts: Prompts { user: &[("gemini", "commands")], project: &[("gemini", ".gemini/commands")], ..Prompts::NONE },
     config: Config {
         syntax: Syntax::Json { comments: true, trailing_commas: false },
         user: &["settings.json"],

@@ -8,8 +8,8 @@ use super::edit::{self, Entry, Syntax, SyntaxError};
 use super::hook_line::{handlers, is_plain, is_prompt_expander};
 use super::registration::{merged, not_given};
 use super::{
-    AGENTS, Agent, AgentFiles, Arguments, ConfigError, ConfigFile, Hook, HookLine, Position, Registration, SERVER,
-    Scope, System, is_same_file,
+    AGENTS, Agent, AgentFiles, Arguments, ConfigError, ConfigFile, Hook, HookLine, PROMPTS_VARIABLE, Position,
+    Registration, SERVER, Scope, System, is_same_file,
 };
 use crate::wording::{named, printable};
 use serde_json::Value;
@@ -231,7 +231,7 @@ impl Installation {
             let known = match plain.first() {
                 Some(_) if self.reset => Vec::new(),
                 Some(hook) => hook.options(),
-                None => Arguments::of(of_server).of_hook,
+                None => self.options_for_hook(planner, of_server)?,
             };
             let line = self.agent.hook_line(hook, &self.program, &merged(&known, &given));
             let part = Part::hook(hook, line.map_err(|_| PlanError::Nul)?);
@@ -240,6 +240,25 @@ impl Installation {
             kept.extend(new.collect::<Vec<_>>());
         }
         Ok(true)
+    }
+
+    /// The options of the server that name prompts, with the folders that its environment names instead, which the agent passes
+    /// only to the server.
+    fn options_for_hook(&self, planner: &Planner, of_server: &[String]) -> Result<Vec<String>, ConfigError> {
+        let Arguments { folders, mut of_hook, .. } = Arguments::of(of_server);
+        let is_kept = |server: &Registration| server.name == SERVER && server.is_prompt_expander() && !self.reset;
+        let server = planner.registrations()?.into_iter().find(is_kept);
+        let listed = server.and_then(|server| server.env.get(PROMPTS_VARIABLE).cloned()).filter(|_| folders.is_empty());
+        let variables = &self.agent.launch.variables;
+        let listed = listed.map(|listed| match variables {
+            Some(variables) => variables.replace(&listed, planner.files.system),
+            None => listed,
+        });
+        let listed = listed.as_ref().into_iter().flat_map(std::env::split_paths);
+        for folder in listed.filter(|folder| !folder.as_os_str().is_empty()) {
+            of_hook.extend(["--prompts".to_owned(), folder.to_string_lossy().into_owned()]);
+        }
+        Ok(of_hook)
     }
 }
 
@@ -350,7 +369,12 @@ fn restore(file: &mut ConfigFile, parts: &[&Part]) {
     });
     let original = |text: &Option<String>| text.clone().filter(|text| !has_parts(text));
     let (restored, obsolete) = match (original(&first.0), original(&last.0)) {
-        (Some(text), _) => (Some(text), vec![first.1, last.1]),
+        (Some(text), _) => {
+            // The last backup may be an earlier first state, which only the user may remove.
+            let is_obsolete = file.backup(&last.1).is_none_or(|last| last == text || has_parts(&last));
+            let last = Some(last.1).filter(|_| is_obsolete);
+            (Some(text), [first.1].into_iter().chain(last).collect())
+        }
         (None, None) if !file.is_made_by_install => return,
         // The first backup may be older than the file that is restored or removed.
         (None, restored) => {
@@ -513,7 +537,8 @@ impl<'s> Planner<'s> {
         let mut files: Vec<_> = self.edited.into_iter().filter(ConfigFile::is_edited).collect();
         for file in &mut files {
             let parts = parts_in(file, installed);
-            file.is_made_by_install = !parts.is_empty()
+            file.is_installed = !parts.is_empty();
+            file.is_made_by_install = file.is_installed
                 && with_parts(file, file.template, &parts).is_some_and(|made| file.original == Some(made));
         }
         Plan { files, warnings: self.warnings, notes: self.notes, ..Plan::default() }

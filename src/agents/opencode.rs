@@ -1,7 +1,7 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
 use super::edit::Entry;
-use super::{Agent, Checks, Config, Launch, Limit, MenuMessages, PartLimit, Unit, Variables};
+use super::{Agent, Checks, Config, Launch, Limit, MenuMessages, PartLimit, Prompts, Unit, Variables};
 use serde_json::json;
 
 pub(super) static OPENCODE: Agent = Agent {
@@ -10,6 +10,11 @@ pub(super) static OPENCODE: Agent = Agent {
     title: "opencode",
     programs: &["opencode", "opencode2"],
     settings_folder: |system| system.dot_config().map(|config| config.join("opencode")),
+    prompts: Prompts {
+        user: &[("opencode", "command"), ("opencode", "commands")],
+        project: &[("opencode", ".opencode/command"), ("opencode", ".opencode/commands")],
+        ..Prompts::NONE
+    },
     config: Config {
         user: &["opencode.json", "opencode.jsonc"],
         new_user: "opencode.jsonc",

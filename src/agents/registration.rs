@@ -181,7 +181,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
 pub struct Arguments {
     /// The folders of `--prompts`, as they are written.
     pub folders: Vec<String>,
-    /// `--prompts` with its folders, and `--no-builtin`.
+    /// `--prompts` with its folders, `--no-builtin` and `--from-agents`.
     pub of_library: Vec<String>,
     /// The same and `--project`: those that a hook has as well.
     pub of_hook: Vec<String>,
@@ -203,7 +203,7 @@ impl Arguments {
                 option.push(folder.clone());
             } else if let Some(folder) = word.strip_prefix("--prompts=") {
                 arguments.folders.push(folder.to_owned());
-            } else if word != "--no-builtin" {
+            } else if !["--no-builtin", "--from-agents"].contains(&word.as_str()) {
                 arguments.of_hook.extend(option.iter().filter(|word| *word == "--project").cloned());
                 arguments.others.extend(option);
                 continue;
@@ -415,6 +415,7 @@ mod tests {
             ("hook codex --project", "", "", "hook codex --project", false, true),
             ("hook codex --prompts", "", "", "hook codex --prompts", false, false),
             ("hook codex --log-file l", "", "", "hook codex --log-file l", false, false),
+            ("--from-agents hook", "", "--from-agents", "hook", false, true),
             ("hook --help", "", "", "hook --help", false, false),
             ("hook", "", "", "hook", false, true),
         ] {

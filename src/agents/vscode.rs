@@ -1,6 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::{Agent, Checks, Config, Launch, MenuMessages};
+use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 
 pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
@@ -8,6 +8,7 @@ pub(super) static VSCODE: Agent = Agent {
     title: "VS Code",
     programs: &["code"],
     settings_folder: |system| system.config.as_ref().map(|config| config.join("Code").join("User")),
+    prompts: Prompts { user: &[("vscode", "prompts")], project: &[("vscode", ".github/prompts")], ..Prompts::NONE },
     config: Config {
         user: &["mcp.json"],
         new_user: "mcp.json",

@@ -1,7 +1,7 @@
 //! Zed Industries' Zed, by its documentation.
 
 use super::edit::Entry;
-use super::{Agent, Checks, Config, Launch, MenuMessages};
+use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 use serde_json::json;
 
 pub(super) static ZED: Agent = Agent {
@@ -14,6 +14,7 @@ pub(super) static ZED: Agent = Agent {
         true => system.config.as_ref().map(|config| config.join("Zed")),
         false => system.dot_config().map(|config| config.join("zed")),
     },
+    prompts: Prompts::NONE, // its Rules Library is a database
     config: Config {
         user: &["settings.json"],
         new_user: "settings.json",

@@ -2,10 +2,8 @@
 
 use super::source::absolute;
 use super::{completions, output, stdin};
-use crate::library::{Library, Lookup, Unknown, read_prompt};
-use crate::prompt::{
-    self, Binding, Bound, ExpandError, Format, INPUT, MAX_EXPANSION, Messages, Origin, Prompt, join_piped,
-};
+use crate::library::{Library, Lookup, Unknown, is_prompt_file, read_prompt};
+use crate::prompt::{self, Binding, Bound, ExpandError, INPUT, MAX_EXPANSION, Messages, Origin, Prompt, join_piped};
 use crate::wording::{named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -50,7 +48,7 @@ impl Call {
     /// The file, if the name is a path.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let path = Path::new(self.name());
-        (is_path(path) && Format::detect(path).is_some()).then(|| absolute(path))
+        (is_path(path) && is_prompt_file(&absolute(path))).then(|| absolute(path))
     }
 
     /// The prompt. Warns of folders that cannot be read.
@@ -227,12 +225,11 @@ fn refusal(unknown: &Unknown, typed: &str) -> anyhow::Error {
     let path = Path::new(typed);
     if is_path(path) && absolute(path).is_file() {
         return anyhow!(
-            "{} is not a prompt file, because its name does not end in `.{}`; rename the file",
-            named(typed),
-            Format::Markdown.suffix()
+            "{} is not a prompt file, because its name does not end in `.md`; rename the file",
+            named(typed)
         );
     }
-    if Format::detect(path).is_some() && path.is_file() {
+    if is_prompt_file(&absolute(path)) && path.is_file() {
         return anyhow!("{unknown}; for the file in the working directory, write {}", named(&format!("./{typed}")));
     }
     match unknown {

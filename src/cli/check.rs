@@ -1,8 +1,9 @@
 //! `prompt-expander check`: all errors and warnings in prompt files, and which files are not read.
 
 use super::output::{self, FAINT};
-use super::source::{PromptSource, absolute};
-use crate::library::{Library, Location, Report, Unread, View};
+use super::source::{PromptSource, absolute, folder};
+use super::test;
+use crate::library::{Library, Location, Report, Unread, View, is_jsonl, is_test_file};
 use crate::prompt::{Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
@@ -66,19 +67,28 @@ impl Checked {
         let Report { files, problems } = view.check();
         self.report.files += files;
         self.report.problems.extend(problems);
+        for tests in view.test_files() {
+            self.report.files += 1;
+            self.report.problems.extend(test::problem(&tests));
+        }
         self.unread.extend(view.unread());
         self.folders.extend(view.folders().into_iter().map(Path::to_owned));
     }
 
     fn add_file(&mut self, view: &View, written: &Path) {
         let path = without_parents(absolute(written));
+        self.report.files += 1;
+        if let (true, true, Some(folder)) = (is_test_file(&path), path.is_file(), path.parent()) {
+            let view = Library::named([folder.to_owned()]).view();
+            self.report.problems.extend(view.test_file_at(&path).and_then(|tests| test::problem(&tests)));
+            return;
+        }
         let mut problems = view.check_file(&path);
         if let (Some(problem), false) = (problems.first_mut(), path.is_file())
             && let Some((name, file)) = prompt_named(view, written)
         {
             problem.diagnostic.fix = format!("to check the prompt {}, pass its file, {file}", named(&name));
         }
-        self.report.files += 1;
         self.report.problems.extend(problems);
     }
 
@@ -113,8 +123,10 @@ impl Check {
         } else {
             let view = source.library().view();
             for path in &self.paths {
-                match absolute(path) {
-                    folder if folder.is_dir() => checked.add_folders(&Library::named([folder]).view()),
+                match folder(path) {
+                    (system, folder) if folder.is_dir() || system.is_some() || is_jsonl(&folder) => {
+                        checked.add_folders(&Library::default().with_named(system, folder).view());
+                    }
                     _ => checked.add_file(&view, path),
                 }
             }

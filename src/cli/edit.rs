@@ -39,6 +39,15 @@ impl Edit {
                 edit_file(&library, &file)
             }
             original => {
+                let system = view.system(&name).filter(|system| output::format(*system).is_some());
+                if let (Some(system), Location::File(file)) = (system, &original) {
+                    bail!(
+                        "{} is a prompt for {}, and cannot be copied; leave out --project to open {}",
+                        named(&name),
+                        system.title(),
+                        full_path(file)
+                    );
+                }
                 let text = view.raw(&name);
                 let Some(Ok(text)) = text else { bail!(deleted_or_broken(text, &name)) };
                 edit_copy(&library, source.project, &name, &original, &text)
@@ -102,8 +111,13 @@ pub(super) fn directory(library: &Library, project: bool, option: &str) -> anyho
     if project && std::env::current_dir().is_err() {
         bail!("the working directory no longer exists, so there is no project; change to another directory");
     }
-    let directory = library.folder_for_new_prompts().with_context(|| {
-        format!("the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR")
+    let directory = library.folder_for_new_prompts().with_context(|| match library.view().folders().is_empty() {
+        true => format!(
+            "the folder of your own prompts is unknown, because your home directory is; choose a folder with {option} DIR"
+        ),
+        false => format!(
+            "the folders that were named are for other programs, and nothing is written to them; choose another with {option} DIR"
+        ),
     })?;
     directory.map_err(|why| anyhow!(why))
 }

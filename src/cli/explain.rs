@@ -12,7 +12,7 @@ use super::output;
 use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
-use crate::prompt::{Binding, Bound, ExpandError, MessageTemplate, Prompt, Unexpanded};
+use crate::prompt::{Binding, Bound, ExpandError, MessageTemplate, Prompt, System, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
     /// several), `attachments`, `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
@@ -41,6 +41,8 @@ struct Explanation<'c> {
     prompt: &'c Prompt,
     /// `None` if the call names a file.
     layer: Option<Layer>,
+    /// The program that its file is written for; `None` if the call names a file.
+    system: Option<System>,
     source: Location,
     /// The prompts of the same name that it overrides.
     shadows: Vec<(Layer, Location)>,
@@ -119,6 +121,7 @@ impl<'c> Explanation<'c> {
         Explanation {
             prompt,
             layer,
+            system: layer.and_then(|_| library.view().system(&prompt.name)),
             source,
             shadows,
             placeholders: filled(prompt, &given, input.as_deref().unwrap_or_default()),

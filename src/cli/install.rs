@@ -5,10 +5,10 @@
 use super::Cli;
 use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
-use super::source::{Folders, PROMPTS_VARIABLE, absolute};
+use super::source::{self, Folders, absolute};
 use crate::agents::{
-    AGENTS, Agent, Arguments, ConfigFile, Installation, Plan, Position, Registration, Removal, SERVER, Scope, Status,
-    System,
+    AGENTS, Agent, Arguments, ConfigFile, Installation, PROMPTS_VARIABLE, Plan, Position, Registration, Removal,
+    SERVER, Scope, Status, System,
 };
 use crate::wording::{all_of, named, printable};
 use anyhow::{Context, bail};
@@ -39,6 +39,13 @@ Examples:
   prompt-expander install gemini --prompts ~/team/prompts --no-trust
   prompt-expander install vscode --project
   prompt-expander install codex -- --log-file ~/prompts.log";
+
+/// For other commands, the environment names the folders if the option does not; a registration has only what is given.
+pub(super) const HELP_OF_PROMPTS: &str = "\
+A folder of prompt files to register; can be repeated, and earlier folders override later ones
+
+Without it, an existing registration keeps its folders. A new one names none; the server then reads the folder \
+`prompt-expander/prompts` in your configuration directory.";
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
@@ -106,7 +113,9 @@ impl Install {
         let system = system()?;
         if self.target.is_absent() {
             if folders.is_given() {
-                bail!("--prompts and --no-builtin are for a registration; name the agent, as in `install codex`");
+                bail!(
+                    "--prompts, --from-agents and --no-builtin are for a registration; name the agent, as in `install codex`"
+                );
             }
             let states = AGENTS.map(|agent| agent.status(&system));
             let listed = list(&states, self.target.json)?;
@@ -254,8 +263,8 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
 struct Change {
     agent: &'static Agent,
     plan: Plan,
-    /// The backup of each file that was written, in their order in the plan.
-    written: Vec<Option<PathBuf>>,
+    /// What [`ConfigFile::write`] returned for each file that was written, in their order in the plan.
+    written: Vec<Vec<PathBuf>>,
 }
 
 /// What `install` or `uninstall` did.
@@ -361,23 +370,29 @@ impl Change {
     /// Writes the files in their order, up to the first that cannot be written.
     fn write(&mut self, is_json: bool) -> anyhow::Result<()> {
         for file in &self.plan.files {
-            let backups = file.obsolete_backups.iter().filter(|backup| backup.exists()).count();
-            let backup = file.write()?;
+            let obsolete = file.obsolete_backups.iter().filter(|backup| backup.exists()).count();
+            let backups = file.write()?;
             if !is_json {
-                let removed = match backups {
+                let removed = match obsolete {
                     0 => "",
                     1 => ", and removed its backup",
                     _ => ", and removed its backups",
                 };
                 let path = output::shown(&file.path);
-                print_line(&match (&file.edited, &backup) {
+                let names: Vec<String> = backups.iter().map(|backup| output::shown(backup)).collect();
+                print_line(&match (&file.edited, names.as_slice()) {
                     (None, _) => format!("removed {path}, which had nothing else in it{removed}"),
-                    (Some(_), None) if backups > 0 => format!("restored {path} as it was before{removed}"),
-                    (Some(_), Some(backup)) => format!("wrote {path}; its backup is {}", output::shown(backup)),
-                    (Some(_), None) => format!("wrote {path}"),
+                    (Some(_), []) if obsolete > 0 => format!("restored {path} as it was before{removed}"),
+                    (Some(_), []) => format!("wrote {path}"),
+                    (Some(_), [backup]) => format!("wrote {path}; its backup is {backup}"),
+                    (Some(_), [backup, earlier, ..]) => {
+                        format!(
+                            "wrote {path}; its backup is {backup}, and the earlier backup of that name is now {earlier}"
+                        )
+                    }
                 })?;
             }
-            self.written.push(backup);
+            self.written.push(backups);
         }
         Ok(())
     }
@@ -451,7 +466,7 @@ fn check_server(words: &[String]) -> anyhow::Result<()> {
         Err(why) => bail!("the server would not start with the arguments after `--`: {why}"),
     };
     if cli.common.source.folders.is_given() {
-        bail!("put --prompts and --no-builtin before `--`, so that the hook gets them too");
+        bail!("put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too");
     }
     Ok(())
 }
@@ -504,8 +519,13 @@ impl Folders {
     /// These options with absolute paths, to be registered.
     pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
         let mut arguments = Vec::new();
-        for folder in &self.prompts {
-            arguments.extend(["--prompts".to_owned(), text(&absolute(folder))?]);
+        for option in &self.prompts {
+            let (system, path) = source::folder(option);
+            let format = system.map(|system| format!("{}:", system.name())).unwrap_or_default();
+            arguments.extend(["--prompts".to_owned(), format + &text(&path)?]);
+        }
+        if self.from_agents {
+            arguments.push("--from-agents".to_owned());
         }
         if self.no_builtin {
             arguments.push("--no-builtin".to_owned());
@@ -532,6 +552,9 @@ struct JsonFile {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     backup: Option<String>,
+    /// What was the backup before, under its new name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier_backup: Option<String>,
     removed: bool,
 }
 
@@ -541,10 +564,14 @@ impl<'c> From<&'c [Change]> for JsonChanges<'c> {
         let written = changes.iter().any(|change| !change.written.is_empty());
         let agents = changes.iter().map(|Change { agent, plan, written: backups }| {
             let files = &plan.files[..if written { backups.len() } else { plan.files.len() }];
-            let files = files.iter().enumerate().map(|(at, file)| JsonFile {
-                file: file.path.display().to_string(),
-                backup: backups.get(at).and_then(Option::as_ref).map(|backup| backup.display().to_string()),
-                removed: file.edited.is_none(),
+            let files = files.iter().enumerate().map(|(at, file)| {
+                let backup = |number: usize| Some(backups.get(at)?.get(number)?.display().to_string());
+                JsonFile {
+                    file: file.path.display().to_string(),
+                    backup: backup(0),
+                    earlier_backup: backup(1),
+                    removed: file.edited.is_none(),
+                }
             });
             JsonChange { name: agent.name, files: files.collect(), notes: &plan.notes }
         });

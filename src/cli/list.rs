@@ -3,7 +3,7 @@
 use super::completions;
 use super::output::{self, FAINT, NAME};
 use crate::library::{Entry, Layer, Library, Problem, Selection, View};
-use crate::prompt::{Argument, Summary};
+use crate::prompt::{Argument, Summary, System};
 use crate::wording::{all_of, quoted};
 use anstyle::Style;
 use clap::Args;
@@ -37,8 +37,8 @@ pub(super) struct List {
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), source, tags,
-    /// usage and arguments, and `problems` if there are any
+    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), format of another
+    /// program (such as `claude`), source, tags, usage and arguments, and `problems` if there are any
     #[arg(long)]
     json: bool,
 }
@@ -63,6 +63,9 @@ struct JsonPrompt {
     title: Option<String>,
     description: String,
     layer: &'static str,
+    /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
     /// A path, or `built-in`.
     source: String,
     tags: Vec<String>,
@@ -91,6 +94,7 @@ struct JsonArgument {
 struct Row {
     name: String,
     layer: Layer,
+    system: System,
     title: String,
     description: String,
     tags: Vec<String>,
@@ -161,15 +165,16 @@ impl List {
 /// For scripts: one line for each prompt, with tabs between name, description, layer, tags, usage and, with --long, the file.
 fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for Row { name, layer, description, tags, usage, source, .. } in rows {
+    for Row { name, layer, system, description, tags, usage, source, .. } in rows {
         let source = source.as_ref().map(|source| format!("\t{source}")).unwrap_or_default();
+        let format = output::format(*system).map(|format| format!(" ({format})")).unwrap_or_default();
         let (layer, tags) = (output::layer(*layer), tags.join(","));
-        writeln!(text, "{name}\t{description}\t{layer}\t{tags}\t{usage}{source}")?;
+        writeln!(text, "{name}\t{description}\t{layer}{format}\t{tags}\t{usage}{source}")?;
     }
     Ok(text)
 }
 
-/// For people: the prompts of each layer, the user's own first, and below them the problems. Nothing is cut off.
+/// For people: the prompts of each layer and system, the user's own first, and below them the problems. Nothing is cut off.
 fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     // A name that would take a third of the width gets a line of its own.
@@ -180,11 +185,14 @@ fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Ve
         (Layer::User, "Your prompts"),
         (Layer::Builtin, "Built-in prompts"),
     ] {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.layer == layer).collect();
-        if !rows.is_empty() {
-            let gap = if text.is_empty() { "" } else { "\n" };
-            writeln!(text, "{gap}{heading}")?;
-            write_table(&mut text, &rows, names, columns)?;
+        for system in System::ALL {
+            let rows: Vec<&Row> = rows.iter().filter(|row| (row.layer, row.system) == (layer, system)).collect();
+            if !rows.is_empty() {
+                let gap = if text.is_empty() { "" } else { "\n" };
+                let of_system = output::format(system).map(|_| format!(" ({})", system.title())).unwrap_or_default();
+                writeln!(text, "{gap}{heading}{of_system}")?;
+                write_table(&mut text, &rows, names, columns)?;
+            }
         }
     }
     if !rows.is_empty() && !problems.is_empty() {
@@ -225,6 +233,7 @@ impl Row {
         Row {
             name: entry.name().to_string(),
             layer: entry.layer(),
+            system: entry.system(),
             title: one_line(&prompt.title),
             description: one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
@@ -260,6 +269,7 @@ impl JsonPrompt {
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: output::layer(entry.layer()),
+            format: output::format(entry.system()),
             source: entry.location().map(output::source).unwrap_or_default(),
             tags: prompt.tags.clone(),
             usage: prompt.usage.clone(),

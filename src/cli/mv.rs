@@ -1,7 +1,8 @@
 //! `prompt-expander mv`: renames a prompt file.
 
+use super::output::{self, full_path};
 use super::source::PromptSource;
-use super::{completions, new, output, path, rm};
+use super::{completions, new, path, rm};
 use crate::prompt::Name;
 use anyhow::anyhow;
 use clap::Args;
@@ -21,7 +22,7 @@ pub(super) struct Mv {
     old: String,
     /// Its new name: `standup`, `git/commit`
     new: String,
-    /// Print one JSON object: the paths `from` and `to`
+    /// Print one JSON object: the paths `from` and `to`, and `tests` of its test file, if it has one
     #[arg(long)]
     json: bool,
 }
@@ -33,14 +34,24 @@ impl Mv {
         let file = rm::own_file(&library, &view, source.project, &self.old, "renamed")?;
         let name = Name::for_new_file(&self.new).map_err(|why| anyhow!(why))?;
         let name = view.stored_spelling(name);
-        let to = file.rename(&name)?;
+        let (to, tests) = file.rename(&name)?;
         if self.json {
             let [from, to] = [&file.path, &to].map(|path| path.display().to_string());
-            output::print_json(&json!({ "from": from, "to": to }))?;
+            let mut renamed = json!({ "from": from, "to": to });
+            if let Some(tests) = &tests {
+                renamed["tests"] = tests.display().to_string().into();
+            }
+            output::print_json(&renamed)?;
         } else {
             path::print("renamed to ", &to)?;
+            if let Some(tests) = &tests {
+                output::note(&format!("its test file is now {}", full_path(tests)));
+            }
         }
         rm::note_what_is_used_now(&library, &file.name);
+        if tests.is_none() {
+            rm::note_tests_that_stay(&file);
+        }
         new::warn_of_the_same_name(&library, &name, &to);
         Ok(ExitCode::SUCCESS)
     }

@@ -4,8 +4,10 @@ use super::editor::{self, Ended};
 use super::output::full_path;
 use super::source::{PromptSource, absolute};
 use super::{edit, output, path, stdin};
-use crate::library::{FileState, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, delete_if};
-use crate::prompt::{DraftError, MAX_FILE, Name, draft, draft_around};
+use crate::library::{
+    FileState, Layer, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, create_file, delete_if,
+};
+use crate::prompt::{DraftError, MAX_FILE, Name, draft, draft_around, draft_tests};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -19,7 +21,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander new standup --edit         create a prompt and write it
   pbpaste | prompt-expander new git/commit   create a prompt from the clipboard
-  prompt-expander new --project deploy       create it in the project's folder";
+  prompt-expander new --project deploy       create it in the project's folder
+  prompt-expander new --test standup         create a file for its tests, too";
 
 #[derive(Debug, Args)]
 pub(super) struct New {
@@ -39,7 +42,10 @@ pub(super) struct New {
     /// Create a template even if another prompt has the same name
     #[arg(long)]
     empty: bool,
-    /// Print one JSON object: `path`, or `removed` for a template that you left unchanged
+    /// Also create a file for its tests, `NAME.test.txt`; if the prompt exists, only that file. See `prompt-expander test`
+    #[arg(long)]
+    test: bool,
+    /// Print one JSON object: `path` and with --test `tests`, or `removed` for a template that you left unchanged
     #[arg(long)]
     json: bool,
 }
@@ -63,6 +69,13 @@ impl New {
         let is_template = piped.trim().is_empty();
         if !is_template && self.empty {
             bail!("--empty creates a template, but standard input has text; leave out --empty, or add `< /dev/null`");
+        }
+        if self.test && is_template && !self.empty && self.description.is_none() {
+            let library = if self.dir.is_some() { &Library::named([directory.clone()]) } else { &library };
+            let layer = if source.project { Layer::Project } else { Layer::User };
+            if let Some(prompt) = library.view().find_to_change(layer, &name) {
+                return self.create_tests_only(library, &prompt.name);
+            }
         }
         if is_template && !self.empty {
             refuse_to_override(&library.view(), &name, &directory, source.project)?;
@@ -91,11 +104,19 @@ impl New {
         if self.edit && is_template && delete_if_template(&file, &name)? {
             return self.finish_without_file(&file, ended);
         }
+        let tests = self.test.then(|| create_tests(&Library::named([directory.clone()]), &name)).and_then(|created| {
+            created.inspect_err(|why| output::warning(&format!("the prompt is created without tests: {why:#}"))).ok()
+        });
         if FileState::of(&file) == FileState::Exists {
             if self.json {
-                output::print_json(&json!({ "path": file.display().to_string() }))?;
+                let mut created = json!({ "path": file.display().to_string() });
+                if let Some(tests) = &tests {
+                    created["tests"] = tests.display().to_string().into();
+                }
+                output::print_json(&created)?;
             } else {
                 path::print("", &file)?;
+                tests.iter().try_for_each(|tests| path::print("", tests))?;
             }
         }
         if is_template && !self.edit {
@@ -115,6 +136,22 @@ impl New {
         Ok(checked)
     }
 
+    /// Creates the first tests of a prompt that exists.
+    fn create_tests_only(&self, library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
+        let tests = create_tests(library, name)?;
+        let ended = self.edit.then(|| editor::open(&tests)).transpose();
+        if self.json {
+            output::print_json(&json!({ "tests": tests.display().to_string() }))?;
+        } else {
+            path::print("", &tests)?;
+        }
+        if let Some(Err(why)) = ended?.map(|ended| ended.check()) {
+            bail!("{why}; {} may have been changed by the editor", full_path(&tests));
+        }
+        output::note(&format!("`prompt-expander test {name}` runs the tests"));
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// Says that the file was removed, after an editor that did not change it.
     fn finish_without_file(&self, file: &Path, ended: anyhow::Result<Option<Ended>>) -> anyhow::Result<ExitCode> {
         let ended = ended.and_then(|ended| ended.map_or(Ok(()), |ended| ended.check().map_err(|why| anyhow!(why))));
@@ -127,6 +164,20 @@ impl New {
         output::note(&format!("the template was not changed, so {} is removed; {}", full_path(file), editor::WAIT));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Creates the test file of a prompt, and returns its path.
+fn create_tests(library: &Library, name: &Name) -> anyhow::Result<PathBuf> {
+    let view = library.view();
+    let tests = view.test_file(name).with_context(|| format!("{} was deleted just now", named(name)))?;
+    let prompt = tests.prompt().with_context(|| format!("{} was deleted just now", named(name)))?;
+    let prompt = prompt.map_err(|problem| anyhow!("no test file is created: {problem}"))?;
+    let text = draft_tests(&prompt, |call| tests.expand(&prompt, call));
+    create_file(&tests.path, &text).map_err(|error| match error {
+        WriteError::Exists(_) => anyhow!("{error}; `prompt-expander test {name}` runs its tests"),
+        _ => anyhow!(error),
+    })?;
+    Ok(tests.path)
 }
 
 /// Deletes a file in which at most the description of the template was changed, as `git commit` discards a message that was not

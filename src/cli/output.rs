@@ -7,7 +7,7 @@ mod pager;
 mod paths;
 
 use crate::library::{Layer, Location, Problem};
-use crate::prompt::{Diagnostic, Severity};
+use crate::prompt::{Diagnostic, Severity, System};
 use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
@@ -83,6 +83,11 @@ pub(super) fn layer(layer: Layer) -> &'static str {
         Layer::User => "user",
         Layer::Builtin => "built-in",
     }
+}
+
+/// The format of another program's prompts, as `--prompts` takes it.
+pub(super) fn format(system: System) -> Option<&'static str> {
+    (system != System::PromptExpander).then(|| system.name())
 }
 
 /// A path, or `built-in`.

@@ -4,7 +4,7 @@ use super::output::{self, shown};
 use super::source::PromptSource;
 use super::{completions, edit};
 use crate::library::{Layer, Location, Lookup, Unknown, View};
-use crate::prompt::{Format, Name};
+use crate::prompt::Name;
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -77,10 +77,7 @@ pub(super) struct Found {
 pub(super) fn find(view: &View, typed: &str, command: &str) -> anyhow::Result<Found> {
     let name = match view.find(typed) {
         Lookup::Found(prompt) => prompt.name.clone(),
-        Lookup::Broken(problem) => {
-            let name = Format::stem(&problem.file).and_then(|name| Name::new(name).ok());
-            name.ok_or_else(|| anyhow!("{problem}"))?
-        }
+        Lookup::Broken(problem) => view.name_of(&problem.path).ok_or_else(|| anyhow!("{problem}"))?,
         Lookup::Unknown { why, skipped } => {
             for problem in skipped {
                 output::warning(&problem.to_string());

@@ -1,7 +1,8 @@
 //! Files that the server appends to: its log, and the record of a conversation. A file that fails causes a warning; the server
-//! goes on.
+//! goes on. If `doctor` has started the server, files are only tested: none is created, and nothing is appended.
 
 use super::output;
+use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::wording::named;
 use std::fs::{File, OpenOptions};
@@ -9,7 +10,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails.
+/// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails; returns `None`,
+/// too, if `doctor` has started the server.
 pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
     let refuse = |why: &str| {
         output::warning(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
@@ -18,13 +20,14 @@ pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
     if library.view().is_prompt_path(path) {
         return refuse("it would become a prompt there; choose another folder, or a name that ends in `.log`");
     }
-    let file = match open_without_waiting(path) {
+    let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
+    let file = match open_without_waiting(path, is_examined) {
         Ok(file) => file,
         Err(error) if has_no_reader(&error) => return refuse("nothing reads from this pipe; start its reader first"),
         Err(error) => return refuse(&format!("{error}; choose a file in a folder of yours")),
     };
     match is_of_the_protocol(&file) {
-        Ok(false) => Some(file),
+        Ok(false) => Some(file).filter(|_| !is_examined),
         Ok(true) => {
             refuse("it is the server's standard input or output, which carries the protocol; choose another file")
         }
@@ -32,15 +35,22 @@ pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
     }
 }
 
-/// Opens a file for appending. Opening a pipe without a reader, and writing to a full one, would block; here both are errors.
-fn open_without_waiting(path: &Path) -> io::Result<File> {
+/// Opens a file for appending. Opening a pipe without a reader, and writing to a full one, would block; here both are errors. If
+/// the file does not exist and is only tested, a temporary file in its folder is opened in its place.
+fn open_without_waiting(path: &Path, is_tested: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     }
-    let file = options.append(true).create(true).open(path)?;
+    let file = match options.append(true).create(!is_tested).open(path) {
+        Err(error) if is_tested && error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return tempfile::tempfile_in(folder).map_err(|error| error.kind().into()); // without the temporary name
+        }
+        opened => opened?,
+    };
     #[cfg(unix)]
     if !std::os::unix::fs::FileTypeExt::is_fifo(&file.metadata()?.file_type()) {
         // Writing to a slow terminal, for example, may block.

@@ -5,7 +5,7 @@ use super::path;
 use super::source::PromptSource;
 use super::{completions, edit};
 use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
-use crate::prompt::Name;
+use crate::prompt::{Name, System};
 use crate::wording::{count, named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -45,28 +45,32 @@ impl Rm {
             }
         }
         let mut removed = Vec::new();
+        let mut changed = Vec::new();
         let mut failure = None;
         if self.yes || is_confirmed(&files)? {
             for file in &files {
-                match file.remove() {
-                    Ok(()) => removed.push(file),
-                    Err(error) => {
-                        failure = Some(anyhow!("{} cannot be removed: {error}", full_path(&file.path)));
-                        break;
-                    }
+                let (paths, error) = file.remove();
+                changed.extend((!paths.is_empty()).then_some(file));
+                removed.extend(paths);
+                if let Some((path, error)) = error {
+                    failure = Some(anyhow!("{} cannot be removed: {error}", full_path(&path)));
+                    break;
                 }
             }
         } else {
             output::note("nothing is removed");
         }
         if self.json {
-            let removed: Vec<String> = removed.iter().map(|file| file.path.display().to_string()).collect();
+            let removed: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
             output::print_json(&json!({ "removed": removed }))?;
         } else {
-            removed.iter().try_for_each(|file| path::print("removed ", &file.path))?;
+            removed.iter().try_for_each(|path| path::print("removed ", path))?;
         }
-        for file in removed {
+        for file in changed {
             note_what_is_used_now(&library, &file.name);
+            if failure.is_none() {
+                note_tests_that_stay(file);
+            }
         }
         failure.map_or(Ok(ExitCode::SUCCESS), Err)
     }
@@ -85,6 +89,14 @@ pub(super) fn own_file<'v>(
         edit::directory(library, project, "--prompts")?; // fails if the folder is outside the project
     }
     if let Some(file) = view.find_to_change(layer, typed) {
+        if file.is_in_folder {
+            let folder = file.path.parent().unwrap_or(&file.path);
+            bail!(
+                "{} is a folder, whose other files belong to it, and is not {what}; change the folder itself: {}",
+                named(&file.name),
+                full_path(folder)
+            );
+        }
         return Ok(file);
     }
     let similar = match view.find(typed) {
@@ -97,11 +109,18 @@ pub(super) fn own_file<'v>(
             bail!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)");
         }
     };
+    let foreign = view.system(&similar).filter(|system| output::format(*system).is_some());
     match view.locate(&similar) {
         Some((Layer::Builtin, _)) => bail!(
             "the built-in prompt {0} cannot be {what}; `prompt-expander edit {similar}` makes a copy of your own, and \
              --no-builtin leaves out all built-in prompts",
             named(&similar)
+        ),
+        Some((_, Location::File(file))) if foreign.is_some() => bail!(
+            "{} is a prompt for {}, and files of other programs are not {what}; if you want to, change {} yourself",
+            named(&similar),
+            foreign.map(System::title).unwrap_or_default(),
+            full_path(&file)
         ),
         Some((found, Location::File(file))) if found != layer => {
             bail!(
@@ -126,9 +145,17 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     }
 }
 
+/// Says that the test file of a prompt that was removed or renamed stays, if it does.
+pub(super) fn note_tests_that_stay(file: &OwnFile<'_>) {
+    if let Some(tests) = file.tests() {
+        output::note(&format!("its test file {} stays, because another file has the name", full_path(&tests)));
+    }
+}
+
 /// Shows the files, and asks at the terminal whether to remove them.
 fn is_confirmed(files: &[OwnFile<'_>]) -> anyhow::Result<bool> {
-    let shown: Vec<String> = files.iter().map(described).collect();
+    let with_tests = |file| [Some(described(file)), file.tests().map(|tests| full_path(&tests))].into_iter().flatten();
+    let shown: Vec<String> = files.iter().flat_map(with_tests).collect();
     let question = match shown.as_slice() {
         [file] => format!("Remove {file}?"),
         _ => format!("{}\nRemove these {}?", shown.join("\n"), count(shown.len(), "file")),

@@ -2,7 +2,6 @@
 
 use super::output;
 use super::record::{self, Log};
-use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
 use crate::transport::stdio::{self, Tap};
@@ -94,7 +93,7 @@ impl Serve {
                  see `prompt-expander --help`."
             );
         }
-        let tap = self.tap.as_deref().and_then(|path| record::open(path, &library)).filter(|_| !is_examined());
+        let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
         let tap = tap.map(|file| Tap::new(file, output::warning));
         let server = Server::new(Arc::new(library))
             .with_page_size(self.page_size)
@@ -116,8 +115,8 @@ impl Serve {
             tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false).with_ansi(false);
         match self.log_file.as_deref().map(|path| record::open(path, library)) {
             None => log.with_writer(io::stderr).init(),
-            Some(Some(file)) if !is_examined() => log.with_writer(Arc::new(Log::new(file))).init(),
-            Some(_) => return, // if it cannot be opened, `open` has warned
+            Some(Some(file)) => log.with_writer(Arc::new(Log::new(file))).init(),
+            Some(None) => return, // `open` has warned, or `doctor` only tests the file
         }
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         let folder = std::env::current_dir().unwrap_or_default();
@@ -129,9 +128,4 @@ impl Serve {
             "serving"
         );
     }
-}
-
-/// Whether `doctor` has started this server; nothing is appended to its files then.
-fn is_examined() -> bool {
-    std::env::var_os(EXAMINED_VARIABLE).is_some()
 }

@@ -3,6 +3,7 @@
 use super::path::{self, Found};
 use super::{completions, output};
 use crate::library::{Library, Location, read_whole};
+use crate::prompt::System;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -52,8 +53,8 @@ impl Show {
             return Ok(ExitCode::SUCCESS);
         }
         let bytes = match &location {
-            // A file that cannot be a prompt is shown too.
-            Location::File(file) if view.is_editable(file) => {
+            // A file that cannot be a prompt is shown too; of hexai's, which have many prompts, one line.
+            Location::File(file) if view.is_editable(file) && view.system(&name) != Some(System::Hexai) => {
                 read_whole(file).with_context(|| format!("{} cannot be read", output::shown(file)))?
             }
             _ => text()?.into_bytes(),

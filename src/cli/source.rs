@@ -1,12 +1,11 @@
 //! The options for all commands, the environment variables that select prompts, and the library that they select.
 
-use super::output;
+use super::{agent, output};
+use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
+use crate::prompt::System;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::path::{Path, PathBuf};
-
-/// A list of folders, separated as in `PATH`; `--prompts` overrides it.
-pub(super) const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 // The options for all commands.
 #[derive(Debug, Default, Args)]
@@ -43,8 +42,18 @@ pub(super) struct Folders {
     ///
     /// The default is the folders in the environment variable PROMPT_EXPANDER_PROMPTS (separated as in PATH) or, if it is
     /// not set, the folder `prompt-expander/prompts` in your configuration directory.
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    ///
+    /// The folders of other programs are read as those programs read them, and never written to. They are known by their paths:
+    /// `.claude/commands`, `.claude/skills`, `.codex/prompts`, `.gemini/commands`, `.opencode/command`, `.github/prompts`,
+    /// `.cursor/commands`, `fabric/patterns`. For a folder elsewhere, put the format before it, as in `claude:DIR`: `claude`,
+    /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, `fabric`, `llm`, `continue`, or `hexai`, also for a file
+    /// such as `user.jsonl`.
+    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
     pub(super) prompts: Vec<PathBuf>,
+    /// Add the commands, prompts and skills of the agents on this machine (Codex, Claude Code, Gemini CLI, VS Code, Cursor and
+    /// opencode), which your own prompts override; with --project also those in the project
+    #[arg(long, overrides_with = "from_agents")]
+    pub(super) from_agents: bool,
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
@@ -102,13 +111,15 @@ impl PromptSource {
 
     /// The library for this folder; `None` is the working directory.
     pub(super) fn library_at(&self, folder: Option<&Path>) -> Library {
-        let library = self.folders.library();
         if !self.project {
-            return library;
+            return self.folders.library();
         }
         match folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) {
-            Some(folder) => library.with_project(&folder, dirs::home_dir().as_deref()),
-            None => library, // the working directory was deleted
+            Some(folder) => {
+                let home = dirs::home_dir();
+                self.folders.library_in(Some(&folder)).with_project(&folder, home.as_deref())
+            }
+            None => self.folders.library(), // the working directory was deleted
         }
     }
 }
@@ -116,25 +127,65 @@ impl PromptSource {
 impl Folders {
     /// Combines the options before a command with those after it.
     pub(super) fn and(self, after: Folders) -> Folders {
-        Folders { prompts: [self.prompts, after.prompts].concat(), no_builtin: self.no_builtin || after.no_builtin }
+        Folders {
+            prompts: [self.prompts, after.prompts].concat(),
+            from_agents: self.from_agents || after.from_agents,
+            no_builtin: self.no_builtin || after.no_builtin,
+        }
     }
 
     /// Whether any of the options was given.
     pub(super) fn is_given(&self) -> bool {
-        self.no_builtin || !self.prompts.is_empty()
+        self.no_builtin || self.from_agents || !self.prompts.is_empty()
     }
 
     /// The library without a project: from the options, the environment, or the user's folder.
     pub(super) fn library(&self) -> Library {
+        self.library_in(None)
+    }
+
+    /// The same, with the agents' folders of the project that a folder belongs to, if --from-agents was given.
+    fn library_in(&self, project: Option<&Path>) -> Library {
+        let named = self.named();
+        let own = dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts"));
+        let mut library = match named.is_empty() {
+            true => Library::own(own),
+            false => named
+                .iter()
+                .fold(Library::default(), |library, (system, path)| library.with_named(*system, path.clone())),
+        };
+        if self.from_agents {
+            let home = dirs::home_dir();
+            let of_project = project.into_iter().flat_map(|from| {
+                agent::project_prompt_folders().into_iter().map(move |(system, name)| (from, system, name))
+            });
+            for (from, system, name) in of_project {
+                library = library.with_agent_folder_of_project(system, name, from, home.as_deref());
+            }
+            let is_named = |path: &PathBuf| named.iter().any(|(_, named)| named == path);
+            for (system, path) in agent::prompt_folders().into_iter().filter(|(_, path)| !is_named(path)) {
+                library = library.with_agent_folder(system, path);
+            }
+        }
+        if self.no_builtin { library } else { library.with_builtin() }
+    }
+
+    /// The folders of --prompts or, without any, of the environment variable; each with the system that is named before it.
+    fn named(&self) -> Vec<(Option<System>, PathBuf)> {
+        if !self.prompts.is_empty() {
+            return self.prompts.iter().map(|option| folder(option)).collect();
+        }
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
-        let named: Vec<PathBuf> = if self.prompts.is_empty() { listed.collect() } else { self.prompts.clone() };
-        let library = if named.is_empty() {
-            Library::own(dirs::config_dir().map(|config| config.join("prompt-expander").join("prompts")))
-        } else {
-            Library::named(named.iter().map(|path| absolute(path)))
-        };
-        if self.no_builtin { library } else { library.with_builtin() }
+        listed.map(|path| (None, absolute(&path))).collect()
+    }
+}
+
+/// The system and the absolute path of a folder, as `--prompts` takes it.
+pub(super) fn folder(option: &Path) -> (Option<System>, PathBuf) {
+    match option.to_str().map(System::of_option) {
+        Some((Some(system), path)) => (Some(system), absolute(Path::new(path))),
+        _ => (None, absolute(option)),
     }
 }
 

@@ -28,6 +28,12 @@ const MAX_SHOWN: usize = 1_000;
 /// After this many lines that are not messages, nothing more is read.
 const MAX_SKIPPED_LINES: usize = 1_000;
 
+/// The value of each argument of a prompt.
+const VALUE: &str = "x";
+
+/// What the tool adds to an error for a model.
+const FOR_A_MODEL: &str = " Tell the user";
+
 /// A server as an agent would start it, all variables replaced.
 pub(super) struct Start {
     /// The command as it is written.
@@ -59,9 +65,9 @@ pub(super) struct ServerReport {
     pub(super) prompts: usize,
     /// The files that it cannot read as prompts, each as `file: message`.
     pub(super) problems: Vec<String>,
-    /// The name of its first prompt that can be typed.
+    /// The name of its first prompt that can be typed and is expanded.
     pub(super) first: Option<String>,
-    /// The prompt with the longest expansion, if each of its arguments is one letter: its name, and `{"prompt":"…"}`.
+    /// The prompt with the longest expansion, if each of its arguments is [`VALUE`]: its name, and `{"prompt":"…"}`.
     pub(super) longest: Option<(String, String)>,
     /// The first prompt that it lists but does not expand, and why.
     pub(super) refused: Option<(String, String)>,
@@ -207,6 +213,7 @@ impl Conversation {
                 format!("{file}:{space}{message}")
             })
             .collect();
+        let not_a_choice = format!("{} is not a choice for ", quoted(VALUE));
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
                 Ok(text) => {
@@ -217,7 +224,12 @@ impl Conversation {
                         report.longest = Some((name, text));
                     }
                 }
-                Err(error) => report.refused = report.refused.take().or(Some((name, error))),
+                // It works; which values it takes is unknown here.
+                Err(error) if error.contains(&not_a_choice) => {}
+                Err(error) => {
+                    let why = error.split(FOR_A_MODEL).next().unwrap_or_default();
+                    report.refused.get_or_insert_with(|| (name, why.to_owned()));
+                }
             }
         }
         Ok(())
@@ -249,7 +261,7 @@ impl Conversation {
         Ok(result["serverInfo"].clone())
     }
 
-    /// Each prompt, with a letter for each of its arguments.
+    /// Each prompt, with [`VALUE`] for each of its arguments.
     fn prompts(&mut self) -> Result<Vec<(String, Values)>, Why> {
         let mut prompts = Vec::new();
         let mut cursor = None;
@@ -258,7 +270,7 @@ impl Conversation {
             let page = self.result("prompts/list", params)?;
             let listed = array(&page["prompts"]);
             for prompt in listed {
-                let values = array(&prompt["arguments"]).iter().map(|argument| (text(&argument["name"]), json!("x")));
+                let values = array(&prompt["arguments"]).iter().map(|argument| (text(&argument["name"]), json!(VALUE)));
                 prompts.push((text(&prompt["name"]), values.collect()));
             }
             match page.get("nextCursor") {

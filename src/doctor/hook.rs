@@ -5,7 +5,7 @@ use super::server::RegisteredPrompts;
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{Agent, AgentFiles, Arguments, Environment, Hook, HookLine, RegisteredHook, Scope, is_same_file};
 use crate::library::Library;
-use crate::wording::{named, quoted};
+use crate::wording::{all_of, named, quoted};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,9 +73,10 @@ impl HookCheck<'_> {
         findings.extend(self.short_timeout());
         findings.extend(self.other_folders());
         self.check_harmless(&program, &environment)?;
-        let names = library.view().names();
-        let listed = self.server.and_then(|server| server.prompt.as_deref());
-        if let Some(prompt) = listed.or(names.own.first().or(names.builtin.first()).map(|name| &**name)) {
+        // Any hook finds the built-in prompts, unless it leaves them out.
+        let builtin = library.view().names().builtin.into_iter().next().map(|name| name.to_string());
+        let builtin = builtin.filter(|_| !self.hook.words.iter().any(|word| word == "--no-builtin"));
+        if let Some(prompt) = self.server.and_then(|server| server.prompt.clone()).or(builtin) {
             findings.push(self.answer(&format!(":{prompt} x"), &program, &environment)?);
         }
         Ok(())
@@ -134,14 +135,30 @@ impl HookCheck<'_> {
 
     /// A finding if its folders of prompts are not those of the server.
     fn other_folders(&self) -> Option<Finding> {
-        let project = &self.examination.system.project;
+        let system = &self.examination.system;
+        let server = self.server.filter(|server| !server.folders.is_empty())?;
         let written = Arguments::of(&self.hook.words).folders;
-        let folders = written.iter().map(|folder| self.examination.prompts_folder(folder, project));
-        let is_other = !folders.eq(self.server?.folders.iter().cloned());
-        is_other.then(|| {
-            let message = "the hook and the server have different `--prompts`, so their prompts may differ";
-            self.registered.warning(message).fix("give both the same")
-        })
+        if written.is_empty() && !self.hook.is_plain() {
+            return None; // the line may set a variable
+        }
+        let named = written.iter().map(|folder| self.examination.prompts_folder(folder, &system.project)).collect();
+        let folders = self.examination.served_folders(named, &system.environment, &system.project);
+        let is_same = |(own, of_server): (&PathBuf, &PathBuf)| is_same_file(own, of_server);
+        if folders.len() == server.folders.len() && folders.iter().zip(&server.folders).all(is_same) {
+            return None;
+        }
+        let [own, of_server] = [&folders, &server.folders].map(|folders| {
+            let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+            all_of(&shown)
+        });
+        let message = format!("the hook reads the prompts in {own}, and the server those in {of_server}");
+        let (chosen, whose) = if server.are_named { (&server.folders, "server") } else { (&folders, "hook") };
+        let options: String = chosen.iter().map(|folder| format!(" --prompts {}", word(folder))).collect();
+        let fix = match &server.install {
+            Some(install) => format!("run `{install}{options}`, which gives both the folders of the {whose}"),
+            None => format!("to give both the folders of the {whose}, write `{}` in both", options.trim_start()),
+        };
+        Some(self.registered.warning(message).fix(fix))
     }
 
     /// An error for a hook that is not run here.
@@ -171,8 +188,10 @@ impl HookCheck<'_> {
         let (answer, took) = answered.map_err(failed)?;
         let (silence, _) = silent.map_err(failed)?;
         if answer.is_empty() {
-            let fix = "give it the same `--prompts` as the server";
-            return Err(broken(format!("does not answer {}, which is a prompt", named(typed))).fix(fix));
+            let message = format!("does not answer {}, which is a prompt", named(typed));
+            let other_options = || format!("give it the same options as the server, or {}", self.reinstall());
+            let fix = self.other_folders().and_then(|finding| finding.fix).unwrap_or_else(other_options);
+            return Err(broken(message).fix(fix));
         }
         if !is_answer(&answer, self.kind.event) {
             let (title, answer) = (self.agent.title, quoted(answer.trim()));
@@ -222,9 +241,15 @@ impl HookCheck<'_> {
             true => "",
             false => "remove it from the file, then ", // `install` would leave it alone
         };
-        let plain = format!("prompt-expander install {} --hook", self.agent.name);
-        format!("{first}run `{}`", self.server.map_or(&plain, |server| &server.install_with_hook))
+        let plain = || format!("run `prompt-expander install {} --hook`", self.agent.name);
+        format!("{first}{}", self.server.map_or_else(plain, |server| server.reinstall_hook.clone()))
     }
+}
+
+/// A path, quoted for a shell.
+fn word(path: &Path) -> String {
+    let path = path.display().to_string();
+    shlex::try_quote(&path).map_or(path.clone(), Into::into)
 }
 
 /// Whether an agent would add this to the prompt.

@@ -3,26 +3,31 @@
 use super::conversation::{self, ServerReport, Start};
 use super::{Examination, Finding, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, Delivery, Environment, RegisteredServer, Registration, SERVER, Scope, has_separator,
-    is_same_file,
+    Agent, AgentFiles, Arguments, Delivery, Environment, PROMPTS_VARIABLE, RegisteredServer, Registration, SERVER,
+    Scope, has_separator, is_same_file,
 };
-use crate::library::{Library, Problem, Report};
+use crate::library::{Library, Problem, Report, is_jsonl};
+use crate::prompt;
 use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Variables that name prompts.
-const LIBRARY_VARIABLES: [&str; 2] = ["PROMPT_EXPANDER_PROMPTS", "XDG_CONFIG_HOME"];
+const LIBRARY_VARIABLES: [&str; 2] = [PROMPTS_VARIABLE, "XDG_CONFIG_HOME"];
 
 /// The prompts of a server that the agent would start or try to start.
 #[derive(Debug)]
 pub(super) struct RegisteredPrompts {
-    /// The folders of `--prompts`.
+    /// The folders of the user's prompts that the server reads. Empty: unknown.
     pub(super) folders: Vec<PathBuf>,
-    /// The name of a prompt that the server listed.
+    /// Whether the registration or the environment names them.
+    pub(super) are_named: bool,
+    /// The name of a prompt that the server lists.
     pub(super) prompt: Option<String>,
-    /// The command that registers the server again, with the hook.
-    pub(super) install_with_hook: String,
+    /// The command that changes the registration, and the hook. `None`: `install` does not change this registration.
+    pub(super) install: Option<String>,
+    /// How to have the hook registered again.
+    pub(super) reinstall_hook: String,
 }
 
 /// A server that is examined.
@@ -81,6 +86,34 @@ impl Examination {
         let is_this = |program: PathBuf| is_same_file(&program, &self.program);
         server.is_prompt_expander() || environment.find_program(command, &self.system.project).is_ok_and(is_this)
     }
+
+    /// The folders of the user's prompts that this program reads with this environment in this folder: those of `--prompts`, else
+    /// those that the environment names.
+    pub(super) fn served_folders(
+        &self,
+        named: Vec<PathBuf>,
+        environment: &Environment,
+        working: &Path,
+    ) -> Vec<PathBuf> {
+        if !named.is_empty() {
+            return named;
+        }
+        let listed = environment.get(PROMPTS_VARIABLE).unwrap_or_default();
+        let listed = std::env::split_paths(listed).filter(|folder| !folder.as_os_str().is_empty());
+        let listed: Vec<PathBuf> =
+            listed.map(|folder| self.prompts_folder(&folder.to_string_lossy(), working)).collect();
+        if !listed.is_empty() {
+            return listed;
+        }
+        let xdg = |environment: &Environment| {
+            environment.get(LIBRARY_VARIABLES[1]).map(PathBuf::from).filter(|folder| folder.is_absolute())
+        };
+        let config = match (xdg(environment), xdg(&self.system.environment)) {
+            (own, here) if own == here => self.system.config.clone(),
+            (own, _) => own.or_else(|| Some(self.system.home.as_ref()?.join(".config"))),
+        };
+        config.map(|folder| folder.join("prompt-expander").join("prompts")).into_iter().collect()
+    }
 }
 
 // What the registration says.
@@ -99,8 +132,13 @@ impl ServerCheck<'_> {
 
     /// Adds the findings about the server. Returns its prompts; `None` if the agent starts no program.
     fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
-        let install_with_hook = reinstall_command(self.agent, self.server, " --hook");
-        let mut prompts = RegisteredPrompts { folders: Vec::new(), prompt: None, install_with_hook };
+        let mut prompts = RegisteredPrompts {
+            folders: Vec::new(),
+            are_named: false,
+            prompt: None,
+            install: Some(self.install() + " --hook").filter(|_| self.is_kept()),
+            reinstall_hook: self.reinstall_hook(),
+        };
         if !self.server.errors.is_empty() {
             // `install` refuses it too, because it cannot keep what it does not understand.
             let finding = |error| self.broken(format!("{}: {error}", self.name())).fix("correct it in this file");
@@ -109,8 +147,7 @@ impl ServerCheck<'_> {
         }
         let Some(command) = &self.server.command else {
             let message = format!("{} is a server with a URL, not this program", self.name());
-            let fix = format!("give it another name, or run {}", self.reinstall());
-            findings.push(self.broken(message).fix(fix));
+            findings.push(self.broken(message).fix(self.reinstall("")));
             return None;
         };
         findings.extend(self.disabled().or_else(|| (self.agent.checks.not_started)(&self.registered)));
@@ -131,26 +168,28 @@ impl ServerCheck<'_> {
     ) -> Result<(), Finding> {
         let start = self.start(command)?;
         findings.extend(self.found_from_here_only(&start));
-        prompts.folders = self.folders(&start, findings);
-        if prompts.folders.is_empty() {
+        let named = self.folders(&start, findings);
+        if named.is_empty() {
             findings.extend(self.lost_variables(&start));
         }
-        let missing = prompts.folders.iter().filter(|folder| !folder.is_dir());
+        prompts.folders = self.examination.served_folders(named.clone(), &start.environment, &start.folder);
+        prompts.are_named =
+            !named.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some_and(|listed| !listed.is_empty());
+        let missing = named.iter().filter(|folder| !has_prompts(folder));
         let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
         self.check_harmless(&start)?;
         let mut report = self.report(&start)?;
         // A folder that is missing was reported above.
         let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
         report.problems.retain(|problem| !is_reported(problem));
-        let served = self.served_folders(&start, &prompts.folders);
         let known = self.library.view();
         let is_known = |folder: &PathBuf| known.folders().iter().any(|known| is_same_file(known, folder));
-        let is_other = !served.iter().all(is_known);
+        let is_other = !prompts.folders.iter().all(is_known);
         if !is_other {
             self.leave_out_reported(&mut report);
         }
         report.stderr = report.stderr.filter(|line| !is_reported(line));
-        let check = check_command(&start, if is_other { &served } else { &prompts.folders });
+        let check = check_command(&start, if is_other { &prompts.folders } else { &named });
         self.judge(&report, &start, &check, findings);
         prompts.prompt = report.first;
         Ok(())
@@ -160,8 +199,7 @@ impl ServerCheck<'_> {
     fn overridden_by(&self, first: &Registration) -> Finding {
         let file = first.path.display();
         let message = format!("`{SERVER}` is registered twice; here, the one in {file} overrides this one");
-        let fix = format!("keep one of them: {} removes this one", uninstall_command(self.agent, self.server));
-        self.warning(message).fix(fix)
+        self.warning(message).fix("keep one of them: delete the other from its file")
     }
 
     fn registered_twice(&self) -> Finding {
@@ -174,7 +212,7 @@ impl ServerCheck<'_> {
         let name = self.name();
         let message =
             format!("this program is registered as {name}, not as `{SERVER}`, which permissions and docs refer to");
-        self.warning(message).fix(format!("run {}, then remove {name} from the file", self.reinstall()))
+        self.warning(message).fix(format!("rename {name} to `{SERVER}` in this file, wherever it is a key"))
     }
 
     fn disabled(&self) -> Option<Finding> {
@@ -259,7 +297,7 @@ impl ServerCheck<'_> {
         } else {
             return None;
         };
-        Some(self.warning(message).fix(format!("run {}, which writes the absolute path", self.reinstall())))
+        Some(self.warning(message).fix(self.write_absolute_path()))
     }
 
     /// The folders of `--prompts`; adds findings about them.
@@ -267,9 +305,10 @@ impl ServerCheck<'_> {
         let mut folders = Vec::new();
         for written in Arguments::of(&start.arguments).folders {
             let path = self.examination.prompts_folder(&written, &start.folder);
-            let is_relative = !Path::new(&written).is_absolute() && !written.starts_with('~');
+            let (_, folder) = prompt::System::of_option(&written);
+            let is_relative = !Path::new(folder).is_absolute() && !folder.starts_with('~');
             let shown = named(&written);
-            if !path.is_dir() {
+            if !has_prompts(&path) {
                 let why = if path.exists() { "is not a folder" } else { "does not exist" };
                 let hint = if written.contains('$') { "; without a shell, `$` has no meaning" } else { "" };
                 let message = format!("--prompts {shown} {why}{hint}");
@@ -284,28 +323,6 @@ impl ServerCheck<'_> {
             folders.push(path);
         }
         folders
-    }
-
-    /// The folders of the user's prompts that the server reads: those of `--prompts`, else those that its environment names.
-    fn served_folders(&self, start: &Start, named: &[PathBuf]) -> Vec<PathBuf> {
-        if !named.is_empty() {
-            return named.to_vec();
-        }
-        let listed = start.environment.get(LIBRARY_VARIABLES[0]).unwrap_or_default();
-        let listed = std::env::split_paths(listed).filter(|folder| !folder.as_os_str().is_empty());
-        let listed: Vec<PathBuf> = listed.map(|folder| start.folder.join(folder)).collect();
-        if !listed.is_empty() {
-            return listed;
-        }
-        let system = &self.examination.system;
-        let xdg = |environment: &Environment| {
-            environment.get(LIBRARY_VARIABLES[1]).map(PathBuf::from).filter(|folder| folder.is_absolute())
-        };
-        let config = match (xdg(&start.environment), xdg(&system.environment)) {
-            (own, here) if own == here => system.config.clone(),
-            (own, _) => own.or_else(|| Some(system.home.as_ref()?.join(".config"))),
-        };
-        config.map(|folder| folder.join("prompt-expander").join("prompts")).into_iter().collect()
     }
 
     /// Leaves out the problems of files that the report on the library has.
@@ -329,8 +346,11 @@ impl ServerCheck<'_> {
             let message = format!(
                 "{name} is set here, and {title} does not pass it on, so its prompts may differ from those in the terminal"
             );
-            let command = reinstall_command(self.agent, self.server, " --prompts DIR");
-            self.warning(message).fix(format!("name the folder in the registration: `{command}`"))
+            let how = match self.is_kept() {
+                true => format!("`{} --prompts DIR`", self.install()),
+                false => "add `--prompts` and the folder to its arguments in this file".to_owned(),
+            };
+            self.warning(message).fix(format!("name the folder in the registration: {how}"))
         })
         .collect()
     }
@@ -370,7 +390,7 @@ impl ServerCheck<'_> {
             let fix = if is_same_file(&start.program, &self.examination.program) {
                 "correct its arguments in this file".to_owned()
             } else {
-                format!("run {}, which replaces it with this program", self.reinstall())
+                self.reinstall("which replaces it with this program")
             };
             self.broken(message).fix(fix)
         })
@@ -401,7 +421,7 @@ impl ServerCheck<'_> {
         } else {
             return None;
         };
-        Some(self.warning(message).fix(format!("run {} to replace it with this program", self.reinstall())))
+        Some(self.warning(message).fix(self.reinstall("which replaces it with this program")))
     }
 
     fn judge_prompts(&self, report: &ServerReport, check: &str, findings: &mut Vec<Finding>) {
@@ -423,7 +443,7 @@ impl ServerCheck<'_> {
 
     fn judge_behavior(&self, report: &ServerReport, findings: &mut Vec<Finding>) {
         let name = self.name();
-        let replace = format!("run {} to replace it with this program", self.reinstall());
+        let replace = self.reinstall("which replaces it with this program");
         if let Some(line) = &report.not_a_message {
             let message = format!("{name} prints what is not a message: {}", quoted(line));
             findings.push(self.warning(message).fix(&*replace));
@@ -460,25 +480,74 @@ impl ServerCheck<'_> {
     }
 }
 
-// The commands that fix it.
+// How to fix it. No option, variable or other setting is lost.
 impl ServerCheck<'_> {
-    fn write_absolute_path(&self) -> String {
-        format!("run {}, which writes the absolute path of this program", self.reinstall())
+    /// Whether `install` changes this registration, and keeps what is in it.
+    fn is_kept(&self) -> bool {
+        self.first_step().is_none() && self.server.scope != Scope::Local
     }
 
-    /// The command that replaces the server with this program, in backticks. No option of prompt-expander is lost.
-    fn reinstall(&self) -> String {
-        let (agent, server) = (self.agent, self.server);
-        match (server.scope, server.name == SERVER) {
-            (Scope::Local, true) => {
-                format!("{}, then `{}`", uninstall_command(agent, server), reinstall_command(agent, server, ""))
-            }
-            (_, true) if !server.is_prompt_expander() => {
-                format!("`prompt-expander install {}{} --replace`", agent.name, project_option(server.scope))
-            }
-            _ => format!("`{}`", reinstall_command(agent, server, "")),
+    /// What to do before `install` can keep what is registered.
+    fn first_step(&self) -> Option<String> {
+        if self.server.name != SERVER {
+            Some(format!("rename {} to `{SERVER}`", self.name()))
+        } else if !self.server.is_prompt_expander() {
+            Some(format!("give `{SERVER}`, which is another server, another name"))
+        } else {
+            None
         }
     }
+
+    /// The command that registers this program.
+    fn install(&self) -> String {
+        let project = if self.server.scope == Scope::Project { " --project" } else { "" };
+        format!("prompt-expander install {}{project}", self.agent.name)
+    }
+
+    /// How to have the hook registered again, with the options of the server that name prompts, which `install` does not find in
+    /// another place.
+    fn reinstall_hook(&self) -> String {
+        let first = self.first_step().map(|step| format!("{step} in {}, then ", self.place())).unwrap_or_default();
+        let is_elsewhere = self.server.scope == Scope::Local && self.server.is_prompt_expander();
+        let options = if is_elsewhere { Arguments::of(&self.server.args).of_library } else { Vec::new() };
+        let quoted = |word: String| shlex::try_quote(&word).map_or(word.clone(), Into::into);
+        let options: String = options.into_iter().map(|word| format!(" {}", quoted(word))).collect();
+        format!("{first}run `{} --hook{options}`", self.install())
+    }
+
+    /// How to register this program instead; `which` says what the command does to a registration of this program.
+    fn reinstall(&self, which: &str) -> String {
+        let (install, is_local) = (self.install(), self.server.scope == Scope::Local);
+        match self.first_step() {
+            Some(step) => {
+                let replace = match self.server.name == SERVER && !is_local {
+                    true => format!("; or run `{install} --replace`, which replaces that server and all its settings"),
+                    false => String::new(),
+                };
+                format!("{step} in this file, then run `{install}`{replace}")
+            }
+            None if is_local => {
+                let program = named(&self.examination.program.display().to_string());
+                format!("write {program} as its `command` in this file; the rest can stay")
+            }
+            None => format!("run `{install}`, {which}"),
+        }
+    }
+
+    fn write_absolute_path(&self) -> String {
+        self.reinstall("which writes the absolute path of this program")
+    }
+
+    /// The file of the registration, and its line.
+    fn place(&self) -> String {
+        let line = self.server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
+        format!("{}{line}", self.server.path.display())
+    }
+}
+
+/// Whether what `--prompts` names is there: a folder, or a file of hexai.
+fn has_prompts(path: &Path) -> bool {
+    path.is_dir() || (is_jsonl(path) && path.is_file())
 }
 
 /// The command with its arguments, quoted for a shell, in backticks.
@@ -498,31 +567,4 @@ fn check_command(start: &Start, folders: &[PathBuf]) -> String {
     }
     let words = || words.iter().map(String::as_str);
     format!("run {}", named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "))))
-}
-
-/// The command that removes a server, in backticks.
-fn uninstall_command(agent: &Agent, server: &Registration) -> String {
-    match server.scope {
-        Scope::Local => format!("`claude mcp remove --scope local {}`", server.name),
-        scope => format!("`prompt-expander uninstall {}{}`", agent.name, project_option(scope)),
-    }
-}
-
-/// The command that registers a server again with `more` options. `install` keeps the arguments of the server that it changes;
-/// those of prompt-expander in another place are repeated.
-fn reinstall_command(agent: &Agent, server: &Registration, more: &str) -> String {
-    let mut command = format!("prompt-expander install {}{}{more}", agent.name, project_option(server.scope));
-    let is_kept = server.name == SERVER && server.scope != Scope::Local;
-    if server.is_prompt_expander() && !is_kept {
-        let Arguments { of_library, others, .. } = Arguments::of(&server.args);
-        let separator = if others.is_empty() { None } else { Some("--") };
-        let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into);
-        let words = of_library.iter().map(quoted).chain(separator.map(str::to_owned)).chain(others.iter().map(quoted));
-        words.for_each(|word| command.extend([" ", &word]));
-    }
-    command
-}
-
-fn project_option(scope: Scope) -> &'static str {
-    if scope == Scope::Project { " --project" } else { "" }
 }

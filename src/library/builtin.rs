@@ -109,6 +109,7 @@ mod tests {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
         let mut files: Vec<String> =
             std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        files.retain(|file| !file.ends_with(crate::prompt::TEST_SUFFIX));
         files.sort();
         assert_eq!(files, PROMPTS.iter().map(|prompt| format!("{}.md", prompt.name)).collect::<Vec<_>>());
         for prompt in &*PROMPTS {

@@ -1,7 +1,8 @@
 //! One folder of prompt files: from a name to its file, and what the file holds.
 //!
 //! A name becomes a path in one function ([`Folder::resolve`]), segment by segment. Symlinks are followed, except for
-//! cycles and for those that point outside a project's folder.
+//! cycles and for those that point outside a project's folder. A folder with a `SKILL.md`, for example, is itself a prompt, and
+//! nothing else in it is one; which files do that, and which suffixes a prompt file has, [`System::files`] says.
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
 use super::read::{self, Content};
@@ -9,9 +10,10 @@ use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
 use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
-use crate::prompt::{Attachment, Diagnostic, Format, Name, Prompt, not_utf8};
-use crate::wording::printable;
-use std::collections::HashMap;
+use crate::prompt::{Attachment, Diagnostic, FileName, Format, InvalidName, MAX_NAME, Name, Prompt, System, not_utf8};
+use crate::wording::{alternatives, printable};
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash};
 use std::io::ErrorKind;
@@ -23,13 +25,23 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) layer: Layer,
+    /// Which program its files are written for.
+    pub(super) system: System,
     /// Whether the user named it, so that it is a problem if it is missing.
     is_required: bool,
     cache: FolderCache,
     /// The last scan, valid while its folders have the same stamps.
     scan: Mutex<Option<Arc<Scan>>>,
-    /// The files of names that were asked for, each with the stamp of the folder that it is in.
-    resolved: Mutex<HashMap<Name, (Stamp, Arc<Path>)>>,
+    /// The files of names that were asked for.
+    resolved: Mutex<HashMap<Name, Resolved>>,
+}
+
+/// The file of a name.
+#[derive(Debug, Clone)]
+struct Resolved {
+    path: Arc<Path>,
+    /// The stamps of [the folders that the name depends on](Folder::folders_of).
+    stamps: Vec<Stamp>,
 }
 
 /// A file that should be a prompt.
@@ -37,6 +49,8 @@ pub(super) struct Folder {
 pub(super) struct PromptFile {
     pub(super) name: Name,
     pub(super) format: Format,
+    /// Whether the prompt is a folder, in which this file has its text.
+    pub(super) is_in_folder: bool,
     pub(super) path: Arc<Path>,
     /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(super) is_symlinked: bool,
@@ -61,13 +75,17 @@ impl Source for Folder {
     }
 
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
-        Some(Ok(self.path.clone()))
+        (!self.is_read_only()).then(|| Ok(self.path.clone()))
     }
 }
 
 impl SourceView for FolderView {
     fn layer(&self) -> Layer {
         self.folder.layer
+    }
+
+    fn system(&self) -> System {
+        self.folder.system
     }
 
     fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
@@ -116,6 +134,10 @@ impl SourceView for FolderView {
         Some(&self.folder)
     }
 
+    fn path(&self) -> Option<&Path> {
+        Some(&self.folder.path)
+    }
+
     fn check(&self) -> Report {
         let scan = self.scan();
         let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
@@ -129,13 +151,22 @@ impl SourceView for FolderView {
     }
 
     fn scanned_folders(&self) -> Vec<PathBuf> {
-        self.scan().folders.iter().map(|(folder, _)| folder.clone()).collect()
+        let scan = self.scan();
+        let prompts: HashSet<&Path> =
+            scan.files.iter().filter(|file| file.is_in_folder).filter_map(|file| file.path.parent()).collect();
+        let folders = scan.folders.iter().map(|(folder, _)| folder);
+        folders.filter(|folder| !prompts.contains(folder.as_path())).cloned().collect()
+    }
+
+    fn patterns(&self) -> Vec<PathBuf> {
+        let patterns = self.scan().files.iter().filter(|file| file.format == Format::FabricPattern);
+        patterns.filter_map(|file| file.path.parent().map(Path::to_owned)).collect()
     }
 
     fn is_prompt_path(&self, path: &Path) -> bool {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let Some(parent) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()) else { return false };
-        Format::detect(&path).is_some()
+        self.folder.name_of(&path).is_some()
             && !is_hidden(&path)
             && fs::canonicalize(&self.folder.path).is_ok_and(|root| parent.starts_with(root))
     }
@@ -163,10 +194,11 @@ impl SourceView for FolderView {
 
 impl Folder {
     /// A folder of the user. `is_required`: the user named it, so that it is a problem if it is missing.
-    pub(super) fn new(path: PathBuf, is_required: bool, cache: &Arc<Cache>) -> Folder {
+    pub(super) fn new(path: PathBuf, system: System, is_required: bool, cache: &Arc<Cache>) -> Folder {
         Folder {
             path,
             layer: Layer::User,
+            system,
             is_required,
             cache: cache.for_folder(),
             scan: Mutex::default(),
@@ -175,8 +207,29 @@ impl Folder {
     }
 
     /// The folder of a project, which may be missing. Symlinks out of it are refused.
-    pub(super) fn of_project(path: PathBuf, cache: &Arc<Cache>) -> Folder {
-        Folder { layer: Layer::Project, ..Folder::new(path, false, cache) }
+    pub(super) fn of_project(path: PathBuf, system: System, cache: &Arc<Cache>) -> Folder {
+        Folder { layer: Layer::Project, ..Folder::new(path, system, false, cache) }
+    }
+
+    /// The folder that a file is, or would be, a prompt of: one that its path names, such as `.claude/commands`; else the one
+    /// that it is in, or for a file such as `NAME/SKILL.md` the one above. There, no rule of a project holds.
+    pub(super) fn around(file: &Path) -> Folder {
+        let own = System::PromptExpander;
+        let mut named = file.ancestors().skip(1).map(|folder| (folder, System::of_folder(folder)));
+        let (folder, system) = named.find(|(_, system)| *system != own).unwrap_or_else(|| {
+            let parent = file.parent().unwrap_or(file);
+            let is_in_folder = |below: &Path| {
+                own.prompt_file(&below.to_string_lossy().replace('\\', "/"))?.1.is_in_folder().then_some(())
+            };
+            let above = parent.parent().filter(|above| file.strip_prefix(above).ok().and_then(is_in_folder).is_some());
+            (above.unwrap_or(parent), own)
+        });
+        Folder::new(folder.to_owned(), system, true, &Arc::default())
+    }
+
+    /// Whether nothing is ever written to it: its files are another program's.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.system != System::PromptExpander
     }
 
     /// Why it cannot be read at all at this moment.
@@ -198,39 +251,80 @@ impl Folder {
     /// The file with exactly this name: the only function that turns a name into a path.
     pub(super) fn resolve(&self, name: &Name) -> Option<PromptFile> {
         let (parent, stem, is_parent_symlinked) = self.resolve_parent(name)?;
-        Format::SUFFIXES.iter().find_map(|&(suffix, format)| {
-            let path = parent.join(format!("{stem}.{suffix}"));
-            let metadata = fs::symlink_metadata(&path).ok()?;
-            let is_symlink = metadata.is_symlink();
-            // A folder named `x.md` may hold prompts, but is not a prompt itself.
-            let is_folder = metadata.is_dir() || (is_symlink && path.is_dir());
-            let is_symlinked = is_parent_symlinked || is_symlink;
-            (!is_folder).then(|| PromptFile { name: name.clone(), format, path: path.into(), is_symlinked })
+        let folder = OnceCell::new();
+        self.ends(name).find_map(|(end, file)| {
+            let is_folder_symlinked = match file.is_in_folder() {
+                true => *folder.get_or_init(|| self.is_followed_symlink(&parent.join(stem))).as_ref()?,
+                false => false,
+            };
+            let path = parent.join(format!("{stem}{end}"));
+            let is_symlinked = symlink_of_file(&path)? || is_parent_symlinked || is_folder_symlinked;
+            let FileName { format, .. } = file;
+            let (name, path) = (name.clone(), path.into());
+            Some(PromptFile { name, format, is_in_folder: file.is_in_folder(), path, is_symlinked })
         })
+    }
+
+    /// The ends of the paths that a file with this name may have, in the order in which they win.
+    fn ends<'n>(&self, name: &'n Name) -> impl Iterator<Item = (String, FileName)> + use<'n> {
+        let all = self.system.files().iter().flat_map(|file| file.spellings().map(move |end| (end, *file)));
+        // Not that of `x.prompt`, for example: `x.prompt.md` is `x`.
+        let system = self.system;
+        all.filter(move |(end, _)| {
+            let path = format!("{name}{end}");
+            system.prompt_file(&path).is_some_and(|(read, _)| read == name.as_str())
+        })
+    }
+
+    /// The files that make a folder itself a prompt, such as its `SKILL.md`, in the order in which they win; whether each
+    /// is a symlink.
+    pub(super) fn files_of_prompt(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
+        let names = self.system.files().iter().filter(|file| file.is_in_folder()).map(|file| &file.end[1..]);
+        let paths = names.map(|name| folder.join(name));
+        paths.filter_map(|path| symlink_of_file(&path).map(|is_symlink| (path, is_symlink))).collect()
     }
 
     /// Where the file of a new prompt with this name belongs; `None` where it would not be read.
     pub(super) fn path_for_new(&self, name: &Name) -> Option<PathBuf> {
         let (parent, stem, _) = self.resolve_parent(name)?;
-        Some(parent.join(format!("{stem}.{}", Format::Markdown.suffix())))
+        Some(parent.join(format!("{stem}.md")))
     }
 
-    /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink.
+    /// The folder of a name, the last segment of the name, and whether the path to the folder has a symlink. `None` if
+    /// nothing in that folder is read.
     fn resolve_parent<'n>(&self, name: &'n Name) -> Option<(PathBuf, &'n str, bool)> {
+        let (folders, stem) = steps(name);
+        if !folders.is_empty() && !self.system.is_recursive() {
+            return None;
+        }
         let mut parent = self.path.clone();
-        let (folders, stem) =
-            name.rsplit_once('/').map_or((None, name.as_str()), |(folders, stem)| (Some(folders), stem));
         let mut is_symlinked = false;
-        for segment in folders.into_iter().flat_map(|folders| folders.split('/')) {
-            parent.push(segment);
-            if fs::symlink_metadata(&parent).is_ok_and(|metadata| metadata.is_symlink()) {
-                is_symlinked = true;
-                if self.cycle(&parent).is_some() || self.escape(&parent).is_some() {
-                    return None;
-                }
+        for step in folders {
+            parent.push(step);
+            is_symlinked |= self.is_followed_symlink(&parent)?;
+            if !self.files_of_prompt(&parent).is_empty() {
+                return None;
             }
         }
         Some((parent, stem, is_symlinked))
+    }
+
+    /// Whether a folder is a symlink; `None` if it is one that is not followed.
+    fn is_followed_symlink(&self, folder: &Path) -> Option<bool> {
+        let is_symlink = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
+        let is_refused = is_symlink && (self.cycle(folder).is_some() || self.escape(folder).is_some());
+        (!is_refused).then_some(is_symlink)
+    }
+
+    /// All folders in which a change can make a name that of another file: the one that the file is in or, if the prompt is a
+    /// folder, is next to, and those above it, which may become prompts themselves.
+    fn folders_of(&self, name: &Name) -> Vec<PathBuf> {
+        let (steps, _) = steps(name);
+        let below = steps.iter().scan(self.path.clone(), |folder, step| {
+            folder.push(step);
+            Some(folder.clone())
+        });
+        if steps.is_empty() { vec![self.path.clone()] } else { below.collect() }
     }
 
     /// The folder that a symlink is in and points back to, if there is one.
@@ -279,26 +373,31 @@ impl Folder {
         })
     }
 
-    /// The prompt with exactly this name. While its folder has the same stamp, the name is of the same file: another suffix
-    /// would have changed the stamp.
+    /// The prompt with exactly this name. While its folders have the same stamps, the name is of the same file: another suffix,
+    /// or a `SKILL.md` above it, would have changed one.
     fn prompt_named(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
         let known = lock(&self.resolved).get(name).cloned();
+        let folders = self.folders_of(name);
+        let stamps: Option<Vec<Stamp>> = folders.iter().map(|folder| Stamp::at(folder)).collect();
         // In a project, each part of the path is checked each time.
         if self.layer != Layer::Project
-            && let Some((folder, path)) = known
-            && path.parent().and_then(Stamp::at) == Some(folder)
+            && let Some(Resolved { path, stamps: stamps_then }) = known
+            && stamps.as_ref() == Some(&stamps_then)
             && let Some((_, Some(prompt))) = Stamp::at(&path).and_then(|stamp| self.cache.get(&path, &stamp))
         {
             return Some(Ok(prompt));
         }
-        let parent = self.path_for_new(name)?.parent().map(Path::to_owned)?;
-        let stamp = Stamp::at(&parent).filter(|stamp| stamp.is_reliable(&parent));
         let file = self.resolve(name)?;
+        let is_reliable =
+            |stamps: &Vec<Stamp>| folders.iter().zip(stamps).all(|(folder, stamp)| stamp.is_reliable(folder));
         // A symlink with another suffix may point to a folder now, and to a file later, without a change of this folder.
-        let exists = |(suffix, _): &&(&str, Format)| fs::symlink_metadata(file.path.with_extension(suffix)).is_ok();
-        let is_only = Format::SUFFIXES.iter().filter(exists).count() == 1;
-        if let Some(stamp) = stamp.filter(|_| !file.is_symlinked && is_only) {
-            lock(&self.resolved).insert(name.clone(), (stamp, Arc::clone(&file.path)));
+        let exists =
+            |(end, _): &(String, FileName)| fs::symlink_metadata(self.path.join(format!("{name}{end}"))).is_ok();
+        if !file.is_symlinked
+            && self.ends(name).filter(exists).count() == 1
+            && let Some(stamps) = stamps.filter(is_reliable)
+        {
+            lock(&self.resolved).insert(name.clone(), Resolved { path: Arc::clone(&file.path), stamps });
         }
         Some(self.prompt(&file))
     }
@@ -371,18 +470,73 @@ impl Folder {
 
     /// The same for any path in it, even one that would not be found, such as that of a hidden file.
     pub(super) fn check_file(&self, path: &Path) -> Vec<Problem> {
-        let file = format_of(path).and_then(|format| {
-            Ok(PromptFile { name: self.name_of(path)?, format, path: path.into(), is_symlinked: true })
-        });
-        match file {
+        match self.file_at(path) {
             Ok(file) => self.check(&file),
             Err(diagnostic) => vec![self.problem(path, diagnostic)],
         }
     }
 
+    /// The prompt file that was named.
+    fn file_at(&self, path: &Path) -> Result<PromptFile, Diagnostic> {
+        if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Err(Diagnostic::error(None, "there is no such file", "correct the path"));
+        }
+        let (name, file) = self.name_of(path).unwrap_or_else(|| {
+            let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
+            Err(Diagnostic::error(None, format!("only {} are read as prompts", self.readable()), fix))
+        })?;
+        let (format, is_in_folder) = (file.format, file.is_in_folder());
+        Ok(PromptFile { name, format, is_in_folder, path: path.into(), is_symlinked: true })
+    }
+
+    /// The prompt in a file, which need not be found from its name.
+    ///
+    /// # Errors
+    /// The path is not that of a prompt file, or the file cannot be read or parsed.
+    pub(super) fn prompt_at(&self, path: &Path) -> Result<Prompt, Problem> {
+        let file = self.file_at(path).map_err(|diagnostic| self.problem(path, diagnostic))?;
+        self.parse(&file)
+    }
+
+    /// Which files are prompts, for a message: ``files that end in `.md` or `.toml` ``.
+    fn readable(&self) -> String {
+        let ends: Vec<&str> = self.system.files().iter().map(|file| file.end).collect();
+        format!("files that end in {}", alternatives(&ends))
+    }
+
+    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is no prompt file.
+    ///
+    /// # Errors
+    /// The name could not be typed as a command.
+    pub(super) fn name_of(&self, path: &Path) -> Option<Result<(Name, FileName), Diagnostic>> {
+        let below = path.strip_prefix(&self.path).unwrap_or(path);
+        let segments: Option<Vec<&str>> = below.iter().map(|segment| segment.to_str()).collect();
+        let is_utf8 = segments.is_some();
+        let below = segments.map_or_else(|| below.to_string_lossy().into_owned(), |segments| segments.join("/"));
+        let (name, file) = self.system.prompt_file(&below)?;
+        Some(match Name::new(if is_utf8 { name } else { "" }) {
+            Ok(name) => Ok((name, file)),
+            Err(InvalidName::TooLong) => {
+                let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
+                Err(Diagnostic::error(None, message, "shorten the names of the file and of its folders"))
+            }
+            Err(InvalidName::Part) if is_utf8 && is_hidden(path) => {
+                let message = "the file is hidden, because its name begins with a dot, and so is not read";
+                Err(Diagnostic::error(None, message, "rename it"))
+            }
+            Err(InvalidName::TooDeep | InvalidName::Part) => {
+                let message =
+                    "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character";
+                Err(Diagnostic::error(None, message, "rename it"))
+            }
+        })
+    }
+
     fn parsed(&self, file: &PromptFile, content: &Content) -> Result<Prompt, Problem> {
         let prompt = file.format.parse(file.name.clone(), &content.bytes);
-        prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))
+        let prompt = prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
+        let folder = file.path.parent().unwrap_or(&self.path).to_string_lossy();
+        Ok(prompt.with_base_directory(&folder))
     }
 
     /// What the folder holds: folders and symlinks are looked at, files are not. The last scan is used again if every
@@ -409,15 +563,19 @@ impl Folder {
     }
 }
 
-/// The format of a file that was named.
-fn format_of(path: &Path) -> Result<Format, Diagnostic> {
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        return Err(Diagnostic::error(None, "there is no such file", "correct the path"));
-    }
-    Format::detect(path).ok_or_else(|| {
-        let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
-        Diagnostic::error(None, "only files that end in `.md` are read as prompts", fix)
-    })
+/// The folders of a name, and its last segment.
+fn steps(name: &Name) -> (Vec<&str>, &str) {
+    let (folders, stem) = name.rsplit_once('/').map_or(("", name.as_str()), |(folders, stem)| (folders, stem));
+    (folders.split('/').filter(|step| !step.is_empty()).collect(), stem)
+}
+
+/// Whether a file is a symlink; `None` if there is none at the path, but nothing or a folder: one named `x.md` may hold
+/// prompts, but is not a prompt itself.
+fn symlink_of_file(path: &Path) -> Option<bool> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    let is_symlink = metadata.is_symlink();
+    let is_folder = metadata.is_dir() || (is_symlink && path.is_dir());
+    (!is_folder).then_some(is_symlink)
 }
 
 pub(super) fn is_hidden(path: &Path) -> bool {
@@ -433,4 +591,73 @@ pub(super) fn escapes(target: &Path) -> Diagnostic {
         message,
         "delete it, replace it with a copy, or name the folder that it points to with --prompts",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Paths of files of any system, in few folders with few names, so that many of them meet.
+    fn paths() -> impl Strategy<Value = BTreeSet<String>> {
+        let part = || prop::sample::select(vec!["a", "b", "a.prompt", "a.md"]);
+        let end = prop::sample::select(vec![
+            ".md",
+            ".MD",
+            ".mD",
+            ".prompt.md",
+            ".prompt",
+            ".toml",
+            ".yaml",
+            ".instructions.md",
+            ".agent.md",
+            ".txt",
+            "/SKILL.md",
+            "/system.md",
+            "/SKILL",
+            "/user.md",
+        ]);
+        let path = (prop::collection::vec(part(), 1..4), end).prop_map(|(parts, end)| parts.join("/") + end);
+        prop::collection::btree_set(path, 0..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_scan_and_the_lookup_of_a_name_find_the_same_file_in_a_folder_of_any_system(paths in paths()) {
+            let root = tempfile::tempdir().unwrap();
+            for path in &paths {
+                let path = root.path().join(path);
+                // A file may be where another path has a folder.
+                if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+                    fs::write(path, "x").unwrap();
+                }
+            }
+            // Names with and without the ends of files.
+            let parts = |path: &String| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+            let stems = paths.iter().flat_map(|path| {
+                let parts = parts(path);
+                (1..=parts.len()).map(move |count| parts[..count].join("/")).collect::<Vec<_>>()
+            });
+            let names: BTreeSet<String> = stems.flat_map(|stem| {
+                let cut: Vec<String> = stem.match_indices('.').map(|(at, _)| stem[..at].to_owned()).collect();
+                cut.into_iter().chain([stem])
+            }).collect();
+            for system in System::ALL {
+                let folder = Folder::new(root.path().to_owned(), system, true, &Arc::default());
+                let scan = folder.walk();
+                let mut found = 0;
+                for name in names.iter().filter_map(|name| Name::new(name).ok()) {
+                    let resolved = folder.resolve(&name);
+                    let listed = scan.file(&name);
+                    let of = |file: &PromptFile| (file.path.clone(), file.format, file.is_in_folder, file.is_symlinked);
+                    prop_assert_eq!(resolved.as_ref().map(of), listed.map(of), "{} {}", system.name(), name);
+                    found += usize::from(listed.is_some());
+                }
+                prop_assert_eq!(found, scan.files.len(), "{}: {:?}", system.name(), scan.files);
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Names, Problem, View};
 use crate::prompt::suggestion::distance;
-use crate::prompt::{Format, Name, Prompt, fold, not_a_command, spellings, strip};
+use crate::prompt::{Name, Prompt, System, fold, not_a_command, spellings, strip};
 use crate::wording::{alternatives, named, quoted};
 use std::fmt;
 use std::sync::Arc;
@@ -164,7 +164,7 @@ fn closest(folded: &str, names: &[Name]) -> Vec<Name> {
             let lower = fold(name);
             let last = lower.rsplit('/').next().unwrap_or(&lower);
             let is_beginning = folded.len() >= 2 && (lower.starts_with(folded) || last.starts_with(folded));
-            let without_suffix = Format::stem(folded) == Some(lower.as_str());
+            let without_suffix = System::PromptExpander.prompt_file(folded).is_some_and(|(stem, _)| stem == lower);
             let score = if last == folded || without_suffix {
                 Some(0)
             } else {

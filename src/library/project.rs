@@ -1,4 +1,5 @@
-//! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository.
+//! The prompts of a project: the nearest folder `.prompts`, from a folder up to the root of its repository; and in the same way
+//! the nearest folder of an agent, such as `.claude/commands`.
 //!
 //! It is looked for once for each message that needs it, since it may come and go. Without a repository, only the folder
 //! itself is searched. Never searched are the folders above the user's home directory, the root of the file system, and a
@@ -12,7 +13,7 @@ use super::cache::Cache;
 use super::folder::Folder;
 use super::read::BROKEN_LINK;
 use super::{FileInfo, Layer, Listing, Location, Problem, Source, SourceView};
-use crate::prompt::{Diagnostic, Name, Prompt};
+use crate::prompt::{Diagnostic, Name, Prompt, System};
 use crate::wording::printable;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ const REPOSITORY: &str = ".git";
 #[derive(Debug)]
 pub(super) struct Project {
     from: PathBuf,
+    /// Which system its folder is of.
+    system: System,
     /// From the folder itself upwards.
     candidates: Vec<Candidate>,
 }
@@ -55,7 +58,7 @@ impl Source for Project {
     }
 
     fn absence(&self) -> Option<String> {
-        if self.prompts().is_some() {
+        if self.system != System::PromptExpander || self.prompts().is_some() {
             return None;
         }
         let shown = |path: &Path| printable(&path.display().to_string());
@@ -83,6 +86,9 @@ impl Source for Project {
     /// If there is no folder of prompts yet, it belongs at the root of the repository or, outside a repository, in the folder
     /// itself.
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
+        if self.system != System::PromptExpander {
+            return None;
+        }
         Some(match self.prompts() {
             Some(found) => found.map(|folder| folder.path.clone()).map_err(|problem| problem.to_string()),
             None => match self.root().or(self.candidates.first()) {
@@ -128,8 +134,9 @@ impl SourceView for Unavailable {
 }
 
 impl Project {
-    /// The project that a folder belongs to. `home` is the user's home directory.
-    pub(super) fn new(from: &Path, home: Option<&Path>, cache: &Arc<Cache>) -> Project {
+    /// The project that a folder belongs to, and the prompts of a system in its folder `name`. `home` is the user's home
+    /// directory.
+    pub(super) fn new(from: &Path, home: Option<&Path>, name: &str, system: System, cache: &Arc<Cache>) -> Project {
         let from = without_symlinks(from);
         let home = home.map(without_symlinks).filter(|home| from.starts_with(home));
         let is_searched =
@@ -138,9 +145,9 @@ impl Project {
         let candidates = folders.take_while(|folder| !is_for_everybody(folder)).map(|folder| Candidate {
             folder: folder.to_owned(),
             repository: folder.join(REPOSITORY),
-            prompts: Arc::new(Folder::of_project(folder.join(FOLDER), cache)),
+            prompts: Arc::new(Folder::of_project(folder.join(name), system, cache)),
         });
-        Project { candidates: candidates.collect(), from }
+        Project { candidates: candidates.collect(), from, system }
     }
 
     /// The root of the repository.
@@ -156,10 +163,8 @@ impl Project {
         let mut nearest = None;
         let mut root = None;
         for candidate in &self.candidates {
-            if nearest.is_none()
-                && let Ok(found) = fs::symlink_metadata(&candidate.prompts.path)
-            {
-                nearest = Some((candidate, found.is_symlink()));
+            if nearest.is_none() && fs::symlink_metadata(&candidate.prompts.path).is_ok() {
+                nearest = Some((candidate, candidate.has_symlink()));
             }
             if let Some((own, false)) = nearest
                 && own.folder == self.from
@@ -175,6 +180,14 @@ impl Project {
         let root = root.or((nearest.folder == self.from).then_some(&*self.from))?;
         let escape = if is_symlink { problem_with_symlink(&nearest.prompts, root) } else { None };
         Some(escape.map_or(Ok(&nearest.prompts), Err))
+    }
+}
+
+impl Candidate {
+    /// Whether the folder of prompts, or one between it and this folder, is a symlink.
+    fn has_symlink(&self) -> bool {
+        let mut steps = self.prompts.path.ancestors().take_while(|step| **step != *self.folder);
+        steps.any(|step| fs::symlink_metadata(step).is_ok_and(|step| step.is_symlink()))
     }
 }
 

@@ -4,7 +4,8 @@
 
 use super::Problem;
 use super::cache::Stamp;
-use crate::prompt::{Diagnostic, Format, MAX_FILE, Name, Prompt, too_large};
+use super::folder::Folder;
+use crate::prompt::{Diagnostic, MAX_FILE, Prompt, too_large};
 use crate::wording::quoted;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -120,22 +121,18 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The prompt in a file, which need not be in a library. Its name is that of the file, without the suffix.
+/// The prompt in a file, which need not be in a library. Its name is that of the file in its folder, without the suffix; the
+/// end of the folder's path says how the file is read, as in `.claude/commands/x.md`. `path` is absolute.
 ///
 /// # Errors
 /// The suffix or the name is not that of a prompt file, or the file cannot be read or parsed.
 pub fn read_prompt(path: &Path) -> Result<Prompt, Problem> {
-    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let problem = |diagnostic| Problem { file: file.clone(), path: path.to_owned(), diagnostic };
-    let parse = || {
-        let invalid = |why: String| Diagnostic::error(None, why, "rename it to something like `draft.md`");
-        let stem = Format::stem(&file).zip(Format::detect(path));
-        let (stem, format) = stem.ok_or_else(|| invalid("the name of a prompt file ends in `.md`".to_owned()))?;
-        let name = Name::new(stem)
-            .map_err(|why| invalid(format!("{} cannot be the name of a prompt: {why}", quoted(stem))))?;
-        format.parse(name, &read(path, |_| Ok(()))?.bytes)
-    };
-    parse().map_err(problem)
+    Folder::around(path).prompt_at(path)
+}
+
+/// Whether [`read_prompt`] would read a file at this path.
+pub fn is_prompt_file(path: &Path) -> bool {
+    Folder::around(path).name_of(path).is_some()
 }
 
 /// Opens a file for reading. What would block (a FIFO, or a file of `/proc` that waits for data) fails instead, where

@@ -1,11 +1,12 @@
-//! What a library does not read although it may contain prompts: files of other formats next to prompt files, and hidden folders
-//! in which other programs keep their prompts.
+//! What a library does not read although it may be prompts: files of other formats next to prompt files, files in a folder that
+//! is itself a prompt, and hidden folders in which other programs keep theirs.
 //!
 //! Files are counted by their names, and none is opened. No symlink is followed.
 
 use super::folder::is_hidden;
+use super::test_files::is_test_file;
 use super::walk::MAX_ENTRIES;
-use crate::prompt::{Format, MAX_DEPTH};
+use crate::prompt::{MAX_DEPTH, System};
 use crate::wording::{count, named, printable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirEntry};
@@ -14,16 +15,22 @@ use std::path::{Path, PathBuf};
 /// What to do with a file that only has the wrong suffix.
 pub(super) const RENAME: &str = "rename it so that it ends in `.md`";
 const COPY: &str = "copy its prompt into a `.md` file";
+const YAML: &str =
+    "name its folder with `--prompts llm:DIR` if it is a template of llm, or copy its prompt into a `.md` file";
 
 /// Suffixes of files in which other programs keep prompts, each with what to do to use such a file.
 const SUFFIXES: [(&str, &str); 8] = [
+    ("jsonl", "name it with `--prompts FILE` if it is a file of hexai"),
     ("markdown", RENAME),
     ("mdc", "copy it to a `.md` file (`.mdc` files are rules of Cursor, not prompts)"),
     ("mdx", RENAME),
-    ("prompt", "rename it so that it ends in `.md`, and write its placeholders as `{{name}}`"),
-    ("toml", COPY),
+    (
+        "prompt",
+        "name its folder with `--prompts continue:DIR` if it is a prompt of Continue; otherwise rename it so that it ends in \
+         `.md`, and write its placeholders as `{{name}}`",
+    ),
     ("txt", RENAME),
-    ("yaml", COPY),
+    ("yaml", YAML),
     ("yml", COPY),
 ];
 
@@ -44,13 +51,14 @@ const HIDDEN_FOLDERS: [&str; 13] = [
     ".swissarmyhammer/prompts",
 ];
 
-/// The one file of a folder that is a skill; the others belong to it.
-const SKILL: &str = "SKILL.md";
+/// Markdown files in a folder that is a pattern of fabric, besides its `system.md`, which fabric does not read either.
+const OF_PATTERN: [&str; 3] = ["system.md", "user.md", "README.md"];
 
 /// Files of one kind that are not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// Their suffix, such as `.toml`, or the end of their folder's path, such as `.claude/commands`.
+    /// Their suffix, such as `.yaml`, or the end of their folder's path, such as `.claude/commands`, or `system.md` for files next
+    /// to one.
     pub kind: String,
     /// How many there are.
     pub count: usize,
@@ -60,9 +68,14 @@ pub struct Unread {
     pub message: String,
 }
 
-/// Searches `folders`, which the library reads, and `projects`, folders that contain one of those, for hidden folders only. `roots`
-/// are the folders that the library was made of: what is in one of them, and is not hidden there, is read.
-pub(super) fn search(folders: &BTreeSet<PathBuf>, projects: &BTreeSet<PathBuf>, roots: &[&Path]) -> Vec<Unread> {
+/// Looks through `folders`, which the library reads, and through `patterns`, which are prompts with a `system.md`. `projects` are folders that hold one of those, and are searched only for
+/// hidden folders. What is in one of `roots`, the folders that the library was made of, is read if it is not hidden there.
+pub(super) fn search(
+    folders: &BTreeSet<PathBuf>,
+    patterns: &BTreeSet<PathBuf>,
+    projects: &BTreeSet<PathBuf>,
+    roots: &[&Path],
+) -> Vec<Unread> {
     let roots = roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
     let mut search = Search { roots, files: BTreeMap::new(), folders: BTreeMap::new(), remaining: MAX_ENTRIES };
     for folder in folders {
@@ -71,6 +84,13 @@ pub(super) fn search(folders: &BTreeSet<PathBuf>, projects: &BTreeSet<PathBuf>, 
             search.add_hidden_folders(folder, &entry);
         }
     }
+    let mut in_patterns = Vec::new();
+    for pattern in patterns {
+        let is_other = |entry: &DirEntry| OF_PATTERN.iter().all(|name| entry.file_name() != *name);
+        let is_markdown = |path: &PathBuf| path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
+        let entries = search.entries(pattern).into_iter().filter(is_other).map(|entry| entry.path());
+        in_patterns.extend(entries.filter(|path| is_markdown(path) && !is_hidden(path) && !is_about_the_folder(path)));
+    }
     for project in projects.difference(folders) {
         for entry in search.entries(project) {
             search.add_hidden_folders(project, &entry);
@@ -78,7 +98,19 @@ pub(super) fn search(folders: &BTreeSet<PathBuf>, projects: &BTreeSet<PathBuf>, 
     }
     let folders = search.folders.into_iter().map(|(kind, found)| found.message(kind));
     let files = search.files.into_iter().map(|((suffix, fix), (count, first))| of_suffix(suffix, fix, count, first));
-    folders.chain(files).collect()
+    folders.chain(files).chain(of_patterns(&in_patterns)).collect()
+}
+
+/// Markdown files in folders with a `system.md`, which a user may have meant to be prompts.
+fn of_patterns(files: &[PathBuf]) -> Option<Unread> {
+    let first = files.first()?.clone();
+    let (number, are) = (count(files.len(), "`.md` file"), are(files.len()));
+    let shown = printable(&first.display().to_string());
+    let message = format!(
+        "{number} {are} not read because the folder has a `system.md`, and so is itself a prompt, such as {shown}; to use one, \
+         move it to another folder"
+    );
+    Some(Unread { kind: "system.md".to_owned(), count: files.len(), first, message })
 }
 
 struct Search {
@@ -95,8 +127,6 @@ struct Search {
 struct HiddenFolders {
     folders: Vec<PathBuf>,
     files: usize,
-    /// Whether some of the files would be read if the folder was named.
-    has_prompts: bool,
 }
 
 impl Search {
@@ -134,9 +164,14 @@ impl Search {
         }
     }
 
-    fn add_hidden_folder(&mut self, kind: &'static str, folder: PathBuf) {
-        let (mut files, mut has_prompts) = (0, false);
-        let mut folders = vec![(folder.clone(), 0)];
+    fn add_hidden_folder(&mut self, kind: &'static str, root: PathBuf) {
+        let system = System::of_folder(&root);
+        let is_prompt = |path: &Path| {
+            let below = path.strip_prefix(&root).unwrap_or(path).to_string_lossy().replace('\\', "/");
+            system.prompt_file(&below).is_some()
+        };
+        let mut files = 0;
+        let mut folders = vec![(root.clone(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             for entry in self.entries(&folder) {
                 let path = entry.path();
@@ -144,22 +179,15 @@ impl Search {
                     continue;
                 } else if is_folder(&entry) {
                     folders.extend((depth < MAX_DEPTH).then_some((path, depth + 1)));
-                    continue;
+                } else {
+                    files += usize::from(is_prompt(&path));
                 }
-                let is_prompt = Format::detect(&path).is_some();
-                let is_counted = match kind.ends_with("/skills") {
-                    true => entry.file_name() == SKILL,
-                    false => is_prompt || known_suffix(&path).is_some(),
-                };
-                files += usize::from(is_counted);
-                has_prompts |= is_counted && is_prompt;
             }
         }
         if files > 0 {
             let found = self.folders.entry(kind).or_default();
-            found.folders.push(folder);
+            found.folders.push(root);
             found.files += files;
-            found.has_prompts |= has_prompts;
         }
     }
 
@@ -181,16 +209,12 @@ impl HiddenFolders {
         let first = self.folders.swap_remove(0);
         let shown = printable(&first.display().to_string());
         let (files, are) = (count(self.files, "file"), are(self.files));
-        let message = if self.has_prompts {
-            let option = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), Into::into);
-            let option = named(&format!("--prompts {option}"));
-            format!(
-                "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, pass its folder \
-                 with {option}, together with your other folders"
-            )
-        } else {
-            format!("{files} in {shown}{more} {are} not read, because only `.md` files are; to use one, {COPY}")
-        };
+        let option = shlex::try_quote(&shown).map_or_else(|_| shown.clone(), Into::into);
+        let option = named(&format!("--prompts {option}"));
+        let message = format!(
+            "{files} in {shown}{more} {are} not read, because hidden folders are skipped; to use one, pass its folder with \
+             {option}, together with your other folders"
+        );
         Unread { kind: kind.to_owned(), count: self.files, first, message }
     }
 }
@@ -211,10 +235,11 @@ fn is_folder(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
-/// The suffix of a file in which another program may keep a prompt, and what to do to use it.
+/// The suffix of a file in which another program may keep a prompt, and what to do to use it. A test file is none.
 pub(super) fn known_suffix(path: &Path) -> Option<(&'static str, &'static str)> {
     let suffix = path.extension()?;
-    SUFFIXES.into_iter().find(|(known, _)| suffix.eq_ignore_ascii_case(known))
+    let known = SUFFIXES.into_iter().find(|(known, _)| suffix.eq_ignore_ascii_case(known));
+    known.filter(|_| !is_test_file(path))
 }
 
 /// Whether a file such as `LICENSE.txt` says something about the folder that it is in.

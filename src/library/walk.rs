@@ -4,7 +4,7 @@ use super::cache::Stamp;
 use super::folder::{Folder, PromptFile, escapes, is_hidden};
 use super::read::{BROKEN_LINK, is_broken_link};
 use super::{Layer, Problem};
-use crate::prompt::{Diagnostic, Format, InvalidName, MAX_DEPTH, MAX_NAME, Name};
+use crate::prompt::{Diagnostic, MAX_DEPTH, Name};
 use crate::wording::printable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -86,6 +86,7 @@ impl Folder {
         let scan = Scan { is_reliable: true, ..Scan::default() };
         let mut walk = Walk { folder: self, scan, files: BTreeMap::new(), stack: Vec::new(), linked_folders: 0 };
         walk.scan.add_folder(self.path.clone());
+        walk.refuse_prompt();
         walk.enter(&self.path, 0);
         walk.run()
     }
@@ -131,6 +132,17 @@ impl Walk<'_> {
             problems.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir yields the order of the file system
         }
         scan
+    }
+
+    /// Adds a problem if the folder that was named is a prompt itself, such as a skill, and so has no name.
+    fn refuse_prompt(&mut self) {
+        for (file, _) in self.folder.files_of_prompt(&self.folder.path) {
+            if self.folder.name_of(&file).is_none() {
+                let message = "the folder that was named is a prompt itself, and not a folder of prompts";
+                let diagnostic = Diagnostic::error(None, message, "name the folder above it");
+                self.scan.problems.push(self.folder.problem(&file, diagnostic));
+            }
+        }
     }
 
     fn enter(&mut self, folder: &Path, depth: usize) {
@@ -218,6 +230,12 @@ impl Walk<'_> {
     /// Descends into a folder, unless that is beyond a limit.
     fn add_folder(&mut self, entry: DirEntry, depth: usize) {
         let is_symlink = entry.path_is_symlink();
+        if !self.folder.system.is_recursive() {
+            if !is_symlink {
+                self.skip_folder();
+            }
+            return;
+        }
         self.linked_folders += usize::from(is_symlink);
         if depth > MAX_DEPTH {
             let limit = format!("more than {MAX_DEPTH} folders inside each other");
@@ -225,35 +243,54 @@ impl Walk<'_> {
             if !is_symlink {
                 self.skip_folder();
             }
-        } else if !is_symlink {
-            self.scan.add_folder(entry.into_path()); // walkdir descends into it
-        } else if self.linked_folders <= MAX_LINKED_FOLDERS {
-            self.enter(entry.path(), depth);
-            self.scan.add_folder(entry.into_path());
+        } else if !is_symlink || self.linked_folders <= MAX_LINKED_FOLDERS {
+            let is_symlinked = is_symlink || self.stack.len() > 1;
+            self.scan.add_folder(entry.path().to_owned()); // before it is looked at
+            match self.add_prompt(entry.path(), is_symlinked) {
+                true if !is_symlink => self.skip_folder(),
+                true => {}
+                false if is_symlink => self.enter(entry.path(), depth),
+                false => {} // walkdir descends into it
+            }
         }
     }
 
     /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in byte order.
     fn add_file(&mut self, path: &Path, is_symlinked: bool) {
-        let Some(format) = Format::detect(path) else { return };
-        let name = match self.folder.name_of(path) {
-            Ok(name) => name,
-            Err(diagnostic) => {
+        let (name, file_name) = match self.folder.name_of(path) {
+            None => return,
+            Some(Ok(named)) => named,
+            Some(Err(diagnostic)) => {
                 self.scan.problems.push(self.folder.problem(path, diagnostic));
                 return;
             }
         };
-        let file = PromptFile { name: name.clone(), format, path: path.into(), is_symlinked };
+        let (format, is_in_folder) = (file_name.format, file_name.is_in_folder());
+        let file = PromptFile { name: name.clone(), format, is_in_folder, path: path.into(), is_symlinked };
         match self.files.entry(name) {
             Entry::Vacant(vacant) => _ = vacant.insert(file),
             Entry::Occupied(mut first) => {
-                let other = if file.path < first.get().path { first.insert(file) } else { file };
+                let bytes = |file: &PromptFile| file.path.as_os_str().as_encoded_bytes().to_vec();
+                let other = if bytes(&file) < bytes(first.get()) { first.insert(file) } else { file };
                 let first = printable(&first.get().path.display().to_string());
                 let message = format!("{first} has the same name, and comes first");
                 let diagnostic = Diagnostic::error(None, message, "rename one of the two");
                 self.scan.problems.push(self.folder.problem(&other.path, diagnostic));
             }
         }
+    }
+
+    /// Adds the files that make a folder itself a prompt, if there are any, and then nothing else in it.
+    fn add_prompt(&mut self, folder: &Path, is_symlinked: bool) -> bool {
+        let files = self.folder.files_of_prompt(folder);
+        for (file, is_symlink) in &files {
+            if *is_symlink {
+                self.scan.add_link(file);
+                self.scan.is_reliable &= self.folder.layer != Layer::Project;
+            }
+            self.add_file(file, is_symlinked || *is_symlink);
+        }
+        !files.is_empty()
     }
 
     /// Adds what cannot be read, or is a broken link.
@@ -263,7 +300,7 @@ impl Walk<'_> {
         }
         let is_symlink = fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink());
         let is_broken = error.is_some_and(is_broken_link);
-        if is_symlink && Format::detect(path).is_some() && fs::metadata(path).is_err() {
+        if is_symlink && self.folder.name_of(path).is_some() && fs::metadata(path).is_err() {
             // It has a name; reading it says what is wrong.
             self.add_file(path, true);
         } else if is_symlink && is_broken {
@@ -278,29 +315,5 @@ impl Walk<'_> {
             let diagnostic = Diagnostic::error(None, format!("cannot be read: {reason}"), fix);
             self.scan.skipped.push(self.folder.problem(path, diagnostic));
         } // else it was deleted after its folder was read
-    }
-}
-
-impl Folder {
-    /// The name of the prompt in a file below the folder.
-    ///
-    /// # Errors
-    /// It could not be typed as a command.
-    pub(super) fn name_of(&self, path: &Path) -> Result<Name, Diagnostic> {
-        let below = path.strip_prefix(&self.path).unwrap_or(path);
-        let segments: Option<Vec<&str>> = below.iter().map(|segment| segment.to_str()).collect();
-        let file = segments.map(|segments| segments.join("/")).unwrap_or_default();
-        let name = Format::stem(&file).unwrap_or(&file);
-        Name::new(name).map_err(|invalid| match invalid {
-            InvalidName::TooLong => {
-                let message = format!("the prompt's name would be {} bytes long, the limit is {MAX_NAME}", name.len());
-                Diagnostic::error(None, message, "shorten the names of the file and of its folders")
-            }
-            InvalidName::TooDeep | InvalidName::Part => {
-                let message =
-                    "the file's name cannot be typed: it is not UTF-8, or it has a backslash or a control character";
-                Diagnostic::error(None, message, "rename it")
-            }
-        })
     }
 }

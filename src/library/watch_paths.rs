@@ -2,9 +2,9 @@
 //! symlinks. All of them are real paths, as events name them.
 
 use super::folder::Folder;
-use crate::prompt::Format;
+use crate::prompt::System;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ impl WatchPaths {
             return true; // a watched path itself; or the event has the name that a folder had before it was moved
         }
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        (self.folders.contains(folder) && !is_hidden && (may_be_folder || Format::detect(path).is_some()))
+        (self.folders.contains(folder) && !is_hidden && (may_be_folder || may_be_prompt(name)))
             || self.entries.get(folder).is_some_and(|names| names.contains(name))
     }
 
@@ -76,6 +76,12 @@ impl WatchPaths {
             self.add_path(&folder.join(target));
         }
     }
+}
+
+/// Whether a file with this name is a prompt in a folder of any system.
+fn may_be_prompt(name: &OsStr) -> bool {
+    let path = format!("folder/{}", name.to_string_lossy());
+    System::ALL.into_iter().any(|system| system.prompt_file(&path).is_some())
 }
 
 fn has_other_names(file: &Path) -> bool {
@@ -108,7 +114,8 @@ mod tests {
         symlink("nowhere/x.md", root.join("prompts/broken.md")).unwrap();
         symlink("loop.md", root.join("prompts/loop.md")).unwrap();
         let mut paths = WatchPaths::default();
-        paths.add_folder(&Folder::new(root.join("prompts"), true, &Default::default()));
+        let system = System::PromptExpander;
+        paths.add_folder(&Folder::new(root.join("prompts"), system, true, &Default::default()));
         for (path, is_relevant) in [
             ("prompts", true),
             ("prompts/new.md", true),

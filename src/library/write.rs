@@ -4,7 +4,7 @@ use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
 use super::walk::Scan;
 use super::{Entry, Layer, Problem, View};
-use crate::prompt::{COLONS, Name, strip};
+use crate::prompt::{COLONS, Name, System, strip};
 use crate::wording::named;
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -18,6 +18,10 @@ use unicode_normalization::UnicodeNormalization;
 pub(crate) enum WriteError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
+    /// The folder is another program's, which is only read.
+    ReadOnly(PathBuf, System),
+    /// A folder in the path is itself a prompt, and nothing else in it is one.
+    InPrompt(PathBuf),
     /// There is a file, or a broken link, where a folder is needed.
     NotAFolder(PathBuf),
     /// A symlink in the path points back to a folder that it is in.
@@ -30,6 +34,8 @@ pub(crate) enum WriteError {
     RelativeLink(PathBuf, PathBuf),
     /// The system refuses to rename the first path to the second.
     Rename(PathBuf, PathBuf, io::Error),
+    /// The prompt was renamed, and its test file cannot be.
+    TestsNotRenamed(PathBuf, io::Error),
     /// The system refuses to write there.
     Io(PathBuf, io::Error),
 }
@@ -39,6 +45,16 @@ impl fmt::Display for WriteError {
         let path = |path: &Path| named(&path.display().to_string());
         match self {
             WriteError::Exists(file) => write!(f, "{} already exists, and is not changed", path(file)),
+            WriteError::ReadOnly(folder, system) => write!(
+                f,
+                "{} has prompts for {}, and nothing is written to it; choose another folder",
+                path(folder),
+                system.title()
+            ),
+            WriteError::InPrompt(file) => {
+                let file = path(file);
+                write!(f, "{file} would be in a folder that is itself a prompt, and not be read; choose another name")
+            }
             WriteError::NotAFolder(obstacle) => {
                 let obstacle = path(obstacle);
                 write!(f, "{obstacle} is not a folder, and the new file needs one there; choose another name or folder")
@@ -66,6 +82,9 @@ impl fmt::Display for WriteError {
             WriteError::Rename(from, to, error) => {
                 write!(f, "{} cannot be renamed to {}: {error}; fix that, or choose another name", path(from), path(to))
             }
+            WriteError::TestsNotRenamed(tests, error) => {
+                write!(f, "the prompt is renamed, but its test file {} cannot be: {error}; rename it, too", path(tests))
+            }
             WriteError::Io(path_of_error, error) => {
                 write!(f, "{} cannot be written: {error}; fix that, or choose another folder", path(path_of_error))
             }
@@ -88,11 +107,12 @@ impl View {
     /// several files have the name, it is the first.
     pub(crate) fn find_to_change(&self, layer: Layer, typed: &str) -> Option<OwnFile<'_>> {
         let folders = self.sources().filter(|source| source.layer() == layer).filter_map(|source| source.folder());
+        let folders = folders.filter(|folder| !folder.is_read_only());
         let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
         let find = |name: &Name| {
             let (folder, file) = scans.iter().find_map(|(folder, scan)| Some((*folder, scan.file(name)?)))?;
-            let PromptFile { name, path, is_symlinked, .. } = file.clone();
-            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, folder })
+            let PromptFile { name, path, is_symlinked, is_in_folder, .. } = file.clone();
+            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, is_in_folder, folder })
         };
         let with_slashes = strip(typed).replace(COLONS, "/");
         let exact = [typed, strip(typed), &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
@@ -135,31 +155,44 @@ pub(crate) struct OwnFile<'v> {
     pub(crate) path: PathBuf,
     /// Whether it, or a folder between the prompts folder and it, is a symlink.
     pub(crate) is_symlinked: bool,
+    /// Whether the prompt is a folder, which may have other files, too.
+    pub(crate) is_in_folder: bool,
     folder: &'v Folder,
 }
 
 impl OwnFile<'_> {
-    /// Renames the file within its folder, and returns its new path. The suffix keeps its spelling. Of a symlink, the symlink itself
-    /// is renamed. No other file is overwritten, not even one that another process creates meanwhile.
+    /// Renames the file within its folder, and its test file with it; returns their new paths. The suffix keeps its spelling.
+    /// Of a symlink, the symlink itself is renamed. No other file is overwritten, not even one that another process creates meanwhile.
     ///
     /// # Errors
-    /// There is such a file, in any spelling of its suffix, or the file cannot be renamed. Folders may have been created then.
-    pub(crate) fn rename(&self, name: &Name) -> Result<PathBuf, WriteError> {
-        let mut path = path_for_new(self.folder, name)?;
-        if let Some(suffix) = self.path.extension() {
-            path.set_extension(suffix);
+    /// There is such a file, in any spelling of its suffix, or a file cannot be renamed. Folders may have been created then.
+    pub(crate) fn rename(&self, name: &Name) -> Result<(PathBuf, Option<PathBuf>), WriteError> {
+        let tests = self.tests().zip(self.folder.test_path(name));
+        if let Some((from, to)) = &tests {
+            if FileState::of(to) != FileState::Deleted && !is_other_spelling(to, from) {
+                return Err(WriteError::Exists(to.clone()));
+            }
+            check_relative_link(from, to)?;
         }
+        let path = self.rename_prompt(name)?;
+        let Some((from, to)) = tests.filter(|_| self.is_name_unused()) else { return Ok((path, None)) };
+        let is_respelled = is_other_spelling(&to, &from);
+        let renamed = if is_respelled { fs::rename(&from, &to) } else { rename_to_new(&from, &to) };
+        renamed.map_err(|error| WriteError::TestsNotRenamed(from, error))?;
+        Ok((path, Some(to)))
+    }
+
+    fn rename_prompt(&self, name: &Name) -> Result<PathBuf, WriteError> {
+        let path = path_for_new(self.folder, name)?;
+        let end = self.end();
+        let stem = name.rsplit('/').next().unwrap_or(name);
+        let path = path.with_file_name(format!("{stem}{end}"));
         let existing = self.folder.resolve(name).map(|file| file.path.to_path_buf());
         let is_respelled = existing.as_ref().is_some_and(|existing| is_other_spelling(existing, &self.path));
         if let Some(existing) = existing.filter(|_| !is_respelled) {
             return Err(WriteError::Exists(existing));
         }
-        if let Ok(target) = fs::read_link(&self.path)
-            && target.is_relative()
-            && path.parent() != self.path.parent()
-        {
-            return Err(WriteError::RelativeLink(self.path.clone(), target));
-        }
+        check_relative_link(&self.path, &path)?;
         create_parent(&path)?;
         let renamed = if is_respelled { fs::rename(&self.path, &path) } else { rename_to_new(&self.path, &path) };
         match renamed {
@@ -170,12 +203,48 @@ impl OwnFile<'_> {
         }
     }
 
-    /// Removes the file; of a symlink, the symlink itself.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+    /// What follows the prompt's name in the path, such as `.md`.
+    fn end(&self) -> String {
+        let stem = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        file.strip_prefix(stem).unwrap_or(".md").to_owned()
+    }
+
+    /// Its test file, if it has one.
+    pub(crate) fn tests(&self) -> Option<PathBuf> {
+        self.folder.test_path(&self.name).filter(|path| FileState::of(path) == FileState::Exists)
+    }
+
+    /// Whether, after it was removed or renamed, no other file has its name: the tests would now belong to that one.
+    fn is_name_unused(&self) -> bool {
+        self.folder.resolve(&self.name).is_none_or(|file| is_same_file(&file.path, &self.path))
+    }
+
+    /// Removes the file and its test file; of a symlink, the symlink itself. Returns the paths of those that it removed, and why it
+    /// could not remove one.
+    pub(crate) fn remove(&self) -> (Vec<PathBuf>, Option<(PathBuf, io::Error)>) {
+        let tests = self.tests();
+        let mut removed = Vec::new();
+        for path in [Some(self.path.clone()), tests].into_iter().flatten() {
+            if !removed.is_empty() && !self.is_name_unused() {
+                break;
+            }
+            match fs::remove_file(&path) {
+                Ok(()) => removed.push(path),
+                Err(error) => return (removed, Some((path, error))),
+            }
+        }
+        (removed, None)
+    }
+}
+
+/// Refuses to rename a relative symlink into another folder, where its target would be another.
+fn check_relative_link(from: &Path, to: &Path) -> Result<(), WriteError> {
+    match fs::read_link(from) {
+        Ok(target) if target.is_relative() && to.parent() != from.parent() => {
+            Err(WriteError::RelativeLink(from.to_owned(), target))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -253,25 +322,56 @@ impl FileState {
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, WriteError> {
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
+    let system = System::of_folder(folder);
+    if system != System::PromptExpander {
+        return Err(WriteError::ReadOnly(folder.to_owned(), system));
+    }
     let folder = match is_project {
-        true => Folder::of_project(folder.to_owned(), &Arc::default()),
-        false => Folder::new(folder.to_owned(), true, &Arc::default()),
+        true => Folder::of_project(folder.to_owned(), system, &Arc::default()),
+        false => Folder::new(folder.to_owned(), system, true, &Arc::default()),
     };
     if let Some(file) = folder.resolve(name) {
         return Err(WriteError::Exists(file.path.to_path_buf()));
     }
     let path = path_for_new(&folder, name)?;
     create_parent(&path)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => WriteError::Exists(path.clone()),
-        _ => WriteError::Io(path.clone(), error),
+    create_file(&path, text)?;
+    Ok(path)
+}
+
+/// Creates a file in a folder that exists.
+///
+/// # Errors
+/// There is such a file, or it cannot be written.
+pub(crate) fn create_file(path: &Path, text: &str) -> Result<(), WriteError> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
+        _ => WriteError::Io(path.to_owned(), error),
     })?;
     // In one write, so that a reader sees all of it or nothing.
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = fs::remove_file(&path); // part of a prompt is worse than none
-        WriteError::Io(path.clone(), error)
-    })?;
-    Ok(path)
+        let _ = fs::remove_file(path); // part of a file is worse than none
+        WriteError::Io(path.to_owned(), error)
+    })
+}
+
+/// Replaces the text of a file in one step, so that a reader sees the old text or the new one. Of a symlink, the target is
+/// replaced. The permissions stay. Returns `false`, and writes nothing, if the file is no longer as it was read.
+///
+/// # Errors
+/// It cannot be written, and is unchanged.
+pub(crate) fn replace(path: &Path, original: &[u8], text: &str) -> io::Result<bool> {
+    let target = fs::canonicalize(path)?;
+    let mut file =
+        tempfile::Builder::new().prefix(".prompt-expander-").tempfile_in(target.parent().unwrap_or(Path::new("")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(fs::metadata(&target)?.permissions())?;
+    file.as_file().sync_all()?;
+    let is_unchanged = fs::read(&target)? == original;
+    if is_unchanged {
+        file.persist(&target).map_err(|error| error.error)?;
+    }
+    Ok(is_unchanged)
 }
 
 /// Deletes a file that [`create`] made, if it is still a file and its content is as expected. Returns whether it did.
@@ -290,10 +390,13 @@ pub(crate) fn delete_if(file: &Path, is_as_expected: impl FnOnce(&[u8]) -> bool)
 /// Where the file of a new prompt belongs.
 fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
     folder.path_for_new(name).ok_or_else(|| {
-        let without_rules = Folder::new(folder.path.clone(), true, &Arc::default());
+        let without_rules = Folder::new(folder.path.clone(), folder.system, true, &Arc::default());
+        let path = folder.path.join(name.as_str());
+        let mut above = path.ancestors().skip(1).take_while(|above| **above != *folder.path);
         match without_rules.path_for_new(name) {
             Some(path) => WriteError::Escapes(path),
-            None => WriteError::Cycle(folder.path.join(name.as_str())),
+            None if above.any(|above| !folder.files_of_prompt(above).is_empty()) => WriteError::InPrompt(path),
+            None => WriteError::Cycle(path),
         }
     })
 }
@@ -342,6 +445,18 @@ mod tests {
             assert!(!delete_if_unchanged(&link, "Text.").unwrap());
             assert_eq!((FileState::of(&link), FileState::of(&target)), (FileState::Exists, FileState::Exists));
         }
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_as_it_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.test.txt");
+        fs::write(&file, "read").unwrap();
+        assert!(!replace(&file, b"another", "new").unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"read");
+        assert!(replace(&file, b"read", "new").unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]

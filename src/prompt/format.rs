@@ -17,7 +17,6 @@ mod yaml;
 use super::limits::MAX_FILE;
 use super::{Diagnostic, Name, Position, Prompt, System};
 pub use hexai_jsonl::hexai_prompts;
-use std::path::Path;
 
 /// How a prompt is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +48,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every suffix in every spelling, in byte order. Where file names ignore letter case, one spelling finds all. Nothing
-    /// else in the program knows suffixes.
-    pub const SUFFIXES: &[(&str, Format)] = if cfg!(any(windows, target_os = "macos")) {
-        &[("md", Format::Markdown)]
-    } else {
-        &[("MD", Format::Markdown), ("Md", Format::Markdown), ("mD", Format::Markdown), ("md", Format::Markdown)]
-    };
-
     /// The program for which a file of this format is written, and which reads it by the rules of the format.
     pub fn system(self) -> System {
         match self {
@@ -72,30 +63,6 @@ impl Format {
             Format::ContinuePrompt => System::Continue,
             Format::HexaiPrompt => System::Hexai,
         }
-    }
-
-    /// The suffix of a new file.
-    pub fn suffix(self) -> &'static str {
-        match self {
-            Format::GeminiToml => "toml",
-            Format::LlmTemplate => "yaml",
-            _ => "md",
-        }
-    }
-
-    fn of_suffix(suffix: &str) -> Option<Format> {
-        let known = Format::SUFFIXES.iter().find(|(known, _)| known.eq_ignore_ascii_case(suffix));
-        known.map(|(_, format)| *format)
-    }
-
-    /// The format of a file, by its suffix in any letter case.
-    pub fn detect(path: &Path) -> Option<Format> {
-        Format::of_suffix(path.extension()?.to_str()?)
-    }
-
-    /// A path without its suffix, if that is the suffix of a prompt file.
-    pub fn stem(path: &str) -> Option<&str> {
-        path.rsplit_once('.').filter(|(_, suffix)| Format::of_suffix(suffix).is_some()).map(|(stem, _)| stem)
     }
 
     /// Reads the whole file of a prompt.

@@ -1,6 +1,6 @@
 //! The name of a prompt, and what a person types for it.
 
-use super::Format;
+use super::System;
 use super::limits::{MAX_DEPTH, MAX_NAME};
 use crate::wording::{named, quoted};
 use serde::{Serialize, Serializer};
@@ -91,8 +91,13 @@ impl Name {
                 return refused(&why);
             }
         }
-        if let Some(stem) = Format::stem(&name) {
+        if let Some((stem, _)) = System::PromptExpander.prompt_file(&name) {
             return refused(&format!("the name has no suffix; write {}", named(stem)));
+        }
+        match System::PromptExpander.prompt_file(&format!("{name}.md")) {
+            Some((read, _)) if read == name => {}
+            Some((other, _)) => return refused(&format!("a file of this name would be the prompt {}", named(other))),
+            None => return refused("a file of this name is not read as a prompt"),
         }
         match Name::new(&name) {
             Ok(name) => Ok(name),

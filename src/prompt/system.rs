@@ -42,6 +42,24 @@ pub struct FileName {
     pub format: Format,
 }
 
+impl FileName {
+    /// The end in every spelling, in byte order: letter case makes no difference in `md`. Where file names ignore it, one
+    /// spelling finds all.
+    pub fn spellings(self) -> impl Iterator<Item = String> {
+        let start = self.end.strip_suffix("md").filter(|_| !self.is_in_folder());
+        let spelled: &[&str] =
+            if cfg!(any(windows, target_os = "macos")) { &["md"] } else { &["MD", "Md", "mD", "md"] };
+        let as_it_is = start.is_none().then(|| self.end.to_owned());
+        let of_suffix = start.into_iter().flat_map(move |start| spelled.iter().map(move |md| format!("{start}{md}")));
+        as_it_is.into_iter().chain(of_suffix)
+    }
+
+    /// Whether the prompt is a folder, and this is the file in it that has its text.
+    pub fn is_in_folder(self) -> bool {
+        self.end.starts_with('/')
+    }
+}
+
 const fn file_name(end: &'static str, format: Format) -> FileName {
     FileName { end, format }
 }
@@ -107,6 +125,14 @@ impl System {
         System::ALL.into_iter().find(|system| system.name() == name)
     }
 
+    /// The system and the path in `FORMAT:DIR`, as `--prompts` takes it; `None` if the text is a path alone, such as `C:\\x`.
+    pub fn of_option(text: &str) -> (Option<System>, &str) {
+        match text.split_once(':').map(|(name, path)| (System::named(name), path)) {
+            Some((Some(system), path)) => (Some(system), path),
+            _ => (None, text),
+        }
+    }
+
     /// The system whose prompts a folder holds, by the end of its path. Nothing is read.
     pub fn of_folder(path: &Path) -> System {
         const FOLDERS: [(&str, System); 17] = [
@@ -167,12 +193,15 @@ impl System {
     }
 
     /// The name of the prompt in a file, and how it is read. `path` is below the folder, `/`-separated. `None` if the file
-    /// is no prompt. Letter case makes no difference in a suffix.
+    /// is no prompt. Letter case makes no difference in the suffix `.md`.
     pub fn prompt_file(self, path: &str) -> Option<(&str, FileName)> {
         let without = |end: &str| {
             let at = path.len().checked_sub(end.len()).filter(|at| *at > 0 && path.is_char_boundary(*at))?;
             let (name, found) = path.split_at(at);
-            let fits = if end.starts_with('/') { found == end } else { found.eq_ignore_ascii_case(end) };
+            let fits = match end.strip_suffix("md").filter(|start| !start.starts_with('/')) {
+                Some(start) => found.strip_prefix(start).is_some_and(|found| found.eq_ignore_ascii_case("md")),
+                None => found == end,
+            };
             (fits && !name.ends_with('/')).then_some(name)
         };
         if NO_PROMPTS.iter().any(|end| without(end).is_some()) {
@@ -214,6 +243,20 @@ mod tests {
             assert_eq!(System::named(system.name()), Some(system));
         }
         assert_eq!(System::named("C"), None);
+        assert_eq!(System::of_option("claude:/x:y"), (Some(System::ClaudeCode), "/x:y"));
+        assert_eq!(System::of_option("C:\\prompts"), (None, "C:\\prompts"));
+        assert_eq!(System::of_option("/x"), (None, "/x"));
+    }
+
+    #[test]
+    fn every_spelling_of_an_end_is_read_and_they_are_in_byte_order() {
+        for system in System::ALL {
+            let ends: Vec<String> = system.files().iter().flat_map(|file| file.spellings()).collect();
+            assert!(ends.is_sorted(), "{ends:?}");
+            for end in ends {
+                assert_eq!(system.prompt_file(&format!("a/x{end}")).unwrap().0, "a/x");
+            }
+        }
     }
 
     #[test]
@@ -225,6 +268,7 @@ mod tests {
         let ours = System::PromptExpander;
         check(ours, "git/commit.md", Some(("git/commit", Format::Markdown)));
         check(ours, "x.MD", Some(("x", Format::Markdown)));
+        check(ours, "x.TOML", None);
         check(ours, "x.prompt.md", Some(("x", Format::VsCodePrompt)));
         check(ours, "x.toml", Some(("x", Format::GeminiToml)));
         check(ours, "pdf/SKILL.md", Some(("pdf", Format::Skill)));

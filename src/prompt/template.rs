@@ -320,7 +320,7 @@ impl MessageTemplate {
                 value => Piece::Value(value),
             },
         });
-        std::iter::once(Piece::Text(&self.preamble)).chain(parts)
+        std::iter::once(Piece::Text(self.preamble.as_str())).chain(parts)
     }
 }
 

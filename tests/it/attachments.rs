@@ -231,6 +231,17 @@ fn a_file_outside_of_the_library_attaches_files_of_its_folder() {
 }
 
 #[test]
+fn tests_compare_the_text_with_the_attachments() {
+    let client = Client::new().prompt("style.txt", "Two spaces.");
+    client.write("styled.md", "---\nattachments: [style.txt]\n---\nP {{input}}\n");
+    client.run(["new", "--test", "styled"], "");
+    assert!(client.run(["test"], "").stdout.ends_with("1 passed, 0 failed\n"));
+    client.write("style.txt", "Four spaces.");
+    let ran = client.run(["test"], "");
+    assert!(ran.stdout.contains("Four spaces.") && ran.stdout.ends_with("0 passed, 1 failed\n"), "{}", ran.stdout);
+}
+
+#[test]
 fn explain_and_check_show_what_is_attached_and_what_is_wrong_with_the_list() {
     let client = client();
     let ran = client.run(["explain", "ui/review", "x"], "");

@@ -129,7 +129,7 @@ fn check_reads_files_that_another_layer_hides() {
 fn the_shipped_prompts_are_without_a_finding() {
     let prompts = concat!(env!("CARGO_MANIFEST_DIR"), "/prompts");
     let client = Client::new().arguments(["--prompts", prompts]);
-    client.run(["check"], "").printed("12 files checked: 0 errors, 0 warnings\n");
+    client.run(["check"], "").printed("24 files checked: 0 errors, 0 warnings\n");
 }
 
 #[test]
@@ -202,22 +202,22 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
 
 #[test]
 fn a_named_file_that_cannot_be_checked_says_why() {
-    let client = Client::new().prompt("a.md", "A {{input}}").prompt("a.toml", "prompt = 'A'").prompt("notes.txt", "N");
+    let client = Client::new().prompt("a.md", "A {{input}}").prompt("a.yml", "x").prompt("notes.txt", "N");
     for (written, path, message, fix) in [
         ("nope.md", "nope.md", "there is no such file", "correct the path".to_owned()),
         ("a", "a", "there is no such file", {
             format!("to check the prompt `a`, pass its file, {}", client.prompts().join("a.md").display())
         }),
         (
-            "prompts/a.toml",
-            "prompts/a.toml",
-            "only files that end in `.md` are read as prompts",
+            "prompts/a.yml",
+            "prompts/a.yml",
+            "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts",
             "copy its prompt into a `.md` file".to_owned(),
         ),
         (
             "prompts/notes.txt",
             "prompts/notes.txt",
-            "only files that end in `.md` are read as prompts",
+            "only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts",
             "rename it so that it ends in `.md`".to_owned(),
         ),
     ] {
@@ -262,7 +262,7 @@ fn kinds(unread: &Value) -> Vec<String> {
 fn files_with_other_suffixes_are_counted_and_said_to_be_unread() {
     let client = Client::new().prompt("a.md", "A {{input}}");
     assert_eq!(unread(&client, &[]), json!([]));
-    for file in ["b.toml", "git/a.TOML", "a.txt", "a.markdown", "a.prompt", "a.mdc", "a.yaml", "a.yml", "a.mdx"] {
+    for file in ["b.jsonl", "git/a.jsonl", "a.txt", "a.markdown", "a.prompt", "a.mdc", "a.yaml", "a.yml", "a.mdx"] {
         client.write(file, "x");
     }
     // These are about the folder, hidden, or of no format of prompts.
@@ -272,20 +272,21 @@ fn files_with_other_suffixes_are_counted_and_said_to_be_unread() {
     std::fs::create_dir(client.prompts().join("folder.txt")).unwrap();
     let found = unread(&client, &[]);
     let want = [
+        ".jsonl 2 prompts/b.jsonl",
         ".markdown 1 prompts/a.markdown",
         ".mdc 1 prompts/a.mdc",
         ".mdx 1 prompts/a.mdx",
         ".prompt 1 prompts/a.prompt",
-        ".toml 2 prompts/b.toml",
         ".txt 1 prompts/a.txt",
         ".yaml 1 prompts/a.yaml",
         ".yml 1 prompts/a.yml",
     ];
     assert_eq!(kinds(&found), want);
-    let toml = "2 `.toml` files are not read, such as prompts/b.toml; to use one, copy its prompt into a `.md` file";
-    assert_eq!(found[4]["message"], toml);
+    let jsonl = "2 `.jsonl` files are not read, such as prompts/b.jsonl; to use one, name it with `--prompts FILE` if it is a \
+                 file of hexai";
+    assert_eq!(found[0]["message"], jsonl);
     let text = client.run(["check"], "").stdout.replace(&format!("{}/", client.root().display()), "");
-    assert!(text.contains(&format!("note: {toml}\n")), "{text}");
+    assert!(text.contains(&format!("note: {jsonl}\n")), "{text}");
     assert!(text.contains("note: 1 `.txt` file is not read: prompts/a.txt; to use one, rename it so that it ends in "));
     assert!(text.ends_with("\n1 file checked: 0 errors, 0 warnings\n"), "{text}");
 }
@@ -325,8 +326,8 @@ fn hidden_folders_with_the_prompts_of_other_programs_are_said_to_be_unread() {
     );
     assert_eq!(
         found[2]["message"],
-        "1 file in prompts/.gemini/commands is not read, because only `.md` files are; to use one, copy its prompt into \
-         a `.md` file"
+        "1 file in prompts/.gemini/commands is not read, because hidden folders are skipped; to use one, pass its folder \
+         with `--prompts prompts/.gemini/commands`, together with your other folders"
     );
     // Those that are named are read.
     let named = ["--prompts", "prompts/.claude/commands", "--prompts", "prompts/.claude/skills"];
@@ -342,10 +343,10 @@ fn hidden_folders_with_the_prompts_of_other_programs_are_said_to_be_unread() {
 #[test]
 fn hidden_folders_next_to_those_of_a_project_are_said_to_be_unread() {
     let client = Client::new().arguments(["--no-builtin", "--project", "--prompts", "prompts"]);
-    for file in [".prompts/a.md", ".prompts/b.toml", ".claude/commands/a.md", "Cargo.toml"] {
+    for file in [".prompts/a.md", ".prompts/b.yml", ".claude/commands/a.md", "Cargo.toml"] {
         client.write(&format!("../{file}"), "x");
     }
-    assert_eq!(kinds(&unread(&client, &[])), [".claude/commands 1 .claude/commands", ".toml 1 .prompts/b.toml"]);
+    assert_eq!(kinds(&unread(&client, &[])), [".claude/commands 1 .claude/commands", ".yml 1 .prompts/b.yml"]);
 }
 
 #[cfg(unix)]
@@ -366,8 +367,7 @@ fn no_symlink_to_a_hidden_folder_is_followed() {
 #[cfg(unix)]
 #[test]
 fn on_a_terminal_lines_are_broken_at_spaces() {
-    let client =
-        Client::new().prompt("a.md", "A {{inputs}}").prompt("a.toml", "x").prompt(".claude/commands/a.md", "x");
+    let client = Client::new().prompt("a.md", "A {{inputs}}").prompt("a.yml", "x").prompt(".claude/commands/a.md", "x");
     let Some(seen) = crate::terminal::ran(&client, 40, "check", &[("NO_COLOR", "1")], "") else { return };
     let lines: Vec<&str> = seen.lines().collect();
     assert!(lines.iter().all(|line| line.len() <= 40 || !line.trim().contains(' ')), "{seen}");

@@ -20,6 +20,10 @@ fn home() -> Client {
     client.prompt("hello.md", "Hello {{input}}.")
 }
 
+/// What to do if a server named `prompts` is not this program, or is started by another one.
+const TAKEN: &str = "give `prompts`, which is another server, another name in this file, then run `prompt-expander install \
+                     codex`; or run `prompt-expander install codex --replace`, which replaces that server and all its settings";
+
 fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
     let path = client.root().join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -172,13 +176,20 @@ fn an_agent_is_reported_if_it_is_found_or_this_program_is_registered_with_it() {
 #[test]
 fn nothing_is_written_to_the_files_that_a_server_records_to() {
     let client = home();
-    let written = |file: &str| fs::read_to_string(client.root().join(file)).unwrap_or_default();
+    let written = |file: &str| fs::read_to_string(client.root().join(file)).unwrap();
     for arguments in
         [r#"["--tap", "tap", "--log-file", "log"]"#, r#"["--tap=tap", "--log-file=log", "--log-level=trace"]"#]
     {
         codex(&client, PROGRAM, &format!("args = {arguments}"));
         is_fine(&client, "codex");
-        assert_eq!((written("tap"), written("log")), (String::new(), String::new()));
+        assert!(!client.root().join("tap").exists() && !client.root().join("log").exists(), "{arguments}");
+        write(&client, "tap", "before");
+        write(&client, "log", "before");
+        is_fine(&client, "codex");
+        assert_eq!((written("tap"), written("log")), ("before".to_owned(), "before".to_owned()));
+        for file in ["tap", "log"] {
+            fs::remove_file(client.root().join(file)).unwrap();
+        }
     }
     // The same server writes to both when an agent starts it.
     let agent = client
@@ -246,10 +257,11 @@ fn a_command_that_cannot_be_started_says_why() {
         let message = format!("the command of `prompts`, `{command}`, {why}");
         assert_eq!((&broken["message"], &broken["line"]), (&json!(message), &json!(2)));
         let remedy = broken["remedy"].as_str().unwrap();
-        assert!(
-            remedy.starts_with("run `prompt-expander install codex")
-                && remedy.ends_with("the absolute path of this program")
-        );
+        let want = match command.ends_with("prompt-expander") {
+            true => "run `prompt-expander install codex`, which writes the absolute path of this program",
+            false => TAKEN,
+        };
+        assert_eq!(remedy, want);
     }
     codex(&client, PROGRAM, "cwd = \"/nowhere\"");
     found(&client, &["codex"], "broken", "the working directory of `prompts`, /nowhere, is not a folder");
@@ -333,10 +345,7 @@ fn a_program_that_is_not_a_server_is_reported_and_stopped() {
         let client = home();
         script(&client, text);
         let broken = found(&client, &["codex", "--timeout", "1"], "broken", why);
-        assert_eq!(
-            broken["remedy"],
-            "run `prompt-expander install codex --replace`, which replaces it with this program"
-        );
+        assert_eq!(broken["remedy"], TAKEN);
     }
 }
 
@@ -392,7 +401,7 @@ fn another_server_is_distinguished_from_this_program() {
     found(&client, &["codex"], "warning", "`prompts` is another program, which calls itself `notes`");
     script(&client, &answers(tools, "prompt-expander", "0.0.1"));
     let old = found(&client, &["codex"], "warning", "`prompts` is version `0.0.1`, in ");
-    assert_eq!(old["remedy"], "run `prompt-expander install codex --replace` to replace it with this program");
+    assert_eq!(old["remedy"], TAKEN);
 }
 
 #[cfg(unix)]
@@ -466,7 +475,8 @@ fn another_name_and_a_second_registration_are_reported() {
     let server = format!("command = {}\n", json!(PROGRAM));
     write(&client, ".codex/config.toml", format!("[mcp_servers.mine]\n{server}"));
     let other = found(&client, &["codex"], "warning", "this program is registered as `mine`, not as `prompts`");
-    assert_eq!(other["remedy"], "run `prompt-expander install codex`, then remove `mine` from the file");
+    assert_eq!(other["remedy"], "rename `mine` to `prompts` in this file, wherever it is a key");
+    assert_eq!(other["line"], 1);
     found(&client, &["codex"], "fine", "`mine` answers in");
     write(&client, ".codex/config.toml", format!("[mcp_servers.prompts]\n{server}[mcp_servers.mine]\n{server}"));
     let again = found(&client, &["codex"], "warning", "this program is also registered as `mine`");
@@ -478,7 +488,7 @@ fn another_name_and_a_second_registration_are_reported() {
     let projects = write(&in_project, ".gemini/settings.json", &entry);
     let twice = found(&in_project, &["gemini"], "warning", "`prompts` is registered twice");
     assert!(twice["message"].as_str().unwrap().contains(projects.to_str().unwrap()), "{twice}");
-    assert_eq!(twice["remedy"], "keep one of them: `prompt-expander uninstall gemini` removes this one");
+    assert_eq!(twice["remedy"], "keep one of them: delete the other from its file");
 }
 
 #[test]
@@ -658,6 +668,42 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
 }
 
 #[test]
+fn a_prompt_that_takes_only_its_choices_is_fine() {
+    let client = home();
+    client.write("aa.md", "---\narguments: [{name: level, choices: [low, high], strict: true}]\n---\nL={{level}}");
+    codex(&client, PROGRAM, &format!("args = [\"--prompts\", {}]", json!(client.prompts())));
+    is_fine(&client, "codex");
+}
+
+/// The tool adds to some errors what a model should do.
+#[cfg(unix)]
+#[test]
+fn a_prompt_that_cannot_be_expanded_is_named_without_what_is_said_to_a_model() {
+    let client = home();
+    let list = json!({"content": [{"type": "text", "text": "{\"prompts\": [{}]}"}]});
+    let error = json!({"isError": true, "content": [{"type": "text", "text": "`a` is too long. Tell the user this."}]});
+    let answer = "answer() { read line; printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$1\" \"$2\"; }";
+    let tools = r#"{"tools": [{"name": "list_prompts"}, {"name": "expand_prompt"}]}"#;
+    script(
+        &client,
+        &format!(
+            "{answer}\nanswer 1 '{{\"serverInfo\":{{}}}}'\nread line\nanswer 2 '{tools}'\nanswer 3 '{list}'\n\
+             answer 4 '{{\"prompts\":[{{\"name\":\"a\"}}]}}'\nanswer 5 '{error}'\nread line\n"
+        ),
+    );
+    let refused = found(&client, &["codex"], "broken", "`prompts` lists `a` but does not expand it");
+    assert_eq!(refused["message"], "`prompts` lists `a` but does not expand it: `a` is too long.");
+}
+
+#[test]
+fn a_server_that_starts_this_program_by_another_one_is_renamed_before_it_is_replaced() {
+    let client = home();
+    codex(&client, "env", &format!("args = [\"A=1\", {}, \"--prompts\", \"/nowhere\", \"--nope\"]", json!(PROGRAM)));
+    let broken = found(&client, &["codex"], "broken", "ended with status 2 before it answered `initialize`");
+    assert_eq!(broken["remedy"], TAKEN);
+}
+
+#[test]
 fn a_missing_folder_of_prompts_is_reported() {
     let client = home();
     for (folder, why) in [
@@ -726,7 +772,7 @@ fn a_server_is_started_and_ended_as_its_agent_does() {
     assert_eq!(seen("cursor"), "MY_TOKEN\nXDG_DATA_HOME\nend\n");
 }
 
-/// `install` keeps the options of the server `prompts`, so a fix need not repeat them; it repeats those of another one.
+/// `install` keeps what is in the entry `prompts` of the user or the project, and nothing of another entry.
 #[test]
 fn no_fix_loses_an_option() {
     let client = home();
@@ -737,17 +783,19 @@ fn no_fix_loses_an_option() {
     let other = format!("[mcp_servers.mine]\ncommand = {}\n{args}\n", json!(PROGRAM));
     write(&client, ".codex/config.toml", other);
     let other = found(&client, &["codex"], "warning", "this program is registered as `mine`");
-    let anew =
-        "run `prompt-expander install codex --prompts 'my prompts' -- '--tap=t'`, then remove `mine` from the file";
+    assert_eq!(other["remedy"], "rename `mine` to `prompts` in this file, wherever it is a key");
+    let other = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
+    write(&client, ".codex/config.toml", other.replace(PROGRAM, "/nowhere/prompt-expander"));
+    let other = found(&client, &["codex"], "broken", "does not exist");
+    let anew = "rename `mine` to `prompts` in this file, then run `prompt-expander install codex`";
     assert_eq!(other["remedy"], anew);
     let local = json!({"command": "/nowhere/prompt-expander", "args": ["--no-builtin"]});
     let project = client.root().canonicalize().unwrap();
     let text = json!({"projects": {project.to_str().unwrap(): {"mcpServers": {"prompts": local}}}});
     write(&client, ".claude.json", text.to_string());
     let local = found(&client, &["claude-code"], "broken", "does not exist");
-    let anew =
-        "run `claude mcp remove --scope local prompts`, then `prompt-expander install claude-code --no-builtin`, ";
-    assert!(local["remedy"].as_str().unwrap().starts_with(anew), "{local}");
+    let anew = format!("write `{PROGRAM}` as its `command` in this file; the rest can stay");
+    assert_eq!(local["remedy"], anew);
 }
 
 #[cfg(unix)]
@@ -1021,7 +1069,18 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
     );
     let other = format!("{PROGRAM} hook codex --prompts '{}'", client.prompts().display());
     codex_hook(&client, &other, true);
-    found(&client, &["codex"], "warning", "the hook and the server have different `--prompts`");
+    let folders = found(&client, &["codex"], "warning", "the hook reads the prompts in ");
+    let [own, of_server] = [client.prompts(), client.root().join(".config/prompt-expander/prompts")];
+    #[cfg(target_os = "linux")]
+    assert_eq!(
+        folders["message"],
+        format!("the hook reads the prompts in `{}`, and the server those in `{}`", own.display(), of_server.display())
+    );
+    let fix = format!(
+        "run `prompt-expander install codex --hook --prompts {}`, which gives both the folders of the hook",
+        own.display()
+    );
+    assert_eq!(folders["remedy"], fix);
     // The same folder, before what `install` writes after the command.
     for folder in ["~/prompts".to_owned(), client.prompts().display().to_string()] {
         let line = format!("{PROGRAM} hook gemini --prompts {folder}; exit 0");
@@ -1033,6 +1092,44 @@ fn a_hook_that_does_not_match_its_agent_or_its_server_is_reported() {
         json!({"hooks": [{"command": format!("{PROGRAM} hook codex")}, {"command": format!("{PROGRAM} hook codex")}]});
     write(&client, ".codex/hooks.json", json!({"hooks": {"UserPromptSubmit": [twice]}}).to_string());
     found(&client, &["codex"], "warning", "the hook is registered twice");
+}
+
+#[test]
+fn a_hook_without_prompts_is_not_asked_for_one() {
+    let client = home();
+    fs::create_dir(client.root().join("empty")).unwrap();
+    let line = ["install", "codex", "--hook", "--yes", "--prompts", "empty", "--no-builtin"];
+    assert!(client.run(line, "").status.success());
+    // The command line has another library.
+    write(&client, ".config/prompt-expander/prompts/zz.md", "Z.");
+    let all = findings(&client, &["codex"]);
+    assert!(all.iter().all(|finding| finding["severity"] != "broken"), "{all:#?}");
+    // The same for a hook without a server.
+    fs::remove_file(client.root().join(".codex/config.toml")).unwrap();
+    let all = findings(&client, &["codex"]);
+    assert!(all.iter().all(|finding| finding["severity"] != "broken"), "{all:#?}");
+}
+
+#[test]
+fn the_folders_of_a_server_and_a_hook_are_compared_wherever_they_are_named() {
+    let client = home();
+    let env = json!({"env": {"PROMPT_EXPANDER_PROMPTS": client.prompts()}});
+    let hooks = |options: &str| {
+        let line = format!("{PROGRAM} hook gemini{options}; exit 0");
+        json!({"hooks": {"BeforeAgent": [{"hooks": [{"command": line, "timeout": 5000}]}]}})
+    };
+    let folder = client.prompts().display().to_string();
+    gemini(&client, env.clone(), hooks(&format!(" --prompts {folder}")));
+    is_fine(&client, "gemini");
+    gemini(&client, env, hooks(""));
+    let folders = found(&client, &["gemini"], "warning", "the hook reads the prompts in ");
+    let fix = format!(
+        "run `prompt-expander install gemini --hook --prompts {folder}`, which gives both the folders of the server"
+    );
+    assert_eq!(folders["remedy"], fix);
+    // All programs that an agent starts have its environment, unless it says otherwise.
+    gemini(&client, json!({}), hooks(""));
+    is_fine(&client.variable("PROMPT_EXPANDER_PROMPTS", &folder), "gemini");
 }
 
 #[test]

@@ -263,9 +263,9 @@ fn an_error_in_a_prompt_file_names_the_file_and_the_place() {
         }
     }
     let ran = client.run(["expand", "./missing.md"], "");
-    assert!(ran.stderr.contains("/missing.md: the file cannot be read: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/missing.md: there is no such file; "), "{}", ran.stderr);
     let ran = client.run(["expand", "./.hidden.md"], "");
-    assert!(ran.stderr.contains("`.hidden` cannot be the name of a prompt"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/.hidden.md: the file is hidden, "), "{}", ran.stderr);
 }
 
 #[test]

@@ -55,6 +55,10 @@ fn begin_in_a_folder(client: &Client) {
     client.write("folder/x.md", file("AAAA"));
 }
 
+fn begin_with_skill(client: &Client) {
+    client.write("x/SKILL.md", file("AAAA"));
+}
+
 /// Replaces a folder by a new one.
 fn swap(folder: &Path, fill: impl FnOnce(&Path)) {
     let (new, old) = (folder.with_extension("new"), folder.with_extension("old"));
@@ -114,6 +118,27 @@ const CHANGES: &[Change] = &[
     change("the whole directory swapped by rename", Ask::Expand, begin, |client, text| {
         swap(&client.prompts(), |new| fs::write(new.join("x.md"), file(text)).unwrap());
     }),
+    change("the `SKILL.md` of a folder replaced", Ask::Expand, begin_with_skill, |client, text| {
+        client.save("x/SKILL.md", file(text));
+    }),
+    change("a file that comes before a folder of its name", Ask::Expand, begin_with_skill, |client, text| {
+        client.write("x.md", file(text));
+    }),
+    change("a folder of a prompt swapped by rename", Ask::Expand, begin_with_skill, |client, text| {
+        swap(&client.prompts().join("x"), |new| fs::write(new.join("SKILL.md"), file(text)).unwrap());
+    }),
+    change("list: the `SKILL.md` of a folder edited", Ask::List, begin_with_skill, |client, text| {
+        client.write("x/SKILL.md", file(text));
+    }),
+    change(
+        "list: a file that makes a folder a prompt",
+        Ask::List,
+        |client| {
+            client.write("x/reference.md", file("AAAA"));
+            begin_in_a_folder(client);
+        },
+        |client, text| client.write("x/SKILL.md", file(text)),
+    ),
     change("list: a description edited in place, of the same length", Ask::List, begin, |client, text| {
         client.write("x.md", file(text));
     }),
@@ -242,6 +267,30 @@ fn every_change_shows_in_the_next_answer_even_if_the_file_was_cached() {
             assert!(answer.contains(text), "{}, {text}: {answer}", change.name);
         }
     }
+}
+
+#[test]
+fn a_file_that_makes_a_folder_a_prompt_changes_all_names_in_it_at_once_in_both_directions() {
+    let mut client = Client::new();
+    client.write("a/b/x.md", file("AAAA"));
+    client.write("a/x.md", file("AAAA"));
+    settle(client.root());
+    for name in ["SKILL.md", "system.md", "SKILL.md"] {
+        for _ in 0..3 {
+            client.expand("a/b/x", "").text("AAAA");
+            client.expand("a/x", "").text("AAAA");
+        }
+        assert_eq!(client.names(), "a/b/x a/x");
+        let file = client.prompts().join("a").join(name);
+        fs::write(&file, "---\ndescription: A\n---\nBBBB\n").unwrap();
+        for gone in ["a/b/x", "a/x"] {
+            assert!(client.expand(gone, "").error().starts_with("No prompt named"), "{gone}");
+        }
+        assert!(client.expand("a", "").structured()["prompt"].as_str().unwrap().ends_with("BBBB"));
+        assert_eq!(client.names(), "a");
+        fs::remove_file(file).unwrap();
+    }
+    client.expand("a/b/x", "").text("AAAA");
 }
 
 /// Rust has no safe call for a memory map; without Python, nothing is tested.

@@ -53,10 +53,11 @@ fn context_for(client: &Client, name: &str, event_name: &str, prompt: &str) -> O
 
 /// The part of a context for one command.
 fn part(typed: &str, expansion: &str) -> String {
+    let typed = if typed.contains('`') { format!("`` {typed} ``") } else { format!("`{typed}`") };
     format!(
-        "In the user's message, `{typed}` is short for the text below, from a prompt file that the user wrote or chose. Read \
+        "In the user's message, {typed} is short for the text below, from a prompt file that the user wrote or chose. Read \
          the message as if it contained that text in full, and do what it says; there is no need to call expand_prompt.\n\n\
-         {expansion}\n\n(End of the text for `{typed}`.)"
+         {expansion}\n\n(End of the text for {typed}.)"
     )
 }
 
@@ -144,7 +145,7 @@ fn a_command_on_a_line_of_its_own_takes_what_follows_up_to_the_next() {
         ),
         (
             ":research\n```\n:git/commit\n```",
-            vec![part(":research '''\\n:git/commit\\n'''", "Topic: ```\n:git/commit\n```")],
+            vec![part(":research ```\\n:git/commit\\n```", "Topic: ```\n:git/commit\n```")],
         ),
     ] {
         assert_eq!(context(&client, prompt), Some(want.join("\n\n")), "{prompt:?}");
@@ -181,9 +182,11 @@ fn a_full_width_colon_begins_a_command_and_is_left_alone_elsewhere() {
 #[test]
 fn a_name_stored_with_separate_accents_is_found_however_it_is_typed() {
     let [composed, separate] = ["カフェ/ガイド\u{e9}", "カフェ/カ\u{3099}イト\u{3099}e\u{301}"];
-    for stored in [composed, separate] {
+    // As one writes a name of which the first part was copied from a file name on macOS.
+    let mixed = "カフェ/カ\u{3099}イド\u{e9}";
+    for stored in [composed, separate, mixed] {
         let client = Client::new().prompt(&format!("{stored}.md"), "B {{input}}");
-        for typed in [composed, separate] {
+        for typed in [composed, separate, mixed] {
             assert_eq!(context(&client, &format!(":{typed} x")), Some(part(&format!(":{typed} x"), "B x")));
         }
     }

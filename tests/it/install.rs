@@ -947,17 +947,71 @@ fn a_file_that_install_made_has_no_state_before_the_first_change() {
 }
 
 #[test]
-fn an_older_backup_is_never_overwritten() {
+fn a_config_without_the_server_has_a_new_first_state_and_an_earlier_one_is_kept() {
     let user = User::new();
     let [first, last] = ["before", "previous"].map(|when| format!(".codex/config.toml.{when}-prompt-expander"));
-    user.write(&first, "precious");
-    user.write(".codex/config.toml", "a = 1\n");
+    let text = |text: &str| text.to_owned();
+    user.write(".codex/config.toml", "v = 1\n");
+    user.done(&["install", "codex", "--yes"]);
+    user.write(".codex/config.toml", user.read(".codex/config.toml") + "\n[more]\n");
+    user.done(&["uninstall", "codex", "--yes"]);
+    assert_eq!((user.read(&first), user.files().len()), (text("v = 1\n"), 3), "it could not be restored");
+
+    user.write(".codex/config.toml", "v = 2\n");
     let printed = user.done(&["install", "codex", "--yes"]);
-    assert!(printed.contains(&format!("its backup is {}\n", user.path(&last).display())), "{printed}");
-    assert_eq!((user.read(&first), user.read(&last)), ("precious".to_owned(), "a = 1\n".to_owned()));
+    let said = format!(
+        "; its backup is {}, and the earlier backup of that name is now {}\n",
+        user.path(&first).display(),
+        user.path(&last).display()
+    );
+    assert!(printed.contains(&said), "{printed}");
+    assert_eq!((user.read(&first), user.read(&last)), (text("v = 2\n"), text("v = 1\n")));
     let printed = user.done(&["uninstall", "codex", "--yes"]);
     assert!(printed.ends_with(" as it was before, and removed its backup\n"), "{printed}");
-    assert_eq!(user.files(), [".codex/config.toml".to_owned(), first]);
+    assert_eq!((user.read(".codex/config.toml"), user.read(&last)), (text("v = 2\n"), text("v = 1\n")));
+    assert_eq!(user.files(), [".codex/config.toml", &last]);
+
+    user.write(&first, "v = 0\n");
+    let json: Value = serde_json::from_str(&user.done(&["install", "codex", "--yes", "--json"])).unwrap();
+    let [backup, earlier] = ["backup", "earlier_backup"].map(|key| &json["agents"][0]["files"][0][key]);
+    assert_eq!((backup, earlier), (&json!(user.path(&first)), &json!(user.path(&last))));
+    assert_eq!((user.read(&first), user.read(&last)), (text("v = 2\n"), text("v = 0\n")));
+    user.done(&["install", "codex", "--yes", "--no-builtin"]);
+    assert_eq!(user.read(&first), "v = 2\n");
+    assert!(user.read(&last).contains("[mcp_servers.prompts]"));
+}
+
+#[test]
+fn a_new_hook_gets_the_folders_that_the_environment_of_the_server_names() {
+    let user = User::new();
+    let text = "[mcp_servers.prompts]\ncommand = 'prompt-expander'\n[mcp_servers.prompts.env]\n\
+                PROMPT_EXPANDER_PROMPTS = '/a:/b'\n";
+    user.write(".codex/config.toml", text);
+    for (more, then) in
+        [(None, "--prompts /a --prompts /b"), (Some("--no-builtin"), "--prompts /a --prompts /b --no-builtin")]
+    {
+        user.done(&["install", "codex", "--hook", "--yes"].into_iter().chain(more).collect::<Vec<_>>());
+        assert_eq!(registered(&user, "codex")[1], then);
+    }
+    fs::remove_file(user.path(".codex/hooks.json")).unwrap();
+    user.write(".codex/config.toml", text);
+    user.done(&["install", "codex", "--hook", "--yes", "--prompts", "/c"]);
+    assert_eq!(registered(&user, "codex"), ["--prompts /c"; 2]);
+    fs::remove_file(user.path(".codex/hooks.json")).unwrap();
+    user.write(".codex/config.toml", text);
+    user.done(&["install", "codex", "--hook", "--yes", "--reset"]);
+    assert_eq!(registered(&user, "codex"), [""; 2]);
+}
+
+#[test]
+fn the_comments_among_the_arguments_of_an_entry_stay() {
+    let user = User::new();
+    let text = "[mcp_servers.prompts]\ncommand = 'prompt-expander'\nargs = [\n  '--prompts', '/a', # the team's\n  \
+                '--log-file', 'l', # to debug\n]\n";
+    user.write(".codex/config.toml", text);
+    user.done(&["install", "codex", "--yes", "--prompts", "/b", "--no-builtin"]);
+    let args = "args = [\n  '--prompts', \"/b\", # the team's\n  '--log-file', 'l', \"--no-builtin\", # to debug\n]\n";
+    assert!(user.read(".codex/config.toml").ends_with(args), "{}", user.read(".codex/config.toml"));
 }
 
 #[test]
@@ -1368,7 +1422,10 @@ fn arguments_after_two_dashes_are_for_the_server() {
             &["list"],
             "the server would not start with the arguments after `--`: they include a command, but must be options only",
         ),
-        (&["--prompts", "x"], "put --prompts and --no-builtin before `--`, so that the hook gets them too"),
+        (
+            &["--prompts", "x"],
+            "put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too",
+        ),
     ] {
         assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);
     }
@@ -1502,7 +1559,8 @@ fn an_unknown_agent_or_an_option_without_one_is_refused() {
         assert!(ran.stderr.contains(want), "{}", ran.stderr);
     }
     assert!(
-        user.refused(&["install", "--prompts", "x"]).starts_with("--prompts and --no-builtin are for a registration")
+        user.refused(&["install", "--prompts", "x"])
+            .starts_with("--prompts, --from-agents and --no-builtin are for a registration")
     );
     assert_eq!(user.done(&["install", "gemini-cli", "--dry-run"]).lines().count(), 11);
 }

@@ -36,6 +36,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+mod other_programs;
 mod parts;
 mod path_and_show;
 mod project;
@@ -48,6 +49,7 @@ mod rm_and_mv;
 mod soak;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;

@@ -66,6 +66,20 @@ fn an_exact_name_is_found_without_a_scan() {
 }
 
 #[test]
+fn the_exact_name_of_a_folder_that_is_a_prompt_is_found_without_a_scan() {
+    let mut client =
+        Client::new().prompt("pdf/SKILL.md", "P").prompt("pdf/reference.md", "R").prompt("say.toml", "prompt='S'");
+    client.request("ping", json!({}));
+    let mut watch = Watch::new(&[&client.prompts(), &client.prompts().join("pdf")]);
+    for (command, file) in [("pdf", "SKILL.md"), (":pdf", "SKILL.md"), ("say", "say.toml")] {
+        client.expand(command, "").structured();
+        assert_eq!(watch.seen(), [file], "{command}");
+    }
+    client.list();
+    assert_eq!(watch.seen(), ["/", "SKILL.md", "say.toml"], "nothing else in a prompt's folder is opened");
+}
+
+#[test]
 fn files_and_folders_that_have_not_changed_for_a_while_are_not_opened_again() {
     let mut client = Client::new().prompt("a.md", "A").prompt("git/b.md", "B").prompt("broken.md", b"\xff");
     settle(client.root());

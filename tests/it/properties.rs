@@ -6,6 +6,7 @@
 mod arguments;
 mod expand;
 mod foreign;
+mod golden;
 mod prompt;
 mod wire;
 
@@ -36,6 +37,7 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("foreign", foreign::check);
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
+    for_each_seed("golden", golden::check_bytes);
 }
 
 /// Texts of these pieces, and of any others between them.
@@ -121,6 +123,14 @@ const BODY: &[&str] = &[
     "{{", "}}", "<<", ">>", "{", "}", "<", ">", "\\", " ", "\t", "\n", "input", "a", "ab", "{{input}}", "<< a >>", "{{ab}}",
 ];
 
+/// Signs of a test file.
+#[rustfmt::skip]
+const TESTS: &[&str] = &[
+    "=== T\n", "=== T\n", "--- text\n", "--- text\n", "--- contains\n", "--- lacks\n", "--- error\n", "--- characters: 3\n",
+    "input: ", "arg a: ", "client: codex", "# c", "===", "---", "====", "----", "\\", "\n", "\n", "\r\n", "\r", " ", "a", "b",
+    "\u{feff}", "é", "\0",
+];
+
 /// Signs of pairs and of words, and what JSON escapes.
 #[rustfmt::skip]
 const INPUT: &[&str] = &[
@@ -164,6 +174,12 @@ proptest! {
     #[test]
     fn any_bytes_are_a_prompt_file(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prompt::check(&bytes);
+    }
+
+    #[test]
+    fn any_text_is_a_test_file(file in text_of(TESTS), begins in any::<bool>(), text in text_of(TESTS)) {
+        let title = if begins { "=== T\n" } else { "" };
+        golden::check(format!("{title}{file}").as_bytes(), &text);
     }
 
     #[test]

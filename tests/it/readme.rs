@@ -261,7 +261,7 @@ fn the_limits_are_those_of_the_program() {
         MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER,
         MAX_MESSAGES, MAX_WEIGHT,
     };
-    use prompt_expander::prompt::{MAX_DEPTH, MAX_NAME};
+    use prompt_expander::prompt::{MAX_CASES, MAX_DEPTH, MAX_NAME, MAX_SEARCHES};
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
@@ -278,6 +278,16 @@ fn the_limits_are_those_of_the_program() {
         (
             "its attachments",
             format!("{MAX_ATTACHMENTS}, {} each and {} together", mib(MAX_ATTACHMENT), mib(MAX_ATTACHED)),
+        ),
+        (
+            "a test file",
+            format!(
+                "{}, {} cases, {} lines in `contains` and `lacks`, {} of expansions",
+                mib(MAX_FILE),
+                thousands(MAX_CASES),
+                thousands(MAX_SEARCHES),
+                mib(4 * MAX_EXPANSION)
+            ),
         ),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (

@@ -1,6 +1,6 @@
 //! Edits of JSON, with `jsonc-parser`, whose syntax tree has comments and layout.
 
-use super::{Entry, Syntax, SyntaxError, lowercase_first};
+use super::{Entry, Syntax, SyntaxError, difference, lowercase_first};
 use crate::agents::edit::Position;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
@@ -230,10 +230,23 @@ fn is_empty(children: &[CstNode]) -> bool {
     children.iter().skip(1).take(children.len().saturating_sub(2)).all(|node| node.is_whitespace() || node.is_newline())
 }
 
-/// Sets a value; one that is equal stays as it is written.
+/// Sets a value; one that is equal stays as it is written. So does what is equal in a list, and its comments.
 fn set_value(property: &CstObjectProp, value: &Value) {
-    if property.value().and_then(|known| known.to_serde_value()).as_ref() != Some(value) {
-        property.set_value(input(value));
+    let known = property.value().and_then(|known| known.to_serde_value());
+    match (property.array_value(), known, value) {
+        (_, Some(known), value) if known == *value => {}
+        (Some(list), Some(Value::Array(old)), Value::Array(new)) if old.iter().all(Value::is_string) => {
+            let (replaced, new) = difference(&old, new);
+            let element = |at: usize| list.elements().get(at).cloned().filter(|_| replaced.contains(&at));
+            for (at, value) in (replaced.start..).zip(new) {
+                match element(at).as_ref().and_then(CstNode::as_string_lit) {
+                    Some(element) => _ = element.replace_with(input(value)),
+                    None => _ = list.insert(at, input(value)),
+                }
+            }
+            (replaced.start + new.len()..replaced.end).rev().filter_map(element).for_each(CstNode::remove);
+        }
+        _ => property.set_value(input(value)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Edits of TOML, with `toml_edit`, which Codex also uses to write its config.
 
-use super::{Entry, Position, Syntax, SyntaxError, lowercase_first};
+use super::{Entry, Position, Syntax, SyntaxError, difference, lowercase_first};
 use serde_json::{Number, Value};
-use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
+use toml_edit::{Array, Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
 
 /// See [`Syntax::parse`].
 pub(super) fn parse(text: &str) -> Result<Value, SyntaxError> {
@@ -106,6 +106,7 @@ fn set_required(known: &mut dyn TableLike, entry: &Entry) -> Option<()> {
             (None, _) => _ = known.remove(key),
             (Some(value), None) => _ = known.insert(key, Item::Value(to_toml(value)?)),
             (Some(value), Some(item)) if of_item(item) == *value => {}
+            (Some(Value::Array(new)), Some(Item::Value(toml_edit::Value::Array(list)))) => set_elements(list, new)?,
             (Some(value), Some(item)) => {
                 let mut value = to_toml(value)?;
                 if let Some(old) = item.as_value() {
@@ -116,6 +117,44 @@ fn set_required(known: &mut dyn TableLike, entry: &Entry) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// Gives a list other elements. Its layout and all comments in it stay. `None`: TOML cannot express one of the values.
+fn set_elements(list: &mut Array, new: &[Value]) -> Option<()> {
+    let old: Vec<Value> = list.iter().map(of_value).collect();
+    // What follows the last element belongs to the list.
+    let after_last = list.iter_mut().last().map(|last| {
+        let after_last = text_of(last.decor().suffix());
+        last.decor_mut().set_suffix("");
+        after_last
+    });
+    list.set_trailing(after_last.unwrap_or_default() + &text_of(Some(list.trailing())));
+    let (replaced, new) = difference(&old, new);
+    for (at, value) in (replaced.start..).zip(new) {
+        match to_toml(value)? {
+            new if at >= replaced.end => list.insert(at, new),
+            new if old.get(at) != Some(value) => _ = list.replace(at, new),
+            _ => {}
+        }
+    }
+    for at in (replaced.start + new.len()..replaced.end).rev() {
+        let removed = list.remove(at);
+        let [before, after] = [removed.decor().prefix(), removed.decor().suffix()].map(text_of);
+        let comments = Some(before + &after).filter(|text| text.contains('#')).unwrap_or_default();
+        match list.get_mut(at) {
+            None => list.set_trailing(comments + &text_of(Some(list.trailing()))),
+            Some(next) => {
+                let before = text_of(next.decor().prefix());
+                next.decor_mut().set_prefix(comments + &before);
+            }
+        }
+    }
+    Some(())
+}
+
+/// The spaces and the comments that are before or after something.
+fn text_of(text: Option<&RawString>) -> String {
+    text.and_then(RawString::as_str).unwrap_or_default().to_owned()
 }
 
 fn unsupported_value(text: &str, keys: &[String]) -> SyntaxError {

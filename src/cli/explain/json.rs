@@ -14,6 +14,8 @@ pub(super) struct JsonExplanation {
     description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     layer: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
     source: String,
     shadows: Vec<JsonSource>,
     tags: Vec<String>,
@@ -101,6 +103,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             title: prompt.title.clone(),
             description: prompt.description.clone().unwrap_or_default(),
             layer: explanation.layer.map(output::layer),
+            format: explanation.system.and_then(output::format),
             source: output::source(explanation.source),
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),

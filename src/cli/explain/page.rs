@@ -3,7 +3,7 @@
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
-use crate::prompt::{Bound, INPUT, Origin, Reason, Role, Unexpanded};
+use crate::prompt::{Bound, INPUT, Origin, Reason, Role, System, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -52,10 +52,12 @@ pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Resul
 fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let prompt = explanation.prompt;
     let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
+    let foreign = explanation.system.filter(|system| output::format(*system).is_some());
     let mut fields = vec![
         Field::new("about", one_line(&prompt.description)),
         Field::new("title", one_line(&prompt.title)),
         Field::new("layer", explanation.layer.map(output::layer).unwrap_or_default()),
+        Field::new("format", foreign.map(System::title).unwrap_or_default()),
     ];
     if let Location::File(path) = &explanation.source {
         fields.push(Field::path("file", path));

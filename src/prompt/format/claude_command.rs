@@ -101,10 +101,12 @@ mod tests {
             COMMAND,
             file,
             &[
-                &format!("4:9: `!'git status'` and 1 more like it stay as written: Claude Code would run them; {fix}"),
+                &format!(
+                    "4:9: `` !`git status` `` and 1 more like it stay as written: Claude Code would run them; {fix}"
+                ),
                 &format!("6:6: `@src/main.rs` stays as written: Claude Code would attach it; {fix}"),
                 &format!("6:23: `$2` stays as written: Claude Code would replace it by a word of the input; {fix}"),
-                &format!("7:1: ````!` stays as written: Claude Code would run it; {fix}").replace("````!`", "`'''!`"),
+                &format!("7:1: `` ```! `` stays as written: Claude Code would run it; {fix}"),
             ],
         );
         warned(COMMAND, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]);

@@ -4,7 +4,8 @@
 use super::{Format, not_utf8, too_large};
 use crate::prompt::template::Place;
 use crate::prompt::{
-    Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Name, Position, Prompt, Role,
+    Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position, Prompt,
+    Role,
 };
 use crate::wording::quoted;
 use serde::Deserialize;
@@ -128,11 +129,11 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         description: text(line.description),
         arguments,
         tags: line.tags.unwrap_or_default(),
-        metadata: Default::default(),
         messages,
         attachments: Vec::new(),
         lenient: Vec::new(),
         has_foreign_keys: false,
+        metadata: Metadata::default(),
     })
 }
 

@@ -619,7 +619,7 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
     let tag = "no template engine processes it; tell the agent in words what to do, or put it in a code block if it is an example";
     let all = [
         format!("1:8: `$1` and 1 more like it stay as written: {name}"),
-        format!("3:11: `!'git status'` and 1 more like it stay as written: {run}"),
+        format!("3:11: `` !`git status` `` and 1 more like it stay as written: {run}"),
         format!("6:5: `@src/main.rs` and 1 more like it stay as written: {file}"),
         format!("7:1: `{{{{> header}}}}` and 1 more like it stay as written: {partial}"),
         format!("8:1: `{{% include \"x\" %}}` and 1 more like it stay as written: {tag}"),
@@ -631,7 +631,7 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
         "{% for a in b %}\nx\n{% endfor %}",
         &[&format!("1:1: `{{% for a in b %}}` and 1 more like it stay as written: {tag}")],
     );
-    warned("<context>\n!`date`\n</context>", &[&format!("2:1: `!'date'` stays as written: {run}")]);
+    warned("<context>\n!`date`\n</context>", &[&format!("2:1: `` !`date` `` stays as written: {run}")]);
 }
 
 #[test]
@@ -963,7 +963,7 @@ fn what_opencode_would_run_stays_and_check_says_so() {
     testing::warned(
         Format::OpenCodeCommand,
         "Great!`ls`\n\n!`git log` $ARGUMENTS",
-        &[&format!("1:6: `!'ls'` and 1 more like it stay as written: opencode would run them; {fix}")],
+        &[&format!("1:6: `` !`ls` `` and 1 more like it stay as written: opencode would run them; {fix}")],
     );
 }
 

@@ -1,0 +1,376 @@
+//! Folders of other programs, and folders that are prompts: which files are read, under which names, and that nothing is
+//! written to them.
+
+use crate::client::{Client, LEGACY, settle};
+use serde_json::{Value, json};
+use std::fs;
+
+/// A client of these `--prompts`, with the files in its root.
+fn client(prompts: &[&str], files: &[(&str, &str)]) -> Client {
+    let options = prompts.iter().flat_map(|folder| ["--prompts", folder]);
+    let client = Client::new().arguments(["--no-builtin"].into_iter().chain(options));
+    files.iter().for_each(|(file, text)| client.write(&format!("../{file}"), text));
+    client
+}
+
+/// `name<TAB>layer` of each prompt.
+fn listed(client: &Client, options: &[&str]) -> Vec<String> {
+    let ran = client.run([options, &["list"]].concat(), "");
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        format!("{} {}", fields[0], fields[2])
+    };
+    ran.stdout.lines().map(line).collect()
+}
+
+const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+
+/// Lists everything, so that the client is notified of every change from now on.
+fn listen(client: &mut Client) {
+    client.initialize(LEGACY);
+    for method in ["tools/list", "prompts/list", "resources/list"] {
+        client.request(method, json!({}));
+    }
+}
+
+const SKILL: &str = "---\nname: anything\ndescription: Fill a form\n---\nRun scripts/fill.py.\n";
+
+#[test]
+fn the_path_of_a_folder_says_which_program_it_is_of() {
+    for (folder, file, format) in [
+        (".claude/commands", "git/fix.md", "claude"),
+        (".claude/skills", "git/fix/SKILL.md", "skills"),
+        (".agents/skills", "git/fix/SKILL.md", "skills"),
+        (".codex/prompts", "git:fix.md", "codex"),
+        (".gemini/commands", "git/fix.toml", "gemini"),
+        (".opencode/command", "git/fix.md", "opencode"),
+        (".github/prompts", "git/fix.prompt.md", "vscode"),
+        (".cursor/commands", "git/fix.md", "cursor"),
+        ("fabric/patterns", "git/fix/system.md", "fabric"),
+        ("io.datasette.llm/templates", "git/fix.yaml", "llm"),
+        (".continue/prompts", "git/fix.prompt", "continue"),
+    ] {
+        let text = if format == "gemini" {
+            "prompt = 'Fix'"
+        } else if format == "llm" {
+            "prompt: Fix"
+        } else {
+            "Fix"
+        };
+        let mut by_path = client(&[folder], &[(&format!("{folder}/{file}"), text)]);
+        let name = if format == "codex" { "git:fix" } else { "git/fix" };
+        assert_eq!(listed(&by_path, &[]), [format!("{name} user ({format})")]);
+        assert!(by_path.expand("git:fix", "").structured()["prompt"].as_str().unwrap().ends_with("Fix"), "{format}");
+        let by_name = client(&[&format!("{format}:~/elsewhere")], &[(&format!("elsewhere/{file}"), text)]);
+        assert_eq!(listed(&by_name, &[]), [format!("{name} user ({format})")]);
+    }
+}
+
+#[test]
+fn only_the_name_of_a_format_before_a_colon_is_one() {
+    for folder in ["a:b", "Claude:x", "claud:x"] {
+        let client = client(&[folder], &[(&format!("{folder}/x.md"), "X")]);
+        assert_eq!(listed(&client, &[]), ["x user"], "{folder}");
+    }
+}
+
+#[test]
+fn in_a_folder_of_its_own_format_folders_and_files_of_other_formats_are_prompts_and_what_belongs_to_them_is_none() {
+    let client = client(
+        &["prompts"],
+        &[
+            ("prompts/a.md", "A"),
+            ("prompts/b.prompt.md", "B"),
+            ("prompts/c.toml", "prompt = 'C'"),
+            ("prompts/pdf/SKILL.md", SKILL),
+            ("prompts/pdf/reference.md", "R"),
+            ("prompts/pdf/deep/more.md", "M"),
+            ("prompts/wisdom/system.md", "W"),
+            ("prompts/wisdom/user.md", "U"),
+            ("prompts/d.instructions.md", "D"),
+            ("prompts/e.agent.md", "E"),
+            ("prompts/a.test.txt", "T"),
+            ("prompts/notes.yaml", "Y"),
+        ],
+    );
+    assert_eq!(listed(&client, &[]), ["a user", "b user", "c user", "pdf user", "wisdom user"]);
+    for (name, want) in [
+        ("c", "C\n\nx".to_owned()),
+        ("wisdom", "W\nx".to_owned()),
+        ("pdf", {
+            let folder = client.prompts().join("pdf");
+            format!("Base directory for this skill: {}\n\nRun scripts/fill.py.\n\nx", folder.display())
+        }),
+    ] {
+        assert_eq!(client.run(["expand", name, "x"], "").stdout.trim_end(), want, "{name}");
+    }
+    for none in
+        ["pdf/reference", "pdf/SKILL", "wisdom/system", "wisdom/user", "b.prompt", "d.instructions", "e.agent", "d"]
+    {
+        let ran = client.run(["expand", none], "");
+        assert!(ran.stderr.contains("no prompt named"), "{none}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn of_several_files_and_folders_of_one_name_the_first_path_in_byte_order_wins_and_the_others_are_problems() {
+    let files = [
+        ("prompts/x.md", "first"),
+        ("prompts/x.prompt.md", "second"),
+        ("prompts/x.toml", "prompt = 'third'"),
+        ("prompts/x/SKILL.md", "fourth"),
+        ("prompts/x/system.md", "fifth"),
+    ];
+    for (at, word) in ["first", "second", "third", "fourth", "fifth"].into_iter().enumerate() {
+        let mut client = client(&["prompts"], &files[at..]);
+        let text = client.expand("x", "").structured()["prompt"].as_str().unwrap().to_owned();
+        assert!(text.ends_with(word), "{text}");
+        let list = client.list();
+        assert_eq!(list["prompts"].as_array().unwrap().len(), 1);
+        let problems = list["problems"].as_array().map_or(0, Vec::len);
+        assert_eq!(problems, 4 - at, "{list}");
+    }
+}
+
+#[test]
+fn the_subfolders_of_codex_s_prompts_are_not_read() {
+    let client = client(&[".codex/prompts"], &[(".codex/prompts/a.md", "A"), (".codex/prompts/deep/b.md", "B")]);
+    assert_eq!(listed(&client, &[]), ["a user (codex)"]);
+    assert!(client.run(["expand", "deep/b"], "").stderr.contains("no prompt named"));
+}
+
+#[test]
+fn a_folder_that_is_itself_a_skill_is_a_problem_that_says_which_one_to_name() {
+    let mut client = client(&["skills:pdf"], &[("pdf/SKILL.md", SKILL)]);
+    let list = client.list();
+    assert_eq!(list["problems"][0]["file"], "SKILL.md");
+    assert!(list["problems"][0]["message"].as_str().unwrap().ends_with("name the folder above it"), "{list}");
+}
+
+const LINE: &str = r#"{"name":"t","title":"T","arguments":[{"name":"a"}],"messages":[{"role":"user","content":{"type":"text","text":"A {{a}} {{ a }} {{input}}"}}]}"#;
+
+#[test]
+fn the_prompts_of_hexai_are_read_line_by_line_and_a_broken_line_is_named() {
+    let second = LINE.replace("\"t\"", "\"u\"");
+    let lines = format!("{LINE}\nbroken\n\n{second}\n{second}\n");
+    for prompts in ["hexai:hex", "hex/user.jsonl"] {
+        let mut client = client(&[prompts], &[("hex/user.jsonl", &lines)]);
+        assert_eq!(client.names(), "t u");
+        let problems = client.list()["problems"].clone();
+        assert_eq!(problems.as_array().unwrap().len(), 2, "{problems}");
+        let ran = client.run(["check"], "");
+        let places: Vec<&str> =
+            ran.stdout.lines().filter_map(|line| line.split_once("user.jsonl:")?.1.split(": ").next()).collect();
+        assert_eq!(places, ["2:1", "5:1"], "{}", ran.stdout);
+        assert_eq!(client.run(["expand", "t", "--arg", "a={{input}}"], "").stdout, "A {{input}} {{ a }} {{input}}\n");
+        assert_eq!(client.run(["show", "t"], "").stdout, format!("{LINE}\n"));
+        assert_eq!(listed(&client, &[]), ["t user (hexai)", "u user (hexai)"]);
+    }
+    let mut client =
+        client(&["hexai:hex"], &[("hex/default.jsonl", LINE), ("hex/user.jsonl", &lines.replace("A {{a}}", "B"))]);
+    client.expand("t", "").text("A  {{ a }} {{input}}");
+}
+
+#[test]
+fn a_folder_or_file_of_hexai_that_is_missing_is_a_problem() {
+    let client = client(&["hexai:hex", "hexai:none", "none.jsonl"], &[("hex/other.jsonl", LINE)]);
+    let ran = client.run(["list"], "");
+    for want in
+        ["hex: it has neither default.jsonl nor user.jsonl", "none: it does not exist", "none.jsonl: it does not"]
+    {
+        assert!(ran.stderr.contains(&format!("/{want}")), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_change_of_a_file_of_hexai_shows_in_the_next_answer() {
+    let mut client = client(&["hex/user.jsonl"], &[("hex/user.jsonl", LINE)]);
+    settle(client.root());
+    assert_eq!((client.names().as_str(), client.names().as_str()), ("t", "t"));
+    client.write("../hex/user.jsonl", LINE.replace("\"t\"", "\"v\""));
+    assert_eq!(client.names(), "v");
+    fs::remove_file(client.root().join("hex/user.jsonl")).unwrap();
+    assert_eq!(client.names(), "");
+    client.write("../hex/user.jsonl", LINE);
+    assert_eq!(client.names(), "t");
+}
+
+#[test]
+fn one_broken_file_of_each_format_takes_nothing_else_down() {
+    let client = client(
+        &["prompts", "llm:templates"],
+        &[
+            ("prompts/fine.md", "F"),
+            ("prompts/syntax.toml", "prompt = "),
+            ("prompts/no-prompt.toml", "description = 'x'"),
+            ("templates/list.yaml", "- a\n- b\n"),
+            ("templates/fine-too.yaml", "prompt: F"),
+        ],
+    );
+    let ran = client.run(["list", "--json"], "");
+    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let files = |key: &str, field: &str| -> Vec<String> {
+        let items = list[key].as_array().unwrap().iter();
+        items.map(|item| item[field].as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(files("prompts", "name"), ["fine", "fine-too"]);
+    assert_eq!(files("problems", "file"), ["list.yaml", "no-prompt.toml", "syntax.toml"]);
+}
+
+/// Folders of agents of the user and of a project, and the user's own.
+fn with_agents() -> Client {
+    let client = client(
+        &[],
+        &[
+            (".config/prompt-expander/prompts/own.md", "Own"),
+            (".config/prompt-expander/prompts/same.md", "Own same"),
+            (".claude/commands/same.md", "Claude's same"),
+            (".claude/commands/git/fix.md", "Fix $ARGUMENTS"),
+            (".claude/skills/pdf/SKILL.md", SKILL),
+            (".codex/prompts/plan.md", "Plan"),
+            (".gemini/commands/say.toml", "prompt = 'Say'"),
+            ("project/.git/HEAD", ""),
+            ("project/.prompts/own.md", "The project's"),
+            ("project/.claude/commands/deploy.md", "Deploy"),
+            ("project/.claude/commands/same.md", "The project's same"),
+            ("project/.github/prompts/check.prompt.md", "Check"),
+        ],
+    );
+    client.working_in("project")
+}
+
+#[test]
+fn from_agents_adds_their_folders_below_the_user_s_own_and_those_of_the_project_only_with_project() {
+    let client = with_agents();
+    assert_eq!(listed(&client, &[]), ["own user", "same user"]);
+    let of_user = [
+        "git/fix user (claude)",
+        "own user",
+        "pdf user (skills)",
+        "plan user (codex)",
+        "same user",
+        "say user (gemini)",
+    ];
+    assert_eq!(listed(&client, &["--from-agents"]), of_user);
+    assert_eq!(
+        listed(&client, &["--from-agents", "--project"]),
+        [
+            "check project (vscode)",
+            "deploy project (claude)",
+            "git/fix user (claude)",
+            "own project",
+            "pdf user (skills)",
+            "plan user (codex)",
+            "same user",
+            "say user (gemini)",
+        ]
+    );
+    let ran = client.run(["--from-agents", "explain", "git/fix", "--json"], "");
+    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(explained["format"], "claude");
+    let ran = client.run(["--from-agents", "explain", "git/fix"], "");
+    assert!(ran.stdout.contains("format  Claude Code\n"), "{}", ran.stdout);
+    let ran = client.run(["--from-agents", "list", "--json", "--tag", "x"], "");
+    assert!(ran.stdout.starts_with("{\"prompts\":[]"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_command_that_an_agent_gets_while_the_server_runs_is_served_and_announced() {
+    let mut client = Client::new().arguments(["--no-builtin", "--from-agents"]);
+    listen(&mut client);
+    for (file, name) in [(".claude/commands/x.md", "x"), (".claude/skills/pdf/SKILL.md", "pdf x")] {
+        client.save(&format!("../{file}"), "X");
+        assert_eq!(client.notifications(3), LISTS);
+        assert_eq!(client.names(), name);
+    }
+    client.ignore_notifications();
+}
+
+#[test]
+fn a_line_added_to_a_file_of_hexai_is_announced() {
+    let mut client = client(&["hexai:hex"], &[("hex/user.jsonl", LINE)]);
+    listen(&mut client);
+    client.save("../hex/user.jsonl", format!("{LINE}\n{}", LINE.replace("\"t\"", "\"u\"")));
+    assert_eq!(client.notifications(3), LISTS);
+    assert_eq!(client.names(), "t u");
+    client.ignore_notifications();
+}
+
+#[cfg(unix)]
+#[test]
+fn no_symlink_leads_out_of_a_project_s_folder_of_an_agent() {
+    use std::os::unix::fs::symlink;
+    let client =
+        client(&[], &[("project/.git/HEAD", ""), ("secret/SKILL.md", "Secret"), ("secret/commands/x.md", "Secret")]);
+    let client = client.working_in("project");
+    let skills = client.root().join("project/.claude/skills");
+    fs::create_dir_all(skills.join("file")).unwrap();
+    symlink("../../../../secret/SKILL.md", skills.join("file/SKILL.md")).unwrap();
+    symlink("../../../secret", skills.join("folder")).unwrap();
+    // The folder above the prompts is a symlink, and they are outside.
+    symlink("../secret", client.root().join("project/.cursor")).unwrap();
+    let options = ["--from-agents", "--project"];
+    let ran = client.run([&options[..], &["list"]].concat(), "");
+    assert_eq!(ran.stdout, "");
+    assert_eq!(ran.stderr.matches("points outside the project").count(), 3, "{}", ran.stderr);
+    for name in ["file", "folder", "x"] {
+        let ran = client.run([&options[..], &["expand", name]].concat(), "");
+        assert!(!ran.status.success() && !ran.stdout.contains("Secret"), "{name}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn nothing_is_written_to_the_folder_of_another_program() {
+    let client = client(&[".claude/commands"], &[(".claude/commands/x.md", "X")]);
+    for (arguments, want) in [
+        (&["rm", "--yes", "x"][..], "files of other programs are not removed"),
+        (&["mv", "x", "y"], "files of other programs are not renamed"),
+        (&["new", "y"], "the folders that were named are for other programs, and nothing is written to them"),
+        (&["new", "y", "--dir", ".claude/commands"], "has prompts for Claude Code, and nothing is written to it"),
+        (&["edit", "--project", "x"], "is a prompt for Claude Code, and cannot be copied"),
+    ] {
+        let ran = client.run(arguments.iter().copied(), "Text");
+        assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
+    }
+    let files: Vec<_> = fs::read_dir(client.root().join(".claude/commands")).unwrap().flatten().collect();
+    assert_eq!(files.len(), 1);
+    // The first folder of its own format is used instead.
+    let both = client.arguments(["--prompts", ".claude/commands", "--prompts", "prompts"]);
+    assert!(both.run(["new", "y"], "Text").stdout.ends_with("/prompts/y.md\n"));
+}
+
+#[test]
+fn a_prompt_that_is_a_folder_is_neither_removed_nor_renamed_and_a_new_one_is_not_put_into_it() {
+    let client = Client::new().prompt("pdf/SKILL.md", SKILL).prompt("say.toml", "prompt = 'Say'");
+    for (arguments, want) in [
+        (&["rm", "--yes", "pdf"][..], "`pdf` is a folder, whose other files belong to it, and is not removed"),
+        (&["mv", "pdf", "y"], "`pdf` is a folder, whose other files belong to it, and is not renamed"),
+        (&["new", "pdf/y"], "would be in a folder that is itself a prompt"),
+        (&["new", "x.instructions"], "a file of this name is not read as a prompt"),
+        (&["new", "x.prompt"], "a file of this name would be the prompt `x`"),
+        (&["new", "git/system"], "a file of this name would be the prompt `git`"),
+    ] {
+        let ran = client.run(arguments.iter().copied(), "Text");
+        assert!(!ran.status.success() && ran.stderr.contains(want), "{arguments:?}: {}", ran.stderr);
+    }
+    assert!(client.run(["mv", "say", "git/say"], "").stdout.ends_with("/prompts/git/say.toml\n"));
+}
+
+#[test]
+fn check_counts_files_that_a_system_md_next_to_them_hides() {
+    let files = ["system.md", "user.md", "README.md", "commit.md", "push.md"];
+    let client = files.iter().fold(Client::new(), |client, file| client.prompt(&format!("git/{file}"), "X"));
+    let unread: Value = serde_json::from_str(&client.run(["check", "--json"], "").stdout).unwrap();
+    assert_eq!((&unread["unread"][0]["kind"], &unread["unread"][0]["count"]), (&json!("system.md"), &json!(2)));
+    assert!(unread["unread"][0]["message"].as_str().unwrap().contains("move it to another folder"));
+}
+
+#[test]
+fn check_and_expand_take_a_file_of_another_program_by_its_path() {
+    let client =
+        client(&["prompts"], &[(".gemini/commands/say.toml", "prompt = 'Say {{args}}'"), ("x/pdf/SKILL.md", SKILL)]);
+    assert_eq!(client.run(["expand", "./.gemini/commands/say.toml", "this"], "").stdout, "Say this\n");
+    assert!(client.run(["expand", "./x/pdf/SKILL.md"], "").stdout.starts_with("Base directory for this skill: "));
+    let ran = client.run(["check", ".gemini/commands", "skills:x", "x/pdf/SKILL.md"], "");
+    assert_eq!(ran.stdout, "3 files checked: 0 errors, 0 warnings\n");
+}

@@ -1,0 +1,474 @@
+//! `test`: prompts expand to what their test files say. `--update`, `new --test`, and test files in `check`, `rm` and `mv`.
+
+use crate::client::{Client, Ran};
+use crate::readme::{blocks, page};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+const COMPARE: &str = "---\narguments:\n  - {name: options, required: true}\n  - {name: criteria, default: cost}\n---\n\
+                       Compare {{options}} by {{criteria}}.\n";
+
+const TESTS: &str = "\
+=== two options
+input: criteria=speed Rust or Go
+--- text
+Compare Rust or Go by speed.
+
+=== by name, and what it must hold
+arg options: Rust or Go
+arg criteria: speed
+--- contains
+Rust or Go
+--- lacks
+{{
+
+=== nothing given
+--- error
+it needs a value for `options`
+";
+
+fn compare() -> Client {
+    Client::new().prompt("compare.md", COMPARE).prompt("compare.test.txt", TESTS)
+}
+
+/// Status and standard output.
+fn ran(client: &Client, arguments: &[&str]) -> (i32, String) {
+    let Ran { status, stdout, .. } = client.run(arguments.iter().copied(), "");
+    (status.code().unwrap(), stdout.replace(&format!("{}/", client.root().display()), ""))
+}
+
+fn read(client: &Client, file: &str) -> String {
+    fs::read_to_string(client.prompts().join(file)).unwrap()
+}
+
+#[test]
+fn every_built_in_prompt_has_tests_that_pass() {
+    let prompts = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+    let client = Client::new().arguments(["--no-builtin", "--prompts", prompts.to_str().unwrap()]);
+    let tested = client.run(["test", "--json"], "");
+    let result: Value = serde_json::from_str(&tested.stdout).unwrap();
+    let failed: Vec<&Value> =
+        result["cases"].as_array().unwrap().iter().filter(|case| case["status"] != "passed").collect();
+    assert_eq!((tested.status.code(), failed, &result["problems"]), (Some(0), vec![], &json!([])));
+    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    for prompt in listed["prompts"].as_array().unwrap() {
+        let cases = result["cases"].as_array().unwrap().iter().filter(|case| case["prompt"] == prompt["name"]);
+        assert!(cases.count() >= 3, "{prompt}");
+    }
+    assert!(client.run(["check", "--strict"], "").status.success());
+}
+
+#[test]
+fn the_tests_on_the_page_of_prompt_files_pass_with_the_prompt_on_that_page() {
+    let page = page("docs/prompt-files.md");
+    let file =
+        |language, part: &str| blocks(&page, language).into_iter().find(|(before, _)| before.contains(part)).unwrap().1;
+    let client = Client::new().prompt("compare.md", file("markdown", "compare.md"));
+    client.write("compare.test.txt", file("text", "`compare.test.txt`"));
+    let want = "ok    compare: several words\nok    compare: by name, and what it must hold\nok    compare: nothing given\n\
+                3 passed, 0 failed\n";
+    client.run(["test"], "").printed(want);
+}
+
+#[test]
+fn each_case_is_a_line_and_the_status_is_0_if_all_pass() {
+    let client = compare();
+    let want = "ok    compare: two options\n\
+                ok    compare: by name, and what it must hold\n\
+                ok    compare: nothing given\n\
+                3 passed, 0 failed\n";
+    client.run(["test"], "").printed(want);
+    client.run(["test", "compare"], "").printed(want);
+    client.run(["test", "prompts"], "").printed(want);
+    client.run(["test", "./prompts/compare.test.txt", ":compare"], "").printed(want);
+    client.arguments([]).run(["test", "prompts"], "").printed(want);
+}
+
+#[test]
+fn a_failure_says_what_differs_and_where_and_the_status_is_1() {
+    let client = compare().prompt("compare.md", COMPARE.replace("Compare {{options}}", "Weigh\n{{optoins}}"));
+    let (status, printed) = ran(&client, &["test"]);
+    assert_eq!(status, 1);
+    let want = "FAIL  compare: two options (compare.test.txt:1)\n  \
+                  text: the expansion differs from the expected text\n  \
+                  --- expected\n  \
+                  +++ expansion\n  \
+                  @@ -1 +1,2 @@\n  \
+                  -Compare Rust or Go by speed.\n  \
+                  +Weigh\n  \
+                  +{{optoins}} by speed.\n\
+                FAIL  compare: by name, and what it must hold (compare.test.txt:6)\n  \
+                  contains: `Rust or Go` is in no line of the expansion\n  \
+                  lacks: `{{` is in line 2: `{{optoins}} by speed.`\n\
+                ok    compare: nothing given\n\
+                1 passed, 2 failed\n";
+    assert_eq!(printed, want);
+    let note = "note: if the expansions are right, `prompt-expander test --update` writes them into the test files\n";
+    assert_eq!(client.run(["test"], "").stderr, note);
+}
+
+#[test]
+fn json_has_each_case_and_what_is_broken() {
+    let client = compare().prompt("x.test.txt", "x").prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- text\nB\n");
+    let ran = client.run(["test", "--json"], "");
+    assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(1), ""));
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let path = |file: &str| client.prompts().join(file).display().to_string();
+    let failure = json!({
+        "check": "text",
+        "message": "the expansion differs from the expected text",
+        "diff": "--- expected\n+++ expansion\n@@ -1 +1 @@\n-B\n+A\n",
+    });
+    let case = json!({
+        "prompt": "a", "title": "T", "file": path("a.test.txt"), "line": 1, "status": "failed", "failures": [failure],
+    });
+    assert_eq!(result["cases"][0], case);
+    assert_eq!(result["cases"][1]["status"], "passed");
+    assert_eq!(result["problems"][0]["file"], path("x.test.txt"));
+    assert_eq!((&result["passed"], &result["failed"], &result["updated"]), (&json!(3), &json!(1), &json!(0)));
+}
+
+#[test]
+fn a_test_file_that_is_broken_or_belongs_to_no_prompt_is_status_1() {
+    let client = Client::new().prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- txt\n");
+    let (status, printed) = ran(&client, &["test"]);
+    assert!(
+        status == 1
+            && printed.starts_with("prompts/a.test.txt:2:1: error: there is no block `txt`\n    fix: write one of ")
+    );
+    assert!(printed.ends_with("\n0 passed, 0 failed, 1 problem\n"), "{printed}");
+
+    let client = Client::new().prompt("compare.md", "A").prompt("comprae.test.txt", "whatever");
+    let (status, printed) = ran(&client, &["test"]);
+    let want = "prompts/comprae.test.txt: error: these tests belong to no prompt: there is no `comprae` in this folder of prompts\n    \
+                fix: rename it to `compare.test.txt`, or delete it\n\
+                0 passed, 0 failed, 1 problem\n";
+    assert_eq!((status, printed.as_str()), (1, want));
+
+    let client = Client::new().prompt("a.md", "---\n").prompt("a.test.txt", "=== T\n");
+    let (status, printed) = ran(&client, &["test"]);
+    assert!(status == 1 && printed.starts_with("prompts/a.md:1:1: error: the frontmatter"), "{printed}");
+    assert_eq!(ran(&Client::new().arguments(["--prompts", "nowhere"]), &["test"]).0, 1, "no such folder");
+}
+
+#[test]
+fn the_status_is_2_for_an_unknown_option_and_1_for_a_prompt_without_tests() {
+    let client = compare().prompt("a.md", "A");
+    assert_eq!(client.run(["test", "--nope"], "").status.code(), Some(2));
+    client
+        .run(["test", "a"], "")
+        .failed(1, "error: `a` has no test file; `prompt-expander new --test a` creates one\n");
+    let unknown =
+        "error: no prompt named `comprae`; did you mean `compare`? (`prompt-expander list` shows all prompts)\n";
+    client.run(["test", "comprae"], "").failed(1, unknown);
+    let builtin = client.arguments([]).run(["test", "research"], "");
+    assert!(builtin.stderr.starts_with("error: the built-in prompt `research` has no test file here; "), "{builtin:?}");
+}
+
+#[test]
+fn without_tests_nothing_fails_and_a_note_says_how_to_begin() {
+    let ran = Client::new().prompt("a.md", "A").run(["test"], "");
+    assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), "0 passed, 0 failed\n"));
+    assert_eq!(ran.stderr, "note: there are no test files; `prompt-expander new --test NAME` creates one\n");
+}
+
+#[test]
+fn tests_belong_to_the_prompt_next_to_them_even_if_another_folder_overrides_it() {
+    let client = Client::new().arguments(["--prompts", "first", "--prompts", "prompts"]).prompt("git/a.md", "second");
+    client.write("git/a.test.txt", "=== T\n--- text\nsecond\n");
+    fs::create_dir_all(client.root().join("first/git")).unwrap();
+    fs::write(client.root().join("first/git/a.md"), "first").unwrap();
+    client.run(["test"], "").printed("ok    git/a: T\n1 passed, 0 failed\n");
+    let ran = client.run(["test", "git/a"], "");
+    assert!(ran.stderr.starts_with("error: `git/a` has no test file; "), "the first has none: {ran:?}");
+    // With tests in two folders, the whole path says which.
+    fs::write(client.root().join("first/git/a.test.txt"), "=== T\n--- lacks\nfirst\n").unwrap();
+    let path = client.root().join("first/git/a.test.txt").display().to_string();
+    assert!(client.run(["test"], "").stdout.starts_with(&format!("FAIL  git/a: T ({path}:1)\n")));
+}
+
+#[test]
+fn the_limit_of_an_agent_is_that_of_what_it_shows() {
+    let client = Client::new().prompt("a.md", "ä".repeat(39_980)); // and 13 for `{"prompt":""}`
+    client.write("a.test.txt", "=== T\nclient: gemini\n");
+    client.run(["test"], "").printed("ok    a: T\n1 passed, 0 failed\n");
+    client.write("a.test.txt", "=== T\nclient: gemini\nclient: codex\nclient: opencode\ninput: 1234567\n");
+    let (status, printed) = ran(&client, &["test"]);
+    assert_eq!(status, 1);
+    for said in [
+        "  client: gemini gets 40,004 characters, and shows its model 40,000; ",
+        "  client: codex gets 39,989 characters, and shows its model 17,999; ",
+        "  client: opencode gets 79,984 bytes, and shows its model 51,138; ",
+    ] {
+        assert!(printed.contains(said), "{said} is not in {printed}");
+    }
+    for unknown in ["emacs", "vscode", ""] {
+        client.write("a.test.txt", format!("=== T\nclient: {unknown}\n"));
+        let said = format!("prompts/a.test.txt:2:1: error: no limit of an agent `{unknown}` is known\n    fix: write ");
+        let (status, printed) = ran(&client, &["test"]);
+        assert!(status == 1 && printed.starts_with(&said), "{printed}");
+        assert!(ran(&client, &["check"]).1.contains(&said));
+    }
+}
+
+#[test]
+fn update_writes_the_expansions_and_changes_nothing_else() {
+    let client = compare().prompt("compare.md", COMPARE.replace("Compare", "Weigh\n---\n"));
+    let file = "\u{feff}# kept \r\n\r\n=== a\r\ninput: x\r\n--- text\r\nold\r\ntext\r\n\r\n\r\n=== b\r\ninput: y\r\n\r\n\
+                === c\r\n--- text\r\nold\r\n=== d\r\n--- error\r\nneeds\r\n";
+    client.write("compare.test.txt", file);
+    let (status, printed) = ran(&client, &["test", "--update"]);
+    let want = "updated compare: a (compare.test.txt:3)\nupdated compare: b (compare.test.txt:10)\n";
+    assert!(status == 1 && printed.starts_with(want), "{printed}");
+    assert!(printed.ends_with("ok    compare: d\n1 passed, 1 failed, 2 updated\n"), "{printed}");
+    let text = "Weigh\r\n\\---\r\n x by cost.\r\n";
+    let updated = file.replace("old\r\ntext\r\n", text);
+    let updated = updated.replace("input: y\r\n", &format!("input: y\r\n--- text\r\n{}", text.replace('x', "y")));
+    assert_eq!(read(&client, "compare.test.txt"), updated);
+    assert_eq!(ran(&client, &["test"]).1.matches("ok    ").count(), 3);
+    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 2, "no other file is left");
+}
+
+#[test]
+fn update_writes_nothing_that_is_right_or_not_a_text() {
+    let client =
+        compare().prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- contains\nB\n").prompt("b.test.txt", "x");
+    let tests = || (read(&client, "a.test.txt"), read(&client, "compare.test.txt"), read(&client, "b.test.txt"));
+    let (before, modified) =
+        (tests(), fs::metadata(client.prompts().join("compare.test.txt")).unwrap().modified().unwrap());
+    assert_eq!(ran(&client, &["test", "--update"]).0, 1);
+    assert_eq!(tests(), before);
+    assert_eq!(fs::metadata(client.prompts().join("compare.test.txt")).unwrap().modified().unwrap(), modified);
+    // If one of the names is wrong, none is updated.
+    client.write("compare.test.txt", "=== T\ninput: x\n");
+    assert_eq!(ran(&client, &["test", "--update", "compare", "nowhere"]).0, 1);
+    assert_eq!(read(&client, "compare.test.txt"), "=== T\ninput: x\n");
+}
+
+#[test]
+fn a_text_and_another_block_of_one_case_are_independent() {
+    let client = Client::new().prompt("a.md", "A").prompt("a.test.txt", "=== T\n--- text\nB\n--- lacks\nA\n");
+    let (status, printed) = ran(&client, &["test", "--update"]);
+    let want = "FAIL  a: T (a.test.txt:1)\n  text: updated\n  lacks: `A` is in line 1: `A`\n0 passed, 1 failed\n";
+    assert_eq!((status, printed.as_str()), (1, want));
+    assert_eq!(read(&client, "a.test.txt"), "=== T\n--- text\nA\n--- lacks\nA\n");
+}
+
+#[test]
+fn an_expansion_that_is_too_long_for_a_test_file_is_not_written() {
+    let client = Client::new().prompt("a.md", "{{input}}".repeat(1_000)).prompt("b.md", "B");
+    let tests = format!("=== T\ninput: {}\n", "x".repeat(5_000));
+    client.write("a.test.txt", &tests);
+    client.write("b.test.txt", "=== T\n");
+    let (status, printed) = ran(&client, &["test", "--update"]);
+    assert!(
+        status == 1 && printed.contains("a.test.txt: error: the new texts are longer than 4194304 bytes, the limit for tests\n    fix: use `--- contains`")
+    );
+    assert!(printed.ends_with("updated b: T (b.test.txt:1)\n0 passed, 0 failed, 1 updated, 1 problem\n"), "{printed}");
+    assert_eq!(read(&client, "a.test.txt"), tests);
+}
+
+#[test]
+fn the_expansions_of_one_test_file_are_bounded_in_all() {
+    let client = Client::new().prompt("a.md", "{{input}}\n".repeat(1_000)).prompt("b.md", "B");
+    client.write("a.test.txt", format!("=== T\ninput: {}\n", "x".repeat(60_000)).repeat(5));
+    client.write("b.test.txt", "=== T\n");
+    let (status, printed) = ran(&client, &["test"]);
+    let said =
+        "prompts/a.test.txt: error: the expansions of its cases are longer than 268435456 bytes in all, the limit\n";
+    assert!(status == 1 && printed.starts_with(said), "{printed}");
+    assert!(printed.ends_with("ok    b: T\n1 passed, 0 failed, 1 problem\n"), "{printed}");
+}
+
+#[test]
+fn of_long_texts_the_first_difference_is_shown_and_control_characters_are_escaped() {
+    let client = Client::new().prompt("a.md", "{{input}}\n".repeat(3_000)).prompt("b.md", "{{input}}");
+    client.write("a.test.txt", format!("=== T\ninput: abc\n--- text\nabc\nabd\n{}", "xyz\n".repeat(3_000)));
+    client.write("b.test.txt", "=== T\ninput: \u{1b}[31m\n--- text\n\u{7}\n--- lacks\n[3\n");
+    let (_, printed) = ran(&client, &["test"]);
+    assert!(
+        printed.contains("  the first difference is in line 2, column 3: `d` is expected, and there is `c`\n"),
+        "{printed}"
+    );
+    for said in ["  -\\u{7}\n", "  +\\u{1b}[31m\n", "lacks: `[3` is in line 1: `\\u{1b}[31m`\n"] {
+        assert!(printed.contains(said), "{said:?} is not in {printed}");
+    }
+    let bytes = printed.bytes().filter(|byte| byte.is_ascii_control() && *byte != b'\n');
+    assert_eq!(bytes.count(), 0);
+}
+
+#[test]
+fn new_test_creates_a_prompt_and_its_tests_or_only_the_tests() {
+    let client = Client::new();
+    let path = |file: &str| client.prompts().join(file).display().to_string();
+    let ran = client.run(["new", "--test", "git/a"], "Do {{input}}.");
+    assert_eq!(ran.stdout, format!("{}\n{}\n", path("git/a.md"), path("git/a.test.txt")));
+    let ran = client.run(["new", "--test", "--json", "b"], "B");
+    assert_eq!(ran.stdout, format!("{}\n", json!({ "path": path("b.md"), "tests": path("b.test.txt") })));
+    client.run(["test"], "").printed("ok    b: an example\nok    git/a: an example\n2 passed, 0 failed\n");
+    assert!(read(&client, "git/a.test.txt").ends_with("\n=== an example\ninput: some text\n--- text\nDo some text.\n"));
+
+    client.write("compare.md", COMPARE);
+    let ran = client.run(["new", "--test", "compare"], "");
+    assert_eq!((ran.status.code(), ran.stdout), (Some(0), format!("{}\n", path("compare.test.txt"))));
+    assert_eq!(ran.stderr, "note: `prompt-expander test compare` runs the tests\n");
+    assert_eq!(read(&client, "compare.md"), COMPARE);
+    let tests = read(&client, "compare.test.txt");
+    let exists = format!(
+        "error: `{}` already exists, and is not changed; `prompt-expander test compare` runs its tests\n",
+        path("compare.test.txt")
+    );
+    client.run(["new", "--test", "compare"], "").failed(1, &exists);
+    assert_eq!(read(&client, "compare.test.txt"), tests);
+
+    // A template has no text yet that is worth a test.
+    client.run(["new", "--test", "draft"], "");
+    assert!(!read(&client, "draft.test.txt").contains("--- text"));
+    let builtin = client.arguments(["--prompts", "prompts"]).run(["new", "--test", "research"], "");
+    assert!(builtin.stderr.starts_with("error: the built-in prompt already has the name `research`; "), "{builtin:?}");
+}
+
+#[test]
+fn check_names_test_files_that_are_broken_or_belong_to_no_prompt_and_no_other() {
+    let client = compare();
+    client.run(["check"], "").printed("2 files checked: 0 errors, 0 warnings\n");
+    client.run(["check", "prompts/compare.test.txt"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    client.write("nobody.test.txt", "whatever");
+    client.write("git/a.md", "A {{input}}");
+    client.write("git/a.test.txt", "a");
+    client.write(".hidden.test.txt", "");
+    let (status, printed) = ran(&client, &["check"]);
+    let orphan = "prompts/nobody.test.txt: warning: these tests belong to no prompt: there is no `nobody` in this folder of prompts\n    \
+                  fix: name it after a prompt, as in `research.test.txt`, or delete it\n";
+    let broken = "prompts/git/a.test.txt:1:1: error: the line is before the first case\n    \
+                  fix: begin a case above it, with `=== ` and a title\n";
+    let total = "5 files checked: 1 error, 1 warning\n";
+    assert_eq!((status, printed), (1, [broken, orphan, total].concat()));
+    assert_eq!(
+        ran(&client, &["check", "prompts/git/a.test.txt"]).1,
+        [broken, "1 file checked: 1 error, 0 warnings\n"].concat()
+    );
+    assert_eq!(ran(&client, &["check", "prompts/nobody.test.txt"]).0, 0);
+}
+
+#[test]
+fn test_files_are_no_prompts() {
+    let client = compare();
+    assert_eq!(client.run(["list"], "").stdout.lines().count(), 1);
+    assert!(!client.run(["check", "--json"], "").stdout.contains(".txt"));
+    assert_eq!(client.run(["expand", "compare.test"], "").status.code(), Some(1));
+}
+
+#[test]
+fn rm_removes_the_tests_too_and_mv_takes_them_along() {
+    let client = compare().prompt("a.md", "A").prompt("b.test.txt", "kept");
+    let path = |file: &str| client.prompts().join(file).display().to_string();
+    let moved = client.run(["mv", "compare", "git/choose"], "");
+    assert_eq!(moved.stdout, format!("{}\n", path("git/choose.md")));
+    assert_eq!(moved.stderr, format!("note: its test file is now {}\n", path("git/choose.test.txt")));
+    assert_eq!(read(&client, "git/choose.test.txt"), TESTS);
+    let moved = client.run(["mv", "git/choose", "choose", "--json"], "");
+    let json = json!({ "from": path("git/choose.md"), "to": path("choose.md"), "tests": path("choose.test.txt") });
+    moved.printed(&format!("{json}\n"));
+    // Test files are not overwritten, and then nothing is renamed.
+    let exists = format!("error: `{}` already exists, and is not changed\n", path("b.test.txt"));
+    client.run(["mv", "choose", "b"], "").failed(1, &exists);
+    assert_eq!((read(&client, "choose.test.txt").as_str(), read(&client, "b.test.txt").as_str()), (TESTS, "kept"));
+    assert!(client.prompts().join("choose.md").exists());
+
+    let refused = client.run(["rm", "choose", "a"], "");
+    let files = ["choose.md", "choose.test.txt", "a.md"].map(path).join(", ");
+    assert!(refused.stderr.ends_with(&format!("; add --yes to remove {files}\n")), "{refused:?}");
+    client.run(["rm", "choose", "--yes"], "").printed(&format!("{}\n{}\n", path("choose.md"), path("choose.test.txt")));
+    assert_eq!(client.run(["test"], "").stdout.lines().count(), 3, "b.test.txt belongs to no prompt");
+}
+
+#[cfg(target_os = "linux")] // where two spellings of a suffix are two files
+#[test]
+fn the_tests_stay_if_another_file_has_the_name_of_the_prompt() {
+    let client = compare().prompt("compare.MD", "upper");
+    let removed = client.run(["rm", "compare", "--yes"], "");
+    assert_eq!(removed.stdout, format!("{}\n", client.prompts().join("compare.MD").display()));
+    let tests = client.prompts().join("compare.test.txt");
+    let stays = format!("note: its test file {} stays, because another file has the name\n", tests.display());
+    assert!(removed.stderr.ends_with(&stays), "{removed:?}");
+    assert_eq!(client.run(["test"], "").status.code(), Some(0));
+    client.write("compare.MD", "upper");
+    assert!(client.run(["mv", "compare", "other"], "").stderr.ends_with(&stays));
+    assert_eq!(client.run(["test"], "").status.code(), Some(0));
+}
+
+#[cfg(unix)]
+mod hostile {
+    use super::*;
+    use crate::client::make_fifo;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_test_file_that_is_no_file_or_too_large_is_a_problem() {
+        let client = Client::new();
+        for name in ["fifo", "large", "link", "loop", "folder"] {
+            client.write(&format!("{name}.md"), "A {{input}}");
+        }
+        make_fifo(&client.prompts().join("fifo.test.txt"));
+        fs::File::create(client.prompts().join("large.test.txt")).unwrap().set_len(1 << 40).unwrap();
+        symlink("nowhere", client.prompts().join("link.test.txt")).unwrap();
+        symlink("loop.test.txt", client.prompts().join("loop.test.txt")).unwrap();
+        fs::create_dir(client.prompts().join("folder.test.txt")).unwrap();
+        let (status, printed) = ran(&client, &["test"]);
+        assert_eq!(status, 1);
+        for said in [
+            "fifo.test.txt: error: it is not a regular file",
+            "large.test.txt: error: the file is 1099511627776 bytes long, the limit for tests is 4194304",
+            "link.test.txt: error: the link is broken",
+            "loop.test.txt: error: the link is broken",
+            "0 passed, 0 failed, 4 problems\n",
+        ] {
+            assert!(printed.contains(said), "{said} is not in {printed}");
+        }
+    }
+
+    #[test]
+    fn an_update_replaces_the_target_of_a_symlink_and_keeps_its_permissions() {
+        let client = Client::new().prompt("a.md", "A");
+        let target = client.root().join("elsewhere.txt");
+        fs::write(&target, "=== T\n").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+        let link = client.prompts().join("a.test.txt");
+        symlink(&target, &link).unwrap();
+        client.run(["test", "--update"], "").printed("updated a: T (a.test.txt:1)\n0 passed, 0 failed, 1 updated\n");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "=== T\n--- text\nA\n");
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_project_s_test_file_outside_the_project_is_neither_read_nor_written() {
+        let client =
+            Client::new().arguments(["--project", "--no-builtin", "--prompts", "../prompts"]).working_in("repo");
+        let prompts = client.root().join("repo/.prompts");
+        fs::create_dir_all(client.root().join("repo/.git")).unwrap();
+        fs::create_dir_all(&prompts).unwrap();
+        fs::write(prompts.join("a.md"), "A").unwrap();
+        let outside = client.root().join("outside.txt");
+        fs::write(&outside, "=== T\n").unwrap();
+        symlink(&outside, prompts.join("a.test.txt")).unwrap();
+        let (status, printed) = ran(&client, &["test", "--update"]);
+        assert!(
+            status == 1 && printed.contains("error: the symlink points outside the project's prompts"),
+            "{printed}"
+        );
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "=== T\n");
+    }
+
+    #[test]
+    fn a_test_file_that_cannot_be_written_is_named_and_stays() {
+        let client = Client::new().prompt("a.md", "A").prompt("a.test.txt", "=== T\n").unprivileged();
+        fs::set_permissions(client.prompts(), fs::Permissions::from_mode(0o555)).unwrap();
+        let (status, printed) = ran(&client, &["test", "--update"]);
+        fs::set_permissions(client.prompts(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(status == 1 && printed.contains("a.test.txt: error: it cannot be written: "), "{printed}");
+        assert_eq!(read(&client, "a.test.txt"), "=== T\n");
+    }
+}
