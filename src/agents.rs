@@ -78,6 +78,8 @@ pub struct Agent {
     pub part: Option<PartLimit>,
     /// Whether it runs commands that the text of a prompt from its menu contains, and fills in marks of its own.
     pub runs_prompts: bool,
+    /// Which messages of a prompt from its menu reach its model.
+    pub menu: MenuMessages,
     /// How it starts a server.
     pub launch: Launch,
     /// What `doctor` checks in its files.
@@ -196,6 +198,17 @@ enum WindowsShell {
     Bash,
     Cmd,
     PowerShell,
+}
+
+/// Which messages of a prompt from an agent's menu reach its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MenuMessages {
+    /// All of them, as far as is known.
+    All,
+    /// Only the first.
+    First,
+    /// All of them, but as one of the user, without their roles; images as they are, and no other attachments.
+    WithoutRoles,
 }
 
 /// How an agent starts a server and talks to it.

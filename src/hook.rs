@@ -14,7 +14,7 @@ mod invocations;
 pub use invocations::{MAX_CANDIDATES, MAX_COMMANDS};
 
 use crate::agents::{Agent, Delivery};
-use crate::library::{Layer, Library, Names, Problem};
+use crate::library::{Layer, Library, Names, Problem, View};
 use crate::prompt::{Call, Messages, Prompt, fold};
 use crate::wording::quoted;
 use invocations::Invocation;
@@ -80,7 +80,7 @@ impl<'e> Event<'e> {
             let is_of_project = layer == Some(Layer::Project);
             Some(Found { prompt, is_of_project })
         });
-        let context = context(self.agent, &invocations)?;
+        let context = context(&view, self.agent, &invocations)?;
         let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
     }
@@ -96,7 +96,7 @@ struct Found {
 const SEPARATOR: &str = "\n\n";
 
 /// The context for the commands of a message, if there are any, within the limit of the agent.
-fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
+fn context(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
     let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
     let mut parts: Vec<String> = expanded.iter().map(too_long).collect();
     if !further.is_empty() {
@@ -109,7 +109,7 @@ fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<Strin
     let limit = agent.limit(Delivery::Hook)?;
     let mut room = limit.max.saturating_sub(limit.unit.count(&parts.join(SEPARATOR)));
     for (part, invocation) in parts.iter_mut().zip(expanded) {
-        let full = context_for(agent, invocation);
+        let full = context_for(view, agent, invocation);
         let more = limit.unit.count(&full).saturating_sub(limit.unit.count(part));
         if more <= room {
             room -= more;
@@ -120,7 +120,7 @@ fn context(agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<Strin
 }
 
 /// The context for a command: its expansion, or why it cannot be expanded.
-fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
+fn context_for(view: &View, agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
     let typed = typed(invocation.name, invocation.input);
     let prompt = match &invocation.found.prompt {
         Ok(prompt) => prompt,
@@ -131,7 +131,7 @@ fn context_for(agent: &Agent, invocation: &Invocation<'_, Found>) -> String {
             );
         }
     };
-    match prompt.expand(Call::Text(invocation.input)).map(Messages::into_text) {
+    match view.expand(prompt, Call::Text(invocation.input)).map(Messages::into_text) {
         Ok(expansion) => framed(agent, &typed, &expansion, invocation.found.is_of_project),
         Err(error) => format!(
             "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \

@@ -5,6 +5,7 @@
 //! exact name one file is read, for a list all files, and only for an unknown name are all names compared. A file is not
 //! read again while its stamp shows that it is unchanged (`library/cache.rs`). [`Watch`] notices when files change.
 
+mod attachments;
 mod builtin;
 mod cache;
 mod folder;
@@ -36,7 +37,7 @@ pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
 pub(crate) use write::{FileState, OwnFile, WriteError, create, create_file, delete_if, replace};
 
-use crate::prompt::{Diagnostic, Name, Position, Prompt, Summary, System};
+use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
 use crate::wording::printable;
 use builtin::Builtin;
 use cache::{Cache, Fingerprint};
@@ -103,6 +104,11 @@ trait SourceView: fmt::Debug + Send + Sync {
 
     /// What lists show of a listed prompt. Its file is read, unless it is cached.
     fn info(&self, name: &Name) -> Option<FileInfo>;
+
+    /// The attachments of one of its prompts, which are read now; the first that cannot be used is an error.
+    fn attachments(&self, _: &Prompt) -> Result<Vec<Attachment>, Diagnostic> {
+        Ok(Vec::new())
+    }
 
     /// Why it cannot be read at all at this moment.
     fn missing(&self) -> Option<Problem> {
@@ -352,6 +358,39 @@ impl View {
         self.sources().find_map(|source| source.get(name))
     }
 
+    /// The expansion of one of its prompts, with the attachments, which are read now.
+    ///
+    /// # Errors
+    /// Those of [`Prompt::expand`]; an attachment that cannot be used.
+    pub fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Messages, ExpandError> {
+        self.attach(prompt, prompt.expand(call)?)
+    }
+
+    /// Adds to an expansion the attachments of one of its prompts, which are read now.
+    ///
+    /// # Errors
+    /// An attachment cannot be used.
+    pub fn attach(&self, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
+        let source = || self.sources().find(|source| source.locate(&prompt.name).is_some());
+        match prompt.attachments.is_empty() {
+            true => Ok(messages),
+            false => with_attachments(messages, source().map_or(Ok(Vec::new()), |source| source.attachments(prompt))),
+        }
+    }
+
+    /// The same for a prompt in a file, which may be outside of its folders: its attachments are in the same folder then.
+    ///
+    /// # Errors
+    /// An attachment cannot be used.
+    pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
+        let mut folders = self.sources().filter_map(|source| source.folder());
+        let attachments = match folders.find(|folder| file.starts_with(&folder.path)) {
+            Some(folder) => folder.attachments(prompt, file).collect(),
+            None => Folder::around(file).attachments(prompt, file).collect(),
+        };
+        with_attachments(messages, attachments)
+    }
+
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
     pub fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
         self.sources().find_map(|source| source.raw(name))
@@ -473,6 +512,14 @@ impl View {
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
         self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
     }
+}
+
+fn with_attachments(
+    messages: Messages,
+    attachments: Result<Vec<Attachment>, Diagnostic>,
+) -> Result<Messages, ExpandError> {
+    let attachments = attachments.map_err(|diagnostic| ExpandError::Attachment(Box::new(diagnostic)))?;
+    Ok(Messages { attachments, ..messages })
 }
 
 impl Location {

@@ -292,13 +292,44 @@ pub(crate) struct GetPromptResult {
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptMessage {
     pub(crate) role: Role,
-    pub(crate) content: TextContent<'static>,
+    pub(crate) content: PromptContent,
+}
+
+/// A block of a message.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum PromptContent {
+    Text {
+        text: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        /// Base64.
+        data: String,
+        mime_type: &'static str,
+    },
+    /// (2025-03-26)
+    #[serde(rename_all = "camelCase")]
+    Audio {
+        /// Base64.
+        data: String,
+        mime_type: &'static str,
+    },
+    Resource {
+        resource: TextResourceContents,
+    },
+    /// (2025-06-18)
+    ResourceLink {
+        uri: String,
+        name: String,
+    },
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     User,
+    Assistant,
 }
 
 /// Result of `resources/list`.

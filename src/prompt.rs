@@ -12,6 +12,7 @@
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+mod attachment;
 mod binding;
 mod diagnostic;
 mod foreign_marks;
@@ -27,14 +28,15 @@ mod system;
 mod template;
 mod unexpanded;
 
+pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
 pub use limits::{
-    LONG, MAX_ARGUMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_NAME, MAX_SEARCHES,
-    MAX_WEIGHT,
+    LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
+    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
 };
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
@@ -69,6 +71,8 @@ pub struct Prompt {
     pub metadata: Metadata,
     /// What it expands to.
     pub messages: Vec<MessageTemplate>,
+    /// What follows the messages. The library reads it at each request.
+    pub attachments: Vec<AttachmentPath>,
     /// What was read leniently in the frontmatter.
     lenient: Vec<Diagnostic>,
     /// Whether the frontmatter has keys that only files for other programs have.
@@ -186,6 +190,8 @@ pub enum ExpandError {
         /// How to call the prompt.
         usage: String,
     },
+    /// An attachment cannot be read, or used.
+    Attachment(Box<Diagnostic>),
     /// The expansion would be longer than [`MAX_EXPANSION`].
     TooLong {
         /// Its length in bytes.
@@ -221,6 +227,7 @@ impl fmt::Display for ExpandError {
                 quoted(text),
                 named(usage)
             ),
+            ExpandError::Attachment(diagnostic) => diagnostic.fmt(f),
             ExpandError::TooLong { length } => {
                 write!(f, "it would become {length} bytes long, the limit is {MAX_EXPANSION}; shorten the input")
             }
@@ -243,10 +250,11 @@ impl Prompt {
         self
     }
 
-    /// The messages that a model gets for a call.
+    /// The messages that a model gets for a call, without the attachments.
     ///
     /// A prompt without any placeholder is followed by an empty line and the input, unless the input is empty; an empty
-    /// prompt is the input alone. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
+    /// prompt is the input alone, and after a message of the assistant the input is a message of its own. Of several messages, those
+    /// that are empty are left out. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
     ///
     /// # Errors
     /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
@@ -271,20 +279,42 @@ impl Prompt {
             Some(input) if self.appends_input() => input,
             _ => "",
         };
-        let last = self.messages.len().saturating_sub(1);
+        let groups: Vec<&[MessageTemplate]> = self.groups().collect();
+        let last = self.messages.last();
+        // Nobody's text becomes that of the model.
+        let is_appended = last.is_some_and(|message| message.role == Role::User);
         let pieces = |index: usize| {
-            let message: &MessageTemplate = &self.messages[index];
-            let appended = if index == last { appended } else { "" };
-            let separator = if appended.is_empty() || message.body().is_empty() { "" } else { self.separator() };
-            message.pieces(|name| binding.value(name)).chain([Piece::Text(separator), Piece::Value(appended)])
+            let is_last = is_appended && index + 1 == groups.len();
+            let appended = if is_last { appended } else { "" };
+            let is_alone = appended.is_empty() || last.is_none_or(|message| message.body().is_empty());
+            let separator = if is_alone { "" } else { self.separator() };
+            let parts = groups[index].iter().enumerate().flat_map(|(index, message)| {
+                let gap = if index == 0 { "" } else { "\n\n" };
+                std::iter::once(Piece::Text(gap)).chain(message.pieces(|name| binding.value(name)))
+            });
+            parts.chain([Piece::Text(separator), Piece::Value(appended)])
         };
-        let lengths = (0..self.messages.len()).flat_map(pieces).map(|piece| piece.as_str().len());
-        let length = lengths.fold(0, usize::saturating_add);
+        let lengths = (0..groups.len()).flat_map(&pieces).map(|piece| piece.as_str().len());
+        let length = lengths.fold(if is_appended { 0 } else { appended.len() }, usize::saturating_add);
         if length > MAX_EXPANSION {
             return Err(ExpandError::TooLong { length });
         }
-        let message = |index: usize| Message { role: self.messages[index].role, text: join(&mut pieces(index)) };
-        Ok(Messages::new((0..self.messages.len()).map(message).collect()))
+        let message = |index: usize| Message { role: groups[index][0].role, text: join(&mut pieces(index)) };
+        let mut messages: Vec<Message> = (0..groups.len()).map(message).collect();
+        if !is_appended && !appended.is_empty() {
+            messages.push(Message { role: Role::User, text: join(&mut [Piece::Value(appended)].into_iter()) });
+        }
+        Ok(Messages::new(messages))
+    }
+
+    /// Who its messages are from, in their order.
+    pub fn roles(&self) -> Vec<Role> {
+        self.groups().map(|group| group[0].role).collect()
+    }
+
+    /// The templates of each message.
+    fn groups(&self) -> impl Iterator<Item = &[MessageTemplate]> {
+        self.messages.split_inclusive(|message| !message.is_continued())
     }
 
     /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`, `$NAME`.

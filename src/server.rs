@@ -243,7 +243,10 @@ impl Server {
                 session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
                 era.response(id, prompts::list(view, &page, list.filter.as_ref()), Some(FRESH))
             }
-            ("prompts/get", _) => era.response(id, prompts::get(view, agent, read(params)?)?, None),
+            ("prompts/get", _) => {
+                let version = session.protocol_version.filter(|_| era == Era::Legacy);
+                era.response(id, prompts::get(view, agent, version, read(params)?)?, None)
+            }
             ("resources/list", _) => {
                 let page = page(Kind::Resources, self.page_size)?;
                 self.watch_for(session);

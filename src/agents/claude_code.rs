@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, Opening, PartLimit, Position, Prompts,
-    RegisteredServer, Scope, Unit, Variables, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening, PartLimit,
+    Position, Prompts, RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use crate::wording::named;
 use serde_json::json;
@@ -66,6 +66,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     ],
     part: Some(PartLimit { max: 149_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
+    menu: MenuMessages::WithoutRoles,
     launch: Launch {
         client: Some("claude-code"),
         environment: |system, _| {

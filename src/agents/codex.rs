@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, Opening, PartLimit, Prompts,
-    RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
+    Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, MenuMessages, Opening,
+    PartLimit, Prompts, RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -74,6 +74,7 @@ pub(super) static CODEX: Agent = Agent {
     // It cuts the middle out of more than 40,000 bytes that a program of the model prints.
     part: Some(PartLimit { max: 17_000, unit: Unit::Bytes, is_printed: true }),
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch {
         client: Some("codex-mcp-client"),
         environment,

@@ -1,6 +1,6 @@
 //! Anysphere's Cursor, by its documentation.
 
-use super::{Agent, Checks, Config, Launch, Prompts};
+use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 
 pub(super) static CURSOR: Agent = Agent {
     name: "cursor",
@@ -14,6 +14,7 @@ pub(super) static CURSOR: Agent = Agent {
     limits: &[],
     part: None,
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

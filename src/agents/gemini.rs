@@ -2,8 +2,8 @@
 
 use super::edit::{Entry, Syntax};
 use super::{
-    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, Opening, PartLimit, Prompts,
-    RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
+    Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening,
+    PartLimit, Prompts, RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -57,6 +57,7 @@ pub(super) static GEMINI: Agent = Agent {
     ],
     part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
+    menu: MenuMessages::First,
     launch: Launch {
         client: Some("gemini-cli-mcp-client"),
         environment: |system, _| {

@@ -1,7 +1,7 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
 use super::edit::Entry;
-use super::{Agent, Checks, Config, Launch, Limit, PartLimit, Prompts, Unit, Variables};
+use super::{Agent, Checks, Config, Launch, Limit, MenuMessages, PartLimit, Prompts, Unit, Variables};
 use serde_json::json;
 
 pub(super) static OPENCODE: Agent = Agent {
@@ -38,6 +38,7 @@ pub(super) static OPENCODE: Agent = Agent {
     limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
+    menu: MenuMessages::All,
     launch: Launch {
         client: Some("opencode"),
         variables: Some(Variables { marks: &["{env:", "{file:"], is_bare: false, value: Variables::with_default }),

@@ -1,6 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
-use super::{Agent, Checks, Config, Launch, Prompts};
+use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 
 pub(super) static VSCODE: Agent = Agent {
     name: "vscode",
@@ -20,6 +20,7 @@ pub(super) static VSCODE: Agent = Agent {
     limits: &[],
     part: None,
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch::BY_EDITOR,
     checks: Checks::NONE,
     next_step: |_, _| {

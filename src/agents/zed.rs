@@ -1,7 +1,7 @@
 //! Zed Industries' Zed, by its documentation.
 
 use super::edit::Entry;
-use super::{Agent, Checks, Config, Launch, Prompts};
+use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 use serde_json::json;
 
 pub(super) static ZED: Agent = Agent {
@@ -30,6 +30,7 @@ pub(super) static ZED: Agent = Agent {
     limits: &[],
     part: None,
     runs_prompts: false,
+    menu: MenuMessages::All,
     launch: Launch { is_from_desktop: true, ..Launch::BY_SDK },
     checks: Checks::NONE,
     next_step: |_, is_project| match is_project {

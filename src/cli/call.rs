@@ -81,6 +81,7 @@ impl Call {
     /// The prompt has no argument of a given name, or takes no input in addition to --arg; standard input is not text, or
     /// its text would not be in the expansion.
     pub(super) fn texts(self, prompt: &Prompt) -> anyhow::Result<Texts> {
+        let file = self.file();
         let mut values = BTreeMap::new();
         for (name, value) in self.arguments {
             if values.insert(name.clone(), value).is_some() {
@@ -128,7 +129,7 @@ impl Call {
                  is not meant for the prompt, add `< /dev/null`"
             );
         }
-        let texts = Texts { input: join_piped(&words, &piped, at), values, words, piped, at };
+        let texts = Texts { file, input: join_piped(&words, &piped, at), values, words, piped, at };
         // For values that the prompt does not use there is a warning, but text from a pipe is never dropped.
         let end = texts.piped.trim_end_matches('\n');
         let has_piped =
@@ -142,6 +143,8 @@ impl Call {
 
 /// The values and the input of a call.
 pub(super) struct Texts {
+    /// The file of the prompt, if the call names one.
+    file: Option<PathBuf>,
     /// Values by name.
     values: BTreeMap<String, String>,
     /// The input as the shell has split it.
@@ -156,16 +159,21 @@ pub(super) struct Texts {
 
 impl Texts {
     fn call(&self) -> prompt::Call<'_> {
-        let Texts { values, words, piped, at, input } = self;
+        let Texts { values, words, piped, at, input, .. } = self;
         match values.is_empty() {
             true => prompt::Call::Piped { words, text: piped, at: *at },
             false => prompt::Call::Named { values, input, is_strict: false },
         }
     }
 
-    /// The expansion.
-    pub(super) fn expand(&self, prompt: &Prompt) -> Result<String, ExpandError> {
-        prompt.expand(self.call()).map(Messages::into_text)
+    /// The expansion, in its text form.
+    pub(super) fn expand(&self, library: &Library, prompt: &Prompt) -> Result<String, ExpandError> {
+        let (view, messages) = (library.view(), prompt.expand(self.call())?);
+        let messages = match &self.file {
+            Some(file) => view.attach_to_file(file, prompt, messages),
+            None => view.attach(prompt, messages),
+        };
+        messages.map(Messages::into_text)
     }
 
     /// The value of each declared argument.
@@ -197,7 +205,7 @@ impl Texts {
 
 fn unused_message(prompt: &Prompt, bound: &Bound<'_>) -> String {
     let (name, argument) = (named(&prompt.name), named(bound.name));
-    let placeholder = named(&format!("{{{{{}}}}}", bound.name));
+    let placeholder = named(&prompt.placeholder(bound.name));
     format!(
         "the value of {argument} is not in the expansion, because {name} has no placeholder {placeholder}; add it to the file, or \
          leave out the value"

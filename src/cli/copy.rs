@@ -27,7 +27,7 @@ impl Copy {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let prompt = self.call.find(library)?;
         let texts = self.call.texts(&prompt)?;
-        let text = expansion(&texts, &prompt)?;
+        let text = expansion(library, &texts, &prompt)?;
         clipboard::copy(&text)?;
         let characters = text.chars().count();
         if self.json {

@@ -30,7 +30,7 @@ impl Expand {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let prompt = self.call.find(library)?;
         let texts = self.call.texts(&prompt)?;
-        let mut text = expansion(&texts, &prompt)?;
+        let mut text = expansion(library, &texts, &prompt)?;
         if self.json {
             output::print_json(&json!({ "prompt": text }))?;
             return Ok(ExitCode::SUCCESS);
@@ -44,8 +44,8 @@ impl Expand {
 }
 
 /// The expansion. Warnings are printed.
-pub(super) fn expansion(texts: &Texts, prompt: &Prompt) -> anyhow::Result<String> {
-    let text = texts.expand(prompt).map_err(|error| cannot(prompt, &error))?;
+pub(super) fn expansion(library: &Library, texts: &Texts, prompt: &Prompt) -> anyhow::Result<String> {
+    let text = texts.expand(library, prompt).map_err(|error| cannot(prompt, &error))?;
     for warning in texts.warnings(prompt) {
         output::warning(&warning);
     }

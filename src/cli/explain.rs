@@ -30,8 +30,8 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `arguments`, `input`,
-    /// `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
+    /// several), `attachments`, `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
 }
@@ -128,7 +128,7 @@ impl<'c> Explanation<'c> {
             given,
             input,
             unexpanded: prompt.unexpanded(),
-            expansion: texts.expand(prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
+            expansion: texts.expand(library, prompt).map(|text| Lengths::of(prompt, texts, layer, &text)),
             warnings: texts.warnings(prompt),
             problems: prompt.warnings().into_iter().map(problem).collect(),
         }

@@ -172,7 +172,8 @@ fn create_tests(library: &Library, name: &Name) -> anyhow::Result<PathBuf> {
     let tests = view.test_file(name).with_context(|| format!("{} was deleted just now", named(name)))?;
     let prompt = tests.prompt().with_context(|| format!("{} was deleted just now", named(name)))?;
     let prompt = prompt.map_err(|problem| anyhow!("no test file is created: {problem}"))?;
-    create_file(&tests.path, &draft_tests(&prompt)).map_err(|error| match error {
+    let text = draft_tests(&prompt, |call| tests.expand(&prompt, call));
+    create_file(&tests.path, &text).map_err(|error| match error {
         WriteError::Exists(_) => anyhow!("{error}; `prompt-expander test {name}` runs its tests"),
         _ => anyhow!(error),
     })?;

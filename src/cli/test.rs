@@ -223,7 +223,7 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
     let mut expanded = 0;
     let mut cases = Vec::new();
     for (index, case) in tests.cases.iter().enumerate() {
-        let Outcome { expansion, mut failures } = case.run(&prompt);
+        let Outcome { expansion, mut failures } = case.run_with(&prompt, |call| file.expand(&prompt, call));
         expanded += expansion.as_ref().map_or(0, String::len);
         if expanded > MAX_EXPANDED {
             let message = format!("the expansions of its cases are longer than {MAX_EXPANDED} bytes in all, the limit");

@@ -10,7 +10,7 @@ use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
 use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
-use crate::prompt::{Diagnostic, FileName, Format, InvalidName, MAX_NAME, Name, Prompt, System, not_utf8};
+use crate::prompt::{Attachment, Diagnostic, FileName, Format, InvalidName, MAX_NAME, Name, Prompt, System, not_utf8};
 use crate::wording::{alternatives, printable};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -117,6 +117,13 @@ impl SourceView for FolderView {
 
     fn info(&self, name: &Name) -> Option<FileInfo> {
         self.scan().file(name).map(|file| self.folder.info(file))
+    }
+
+    fn attachments(&self, prompt: &Prompt) -> Result<Vec<Attachment>, Diagnostic> {
+        let file = self.folder.resolve(&prompt.name);
+        let file =
+            file.ok_or_else(|| Diagnostic::error(None, "the prompt was deleted just now", "list the prompts again"))?;
+        self.folder.attachments(prompt, &file.path).collect()
     }
 
     fn missing(&self) -> Option<Problem> {
@@ -336,7 +343,7 @@ impl Folder {
         fs::canonicalize(&self.path).map_or(true, |root| !target.starts_with(root)).then_some(target)
     }
 
-    /// Where an open file of a project's folder is, if that is outside the folder: a path that was checked before it was
+    /// Where an open file of the folder is, if that is outside the folder: a path that was checked before it was
     /// opened may have been swapped since. Only Linux is asked.
     pub(super) fn escape_of_open_file(&self, file: &File) -> Option<PathBuf> {
         #[cfg(target_os = "linux")]
@@ -453,7 +460,8 @@ impl Folder {
     fn check(&self, file: &PromptFile) -> Vec<Problem> {
         match self.parse(file) {
             Ok(prompt) => {
-                let warnings = prompt.warnings().into_iter();
+                let attachments = self.attachments(&prompt, &file.path).filter_map(Result::err);
+                let warnings = prompt.warnings().into_iter().chain(attachments);
                 warnings.map(|diagnostic| self.problem(&file.path, diagnostic)).collect()
             }
             Err(problem) => vec![problem],

@@ -63,6 +63,54 @@ pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnost
     Ok(Content { bytes, stamp, is_stamp_reliable })
 }
 
+/// Why an attachment cannot be read: a clause about the file, and the fix.
+pub(super) type Refusal = (String, &'static str);
+
+/// Reads an attachment: a regular file of at most `max` bytes. `check` may refuse the file once it is open.
+///
+/// # Errors
+/// The file cannot be read, is not a regular file, is too long, or was refused.
+pub(super) fn read_attachment(
+    path: &Path,
+    max: usize,
+    check: impl FnOnce(&File) -> Result<(), Refusal>,
+) -> Result<Vec<u8>, Refusal> {
+    let irregular = || ("is not a regular file".to_owned(), "attach a file");
+    let too_large = |length: u64| {
+        let fix = "make it smaller, or write its path into the prompt for the agent to read";
+        (format!("is {length} bytes long, the limit is {max}"), fix)
+    };
+    if !fs::metadata(path).map_err(attachment_refusal)?.is_file() {
+        return Err(irregular()); // opening a FIFO would wait for its writer
+    }
+    let file = open_without_blocking(path).map_err(attachment_refusal)?;
+    check(&file)?;
+    let metadata = file.metadata().map_err(attachment_refusal)?;
+    if !metadata.is_file() {
+        return Err(irregular()); // replaced a moment ago
+    }
+    if metadata.len() > max as u64 {
+        return Err(too_large(metadata.len()));
+    }
+    let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
+    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(attachment_refusal)?;
+    if bytes.len() > max {
+        return Err(too_large(bytes.len() as u64)); // it has grown meanwhile
+    }
+    Ok(bytes)
+}
+
+/// The refusal of an attachment that the system does not read.
+pub(super) fn attachment_refusal(error: io::Error) -> Refusal {
+    match error.kind() {
+        _ if is_broken_link(&error) => {
+            ("does not exist".to_owned(), "correct its path, which is relative to the file of the prompt, or create it")
+        }
+        ErrorKind::PermissionDenied => ("cannot be read: permission denied".to_owned(), "correct its permissions"),
+        _ => (format!("cannot be read: {error}"), "check that it exists and is readable"),
+    }
+}
+
 /// Reads a regular file of any length, for a person.
 ///
 /// # Errors

@@ -1,9 +1,11 @@
 //! The test files next to prompts: `NAME.test.txt`.
 
 use super::folder::{Folder, escapes, is_hidden};
-use super::{Layer, Location, Problem, SourceView, View, read};
+use super::{Layer, Location, Problem, SourceView, View, read, with_attachments};
 use crate::prompt::suggestion::closest;
-use crate::prompt::{Diagnostic, MAX_FILE, Name, Prompt, TEST_SUFFIX, Tests, tests_too_large};
+use crate::prompt::{
+    Call, Diagnostic, ExpandError, MAX_FILE, Messages, Name, Prompt, TEST_SUFFIX, Tests, tests_too_large,
+};
 use crate::wording::{named, quoted};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,6 +128,19 @@ impl<'v> TestFile<'v> {
         let bytes = self.bytes().map_err(broken)?;
         let tests = Tests::parse(&bytes).map_err(broken)?;
         Ok((prompt, tests, bytes))
+    }
+
+    /// The expansion of its prompt, with the attachments, which are read now.
+    ///
+    /// # Errors
+    /// See [`View::expand`].
+    pub(crate) fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Messages, ExpandError> {
+        let messages = prompt.expand(call)?;
+        if prompt.attachments.is_empty() {
+            Ok(messages)
+        } else {
+            with_attachments(messages, self.source.attachments(prompt))
+        }
     }
 
     /// A problem with this file.

@@ -10,6 +10,7 @@ mod gemini_toml;
 mod hexai_jsonl;
 mod llm_template;
 mod markdown;
+mod messages;
 mod vscode_prompt;
 mod yaml;
 

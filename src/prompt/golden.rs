@@ -17,7 +17,7 @@
 
 use super::format::not_utf8;
 use super::limits::{MAX_CASES, MAX_FILE, MAX_SEARCHES};
-use super::{Call, Diagnostic, Messages, Position, Prompt};
+use super::{Call, Diagnostic, ExpandError, Messages, Position, Prompt};
 use crate::wording::{alternatives, count, named, quoted, thousands};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -145,12 +145,17 @@ impl Tests {
 impl Case {
     /// Expands the prompt as the case says, and compares.
     pub fn run(&self, prompt: &Prompt) -> Outcome {
+        self.run_with(prompt, |call| prompt.expand(call))
+    }
+
+    /// The same with an expansion that `expand` makes, which may have attachments. What is compared is its text form.
+    pub fn run_with(&self, prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, ExpandError>) -> Outcome {
         let input = self.input.as_deref().unwrap_or_default();
         let call = match self.values.is_empty() {
             true => Call::Text(input),
             false => Call::Named { values: &self.values, input, is_strict: true },
         };
-        match prompt.expand(call).map(Messages::into_text) {
+        match expand(call).map(Messages::into_text) {
             Ok(text) => Outcome { failures: self.compare(&text), expansion: Some(text) },
             Err(error) => {
                 let message = format!("{} cannot be expanded: {error}", named(&prompt.name));
@@ -471,8 +476,8 @@ pub fn tests_too_large(length: u64) -> Diagnostic {
 }
 
 /// A first test file for a prompt: one case, and the expansion that it has now. It has no text yet if the prompt is still a
-/// template, or cannot be expanded in this way.
-pub fn draft_tests(prompt: &Prompt) -> String {
+/// template, or cannot be expanded in this way. For `expand`, see [`Case::run_with`].
+pub fn draft_tests(prompt: &Prompt, expand: impl FnOnce(Call<'_>) -> Result<Messages, ExpandError>) -> String {
     let example = |choices: &[String]| choices.first().map_or("an example", String::as_str).to_owned();
     let needed: Vec<_> = prompt.arguments.iter().filter(|argument| argument.is_needed()).collect();
     let mut text = format!(
@@ -488,7 +493,7 @@ pub fn draft_tests(prompt: &Prompt) -> String {
         text += "input: some text\n";
     }
     let filled = Tests::parse(text.as_bytes()).ok().filter(|_| !prompt.is_template()).and_then(|tests| {
-        let expansion = tests.cases[0].run(prompt).expansion?;
+        let expansion = tests.cases[0].run_with(prompt, expand).expansion?;
         Some(tests.with_texts(&BTreeMap::from([(0, expansion)])))
     });
     filled.unwrap_or(text)

@@ -21,6 +21,18 @@ pub(crate) const MAX_NESTING: usize = 8;
 /// How many arguments a prompt may declare.
 pub const MAX_ARGUMENTS: usize = 100;
 
+/// How many messages a prompt may have.
+pub const MAX_MESSAGES: usize = 1000;
+
+/// How many attachments a prompt may have.
+pub const MAX_ATTACHMENTS: usize = 100;
+
+/// The largest attachment, in bytes: 5 MiB.
+pub const MAX_ATTACHMENT: usize = 5 * 1024 * 1024;
+
+/// The size of all attachments of a prompt, in bytes: 20 MiB.
+pub const MAX_ATTACHED: usize = 20 * 1024 * 1024;
+
 /// How many cases a test file may have.
 pub const MAX_CASES: usize = 1_000;
 

@@ -27,6 +27,7 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     lint_name(prompt, &mut warnings);
     lint_template(prompt, &mut warnings);
+    lint_length(prompt, &mut warnings);
     for message in &prompt.messages {
         lint_body(message, &mut warnings);
         lint_placeholders(prompt, message, &mut warnings);
@@ -80,7 +81,10 @@ fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
             "save it with the encoding UTF-8",
         ));
     }
-    let length = body.chars().count();
+}
+
+fn lint_length(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    let length: usize = prompt.messages.iter().map(|message| message.body().chars().count()).sum();
     if length >= LONG {
         warnings.push(Diagnostic::warning(
             None,

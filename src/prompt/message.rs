@@ -1,10 +1,24 @@
 //! The messages that a prompt expands to.
 
+use super::attachment::Attachment;
+
 /// Who a [`Message`] is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The user.
     User,
+    /// The model.
+    Assistant,
+}
+
+impl Role {
+    /// The role as clients know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
 }
 
 /// A piece of a message, which is text of the prompt's file or comes from the call.
@@ -34,35 +48,73 @@ pub struct Message {
     pub text: String,
 }
 
-/// The messages of an expansion, in their order.
+/// An expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Messages(Vec<Message>);
+pub struct Messages {
+    /// At least one, in their order.
+    pub messages: Vec<Message>,
+    /// What follows them.
+    pub attachments: Vec<Attachment>,
+}
 
 impl Messages {
-    pub(super) fn new(messages: Vec<Message>) -> Messages {
-        Messages(messages)
+    /// Of several messages, those that are empty are left out.
+    pub(super) fn new(mut messages: Vec<Message>) -> Messages {
+        if messages.iter().any(|message| !message.text.is_empty()) {
+            messages.retain(|message| !message.text.is_empty());
+        } else {
+            messages.truncate(1);
+        }
+        Messages { messages, attachments: Vec::new() }
     }
 
-    /// The texts of all messages, with an empty line between two of them.
-    pub fn into_text(self) -> String {
-        let mut texts = self.0.into_iter().map(|message| message.text);
-        let first = texts.next().unwrap_or_default();
-        texts.fold(first, |all, text| all + "\n\n" + &text)
+    /// The text form: the texts of all messages and attachments, with an empty line between two of them. If there is a message of
+    /// the assistant, each message comes after a line `User:` or `Assistant:`.
+    pub fn to_text(&self) -> String {
+        let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
+        let mut text = String::new();
+        for Message { role, text: of_message } in &self.messages {
+            begin_part(&mut text);
+            text += match role {
+                _ if !has_roles => "",
+                Role::User => "User:\n",
+                Role::Assistant => "Assistant:\n",
+            };
+            text += of_message;
+        }
+        for attachment in &self.attachments {
+            begin_part(&mut text);
+            text += &attachment.to_text();
+        }
+        text
+    }
+
+    /// See [`to_text`](Messages::to_text); one message is not copied.
+    pub fn into_text(mut self) -> String {
+        match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
+            ([Message { role: Role::User, text }], true) => std::mem::take(text),
+            _ => self.to_text(),
+        }
     }
 }
 
-impl IntoIterator for Messages {
-    type Item = Message;
-    type IntoIter = std::vec::IntoIter<Message>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+fn begin_part(text: &mut String) {
+    if !text.is_empty() {
+        text.push_str("\n\n");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_text_form_names_the_roles_if_there_is_an_assistant() {
+        let message = |role: Role, text: &str| Message { role, text: text.to_owned() };
+        let messages =
+            vec![message(Role::User, "Ask."), message(Role::Assistant, "Answer."), message(Role::User, "More.")];
+        assert_eq!(Messages::new(messages).into_text(), "User:\nAsk.\n\nAssistant:\nAnswer.\n\nUser:\nMore.");
+    }
 
     #[test]
     fn the_text_form_separates_messages_by_an_empty_line() {

@@ -2,7 +2,7 @@
 //!
 //! Nothing of it is ever rendered back into a prompt.
 
-use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
 /// How much of a body is parsed for its outline, in bytes. It bounds the cost of a huge or hostile body; a paragraph that
@@ -80,6 +80,13 @@ impl Code {
         let before = &self.0[..self.0.partition_point(|range| range.start <= at)];
         before.last().is_some_and(|range| at < range.end)
     }
+}
+
+/// The ranges of a body that are fenced code blocks.
+pub(super) fn fenced_code(body: &str) -> Vec<Range<usize>> {
+    let is_fenced = |event: &Event<'_>| matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
+    let events = Parser::new(body).into_offset_iter();
+    events.filter(|(event, _)| is_fenced(event)).map(|(_, range)| range).collect()
 }
 
 /// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty afterwards.

@@ -23,6 +23,8 @@ pub struct MessageTemplate {
     preamble: String,
     body: String,
     place: Place,
+    /// Whether the next one belongs to the same message, after an empty line.
+    is_continued: bool,
     parts: Vec<Part>,
 }
 
@@ -218,17 +220,43 @@ impl MessageTemplate {
         first_line: usize,
         names: impl IntoIterator<Item = &'n str>,
     ) -> MessageTemplate {
-        let body = body.into();
+        let mut template = MessageTemplate::new(Role::User, body.into(), Place::at_line(first_line));
+        MessageTemplate::find_placeholders(format, std::slice::from_mut(&mut template), names);
+        template
+    }
+
+    /// A message in which no placeholder has been found yet.
+    pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
+        MessageTemplate { role, preamble: String::new(), body, place, is_continued: false, parts: Vec::new() }
+    }
+
+    /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
+    pub(super) fn find_placeholders<'n>(
+        format: Format,
+        messages: &mut [MessageTemplate],
+        names: impl IntoIterator<Item = &'n str>,
+    ) {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let syntax = Syntax::of(format);
-        let mut parts = split(&body, &names, syntax, None);
-        let is_input = |part: &Part| matches!(part, Part::Placeholder(placeholder) if placeholder.name == INPUT);
-        if let Some(fallback) = &syntax.fallback
-            && !parts.iter().any(is_input)
-        {
-            parts = split(&body, &names, syntax, Some(fallback));
+        let mut find = |more: Option<&Mark>| {
+            for message in &mut *messages {
+                message.parts = split(&message.body, &names, syntax, more);
+            }
+            messages.iter().flat_map(MessageTemplate::placeholders).any(|placeholder| placeholder.name == INPUT)
+        };
+        if !find(None) && syntax.fallback.is_some() {
+            find(syntax.fallback.as_ref());
         }
-        MessageTemplate { role: Role::User, preamble: String::new(), body, place: Place::at_line(first_line), parts }
+    }
+
+    /// The same message, to which the next one belongs too.
+    pub(super) fn continued(self) -> MessageTemplate {
+        MessageTemplate { is_continued: true, ..self }
+    }
+
+    /// Whether the next one belongs to the same message, after an empty line.
+    pub(super) fn is_continued(&self) -> bool {
+        self.is_continued
     }
 
     /// The message with another place of its body.
@@ -404,7 +432,7 @@ impl Mark {
         let is_end = |letter: char| letter.is_whitespace() || "{}<>".contains(letter) || (is_hinted && letter == ':');
         let (name, mut after) = rest.split_at(rest.find(is_end)?);
         if is_hinted && after.starts_with(':') {
-            after = &after[after.find(['}', '\n'])?..];
+            after = &after[after.find(['{', '}', '\n'])?..];
         }
         let after = spaces(after).strip_prefix(self.close)?;
         Some((self.meaning(name, names)?, name, after))
@@ -413,8 +441,9 @@ impl Mark {
     /// A name without anything that closes it, and what follows it: the longest that has a meaning.
     fn bare<'b>(&self, rest: &'b str, names: &BTreeSet<&str>) -> Option<(bool, &'b str, &'b str)> {
         let is_index = |rest: &str| {
-            let index = rest.strip_prefix('[').and_then(|inside| inside.split_once(']'));
-            index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+            let index = rest.strip_prefix('[').unwrap_or_default();
+            let after = index.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            after.len() < index.len() && after.starts_with(']')
         };
         if let Some(digit) = rest.get(..1).filter(|first| first.as_bytes()[0].is_ascii_digit()) {
             return Some((self.meaning(digit, names).filter(|is_input| !is_input)?, digit, &rest[1..]));

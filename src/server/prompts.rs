@@ -3,11 +3,16 @@
 use super::lifecycle::{Failure, FailureKind};
 use super::opencode;
 use super::page::{Kind, Page};
-use crate::agents::Agent;
+use super::resources;
+use crate::agents::{Agent, MenuMessages};
 use crate::library::{Entry, Layer, Lookup, View, has_tag};
 use crate::mcp;
-use crate::prompt::{Call, INPUT, Message, Metadata, Piece, Prompt, Role, Summary};
+use crate::prompt::{
+    Attachment, Call, Content, ExpandError, INPUT, Media, Message, Metadata, Piece, Prompt, Role, Summary,
+};
 use crate::wording::{named, shortened};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -61,6 +66,10 @@ fn description(name: &str, description: Option<String>) -> String {
     description.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
+/// The first protocol versions with blocks of audio, and with links to resources.
+const WITH_AUDIO: &str = "2025-03-26";
+const WITH_LINKS: &str = "2025-06-18";
+
 /// The first words of the description of a project's prompt in a list.
 pub(super) const OF_PROJECT: &str = "(project) ";
 
@@ -97,14 +106,15 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
     prompt.value_names().into_iter().map(of).collect()
 }
 
-/// `prompts/get`: one user message whose text is the same, byte for byte, as that of `expand_prompt`, unless the agent would run
-/// it.
+/// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or their roles, one user message whose
+/// text is the same, byte for byte, as that of `expand_prompt`. `version` is the protocol version, `None` if it is the newest. Only for an agent that would run it, the text is changed.
 ///
 /// # Errors
-/// Those of [`find`]; invalid params; a text that names all required arguments that are missing.
+/// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an attachment that cannot be used.
 pub(super) fn get(
     view: &View,
     agent: Option<&Agent>,
+    version: Option<&str>,
     params: mcp::GetPromptParams<'_>,
 ) -> Result<mcp::GetPromptResult, Failure> {
     let name = params.name.ok_or_else(|| {
@@ -120,17 +130,79 @@ pub(super) fn get(
         Some(agent) if agent.runs_prompts => opencode::inert(pieces),
         _ => pieces.map(Piece::as_str).collect(),
     };
-    let messages = prompt
-        .expand_with(Call::Named { values: &values.collect(), input: "", is_strict: false }, join)
-        .map_err(|error| Failure::invalid_params(format!("{} cannot be expanded: {error}", named(&prompt.name))))?;
-    let messages = messages.into_iter().map(|Message { role: Role::User, text }| mcp::PromptMessage {
-        role: mcp::Role::User,
-        content: mcp::TextContent { text: text.into() },
-    });
+    let failed = |error: ExpandError| {
+        let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
+        match error {
+            ExpandError::Attachment(_) => Failure::new(FailureKind::Unavailable, text),
+            _ => Failure::invalid_params(text),
+        }
+    };
+    let call = Call::Named { values: &values.collect(), input: "", is_strict: false };
+    let messages =
+        prompt.expand_with(call, join).and_then(|messages| view.attach(&prompt, messages)).map_err(failed)?;
+    let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
+    // What the agent would lose is part of the text form.
+    let (texts, mut attachments) = match menu {
+        MenuMessages::All => (messages.messages, messages.attachments),
+        MenuMessages::First => (vec![Message { role: Role::User, text: messages.into_text() }], Vec::new()),
+        MenuMessages::WithoutRoles => {
+            (vec![Message { role: Role::User, text: messages.to_text() }], messages.attachments)
+        }
+    };
+    if menu == MenuMessages::WithoutRoles {
+        attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
+    }
+    let line = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
+    let of_user = |content| mcp::PromptMessage { role: mcp::Role::User, content };
+    let attached = attachments.into_iter().map(|it| of_user(content(&prompt, it, version, line)));
     Ok(mcp::GetPromptResult {
         description: description(&prompt.name, prompt.description.clone()),
-        messages: messages.collect(),
+        messages: texts.into_iter().map(message).chain(attached).collect(),
     })
+}
+
+fn message(Message { role, text }: Message) -> mcp::PromptMessage {
+    let role = match role {
+        Role::User => mcp::Role::User,
+        Role::Assistant => mcp::Role::Assistant,
+    };
+    mcp::PromptMessage { role, content: mcp::PromptContent::Text { text } }
+}
+
+/// An attachment as a block, or as a line of text if the protocol version has no such block.
+fn content(
+    prompt: &Prompt,
+    attachment: Attachment,
+    version: Option<&str>,
+    line: impl Fn(&Attachment) -> String,
+) -> mcp::PromptContent {
+    let has = |since: &str| version.is_none_or(|version| version >= since);
+    let is_known = match attachment.content {
+        Content::Audio(_) => has(WITH_AUDIO),
+        Content::Address => has(WITH_LINKS),
+        Content::Text(_) | Content::Image(_) => true,
+    };
+    if !is_known {
+        return mcp::PromptContent::Text { text: line(&attachment) };
+    }
+    let mime_type = attachment.text_mime_type();
+    let Attachment { name, content } = attachment;
+    match content {
+        Content::Image(Media { mime_type, bytes, .. }) => {
+            mcp::PromptContent::Image { data: BASE64.encode(bytes), mime_type }
+        }
+        Content::Audio(Media { mime_type, bytes, .. }) => {
+            mcp::PromptContent::Audio { data: BASE64.encode(bytes), mime_type }
+        }
+        Content::Address => mcp::PromptContent::ResourceLink { uri: name.clone(), name },
+        Content::Text(text) => mcp::PromptContent::Resource {
+            resource: mcp::TextResourceContents {
+                uri: resources::uri_of_attachment(&prompt.name, &name),
+                mime_type,
+                text,
+            },
+        },
+    }
 }
 
 /// The prompt that a client names, found as tolerantly as by `expand_prompt`.

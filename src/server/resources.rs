@@ -89,6 +89,11 @@ fn uri(name: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(name, ENCODED))
 }
 
+/// The URI of an attachment, in a message; it cannot be read by itself.
+pub(super) fn uri_of_attachment(prompt: &str, attachment: &str) -> String {
+    format!("{}?file={}", uri(prompt), utf8_percent_encode(attachment, ENCODED))
+}
+
 /// The names that a URI may identify: the decoded text, and the text itself, because a client that fills in the template does
 /// not encode what already looks encoded (`a%20b` in the name of a file). None for a URI of another scheme.
 pub(super) fn names(uri: &str) -> Vec<String> {

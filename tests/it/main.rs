@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
+#[cfg(unix)]
+mod attachments;
 mod cases;
 mod changes;
 mod check;
@@ -28,6 +30,7 @@ mod lifecycle;
 mod limits;
 mod list_prompts;
 mod man;
+mod messages;
 mod native_prompts;
 mod new;
 mod opencode;

@@ -257,7 +257,10 @@ fn the_page_size_and_the_period_are_those_of_the_program() {
 fn the_limits_are_those_of_the_program() {
     use prompt_expander::jsonrpc::{MAX_BATCH, MAX_NESTING, MAX_VALUES};
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
-    use prompt_expander::prompt::{MAX_ARGUMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER, MAX_WEIGHT};
+    use prompt_expander::prompt::{
+        MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER,
+        MAX_MESSAGES, MAX_WEIGHT,
+    };
     use prompt_expander::prompt::{MAX_CASES, MAX_DEPTH, MAX_NAME, MAX_SEARCHES};
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
@@ -271,6 +274,11 @@ fn the_limits_are_those_of_the_program() {
             format!("{}, and {} with its YAML aliases written out", kib(MAX_FRONTMATTER), kib(MAX_WEIGHT)),
         ),
         ("its arguments", MAX_ARGUMENTS.to_string()),
+        ("its messages", thousands(MAX_MESSAGES)),
+        (
+            "its attachments",
+            format!("{MAX_ATTACHMENTS}, {} each and {} together", mib(MAX_ATTACHMENT), mib(MAX_ATTACHED)),
+        ),
         (
             "a test file",
             format!(

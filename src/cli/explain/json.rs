@@ -3,7 +3,7 @@
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, JsonProblem};
 use crate::library::{Layer, Location};
-use crate::prompt::{Bound, Origin, Reason, Unexpanded};
+use crate::prompt::{Bound, Origin, Reason, Role, Unexpanded};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -21,6 +21,11 @@ pub(super) struct JsonExplanation {
     tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<String>,
+    /// The roles, if there are several messages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<String>,
     arguments: Vec<JsonGiven>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
@@ -88,6 +93,7 @@ struct JsonLimit {
 impl From<Explanation<'_>> for JsonExplanation {
     fn from(explanation: Explanation<'_>) -> JsonExplanation {
         let prompt = explanation.prompt;
+        let roles = prompt.roles();
         let (expansion, error) = match explanation.expansion {
             Ok(lengths) => (Some(lengths.into()), None),
             Err(error) => (None, Some(error.to_string())),
@@ -102,6 +108,8 @@ impl From<Explanation<'_>> for JsonExplanation {
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),
             usage: prompt.usage(),
+            messages: if roles.len() > 1 { roles.into_iter().map(Role::name).collect() } else { Vec::new() },
+            attachments: prompt.attachments.iter().map(|attachment| attachment.path.clone()).collect(),
             arguments: explanation.given.into_iter().map(Into::into).collect(),
             input: explanation.input.map(Into::into),
             placeholders: explanation.placeholders.into_iter().map(Into::into).collect(),

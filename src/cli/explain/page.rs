@@ -3,7 +3,7 @@
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
-use crate::prompt::{Bound, INPUT, Origin, Reason, System, Unexpanded};
+use crate::prompt::{Bound, INPUT, Origin, Reason, Role, System, Unexpanded};
 use crate::wording::{count, printable, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -69,6 +69,12 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
     fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
+    let attachments = prompt.attachments.iter().map(|attachment| output::one_line(&attachment.path));
+    fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));
+    let roles = prompt.roles();
+    if roles.len() > 1 {
+        fields.push(Field::new("messages", roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ")));
+    }
     fields.retain(|field| !field.value.is_empty());
     fields
 }
@@ -103,8 +109,12 @@ fn argument(given: &Bound<'_>) -> Field {
 fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     if explanation.placeholders.is_empty() && explanation.prompt.appends_input() {
-        let place = if explanation.prompt.separator() == "\n" { "in the next line" } else { "after an empty line" };
-        fields.push(Field::new("filled", format!("none: the input follows the body, {place}")));
+        let place = match explanation.prompt.roles().last() {
+            Some(Role::Assistant) => "is a message of its own",
+            _ if explanation.prompt.separator() == "\n" => "follows the body, in the next line",
+            _ => "follows the body, after an empty line",
+        };
+        fields.push(Field::new("filled", format!("none: the input {place}")));
     } else if explanation.expansion.is_ok() {
         let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);

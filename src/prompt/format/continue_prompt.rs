@@ -48,7 +48,8 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
 fn handlebars(body: &str, is_dotprompt: bool) -> Option<Range<usize>> {
     body.match_indices("{{").find_map(|(at, open)| {
         let inside = &body[at + open.len()..];
-        let (inside, _) = inside.split_once("}}").filter(|(inside, _)| !inside.contains(['\n', '{']))?;
+        let (inside, _) =
+            inside.split_at(inside.find(['{', '}', '\n']).filter(|end| inside[*end..].starts_with("}}"))?);
         let is_helper = inside.trim_start().starts_with(['#', '>', '/', '^'])
             || ["role ", "media ", "history", "section "].iter().any(|helper| inside.trim_start().starts_with(helper));
         (is_helper || (is_dotprompt && !inside.trim().is_empty())).then(|| at..at + open.len() + inside.len() + 2)
@@ -106,6 +107,7 @@ mod tests {
         refused(CONTINUE, "{{role \"system\"}}\nHi", &format!("1:1: `{{{{role \"system\"}}}}` {needs}; {fix}"));
         let dotprompt = "---\ninput:\n  schema:\n    name: string\n---\nHello, {{name}}!\n";
         refused(CONTINUE, dotprompt, &format!("6:8: `{{{{name}}}}` {needs}; {fix}"));
+        check(CONTINUE, "{{#if\né {{#if}é", "", "{{#if\né {{#if}é");
         refused(CONTINUE, "Hi {{>footer}}", &format!("1:4: `{{{{>footer}}}}` {needs}; {fix}"));
     }
 }

@@ -18,8 +18,9 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let code = Code::of(&source.body);
     let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let variables = source.body.match_indices("{{").filter_map(|(at, open)| {
-        let (name, _) = source.body[at + open.len()..].split_once("}}")?;
-        let is_variable = name.starts_with(is_letter) && name.chars().all(is_letter) && !code.contains(at);
+        let inside = &source.body[at + open.len()..];
+        let (name, after) = inside.split_at(inside.find(|letter| !is_letter(letter))?);
+        let is_variable = !name.is_empty() && after.starts_with("}}") && !code.contains(at);
         (is_variable && name != "input").then(|| Argument { name: name.to_owned(), ..Argument::default() })
     });
     let variables = variables.collect();

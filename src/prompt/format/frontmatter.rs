@@ -7,9 +7,9 @@ mod lenient;
 
 use super::yaml::{self, Field, Node, Refusal, Value};
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::limits::{MAX_ARGUMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
+use crate::prompt::limits::{MAX_ARGUMENTS, MAX_ATTACHMENTS, MAX_FRONTMATTER, MAX_WEIGHT};
 use crate::prompt::suggestion::closest;
-use crate::prompt::{Argument, Format, Metadata};
+use crate::prompt::{Argument, AttachmentPath, Format, Metadata};
 use crate::wording::{alternatives, quoted};
 use lenient::{Entries, Entry};
 use std::collections::{HashMap, HashSet};
@@ -35,6 +35,9 @@ pub(super) struct Frontmatter {
     pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
     pub(super) has_foreign_keys: bool,
+    pub(super) attachments: Vec<AttachmentPath>,
+    /// Whether markers divide the body into messages.
+    pub(super) has_messages: bool,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
     pub(super) has_parameters: bool,
 }
@@ -126,7 +129,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 4] = ["title", "description", "arguments", "tags"];
+const KEYS: [&str; 6] = ["title", "description", "arguments", "tags", "messages", "attachments"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
@@ -184,6 +187,7 @@ pub(super) fn read(
     let mut fields = Fields(fields);
     let arguments = fields.take("arguments");
     let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
+    let is_own = format == Format::Markdown;
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
@@ -196,6 +200,8 @@ pub(super) fn read(
             category: plain_text(fields.take("category")),
         },
         has_foreign_keys,
+        attachments: if is_own { reader.attachments(fields.take("attachments"))? } else { Vec::new() },
+        has_messages: is_own && reader.truth(fields.take("messages")),
     }))
 }
 
@@ -530,6 +536,41 @@ impl<'y> Reader<'y, '_> {
             }
         }
         distinct(texts)
+    }
+
+    /// The paths and addresses in a list of them, or the one that is given.
+    ///
+    /// # Errors
+    /// There are more than [`MAX_ATTACHMENTS`].
+    fn attachments(&mut self, field: Option<Field>) -> Result<Vec<AttachmentPath>, Diagnostic> {
+        let Some(Field { node, position, .. }) = field else { return Ok(Vec::new()) };
+        let nodes = match node.value {
+            Value::List(nodes) => nodes,
+            _ => vec![node],
+        };
+        if nodes.len() > MAX_ATTACHMENTS {
+            let message = format!("the prompt has {} attachments, the limit is {MAX_ATTACHMENTS}", nodes.len());
+            return Err(Diagnostic::error(
+                Some(position),
+                message,
+                "attach fewer, or write their paths for the agent to read",
+            ));
+        }
+        let mut attachments = Vec::new();
+        for node in nodes {
+            let position = self.item_position(&node);
+            match node.value {
+                Value::Text { text, .. } if !text.trim().is_empty() => {
+                    attachments.push(AttachmentPath { path: text.trim().to_owned(), position: node.position });
+                }
+                Value::Text { .. } | Value::Null(_) => {}
+                Value::List(_) | Value::Map(_) => {
+                    let fix = "write the path of a file, in quotes if it begins with `[` or `{`";
+                    self.warn(Some(position), "an attachment that is not text is ignored", fix);
+                }
+            }
+        }
+        Ok(attachments)
     }
 
     fn between_commas(&mut self, key: &str, text: &str, position: Position) -> Vec<String> {

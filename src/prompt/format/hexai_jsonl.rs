@@ -3,7 +3,10 @@
 
 use super::{Format, not_utf8, too_large};
 use crate::prompt::template::Place;
-use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MessageTemplate, Metadata, Name, Position, Prompt};
+use crate::prompt::{
+    Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position, Prompt,
+    Role,
+};
 use crate::wording::quoted;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -105,14 +108,19 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     if let Some(message) = line.messages.iter().find(|message| message.role != "user" && message.role != "assistant") {
         return refused(format!("unknown role {}", quoted(&message.role)), "write `user` or `assistant`");
     }
+    if line.messages.len() > MAX_MESSAGES {
+        return refused(format!("the prompt has more than {MAX_MESSAGES} messages"), "divide it among several prompts");
+    }
     if line.messages.iter().all(|message| message.content.text.trim().is_empty()) {
         return refused("the prompt has no text".to_owned(), "write it in `messages`");
     }
-    let texts: Vec<&str> = line.messages.iter().map(|message| message.content.text.as_str()).collect();
-    let names = arguments.iter().map(|argument| argument.name.as_str());
+    let message = |LineMessage { role, content }: LineMessage| {
+        let role = if role == "assistant" { Role::Assistant } else { Role::User };
+        MessageTemplate::new(role, content.text, Place::made_at_line(number))
+    };
+    let mut messages: Vec<MessageTemplate> = line.messages.into_iter().map(message).collect();
     let format = Format::HexaiPrompt;
-    let message = MessageTemplate::parse(format, texts.join("\n\n"), number, names);
-    let messages = vec![message.with_place(Place::made_at_line(number))];
+    MessageTemplate::find_placeholders(format, &mut messages, arguments.iter().map(|argument| argument.name.as_str()));
     let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Ok(Prompt {
         format,
@@ -122,6 +130,7 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         arguments,
         tags: line.tags.unwrap_or_default(),
         messages,
+        attachments: Vec::new(),
         lenient: Vec::new(),
         has_foreign_keys: false,
         metadata: Metadata::default(),
@@ -180,13 +189,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_follow_each_other_after_an_empty_line() {
+    fn messages_keep_their_roles_and_their_order() {
         let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":{{"text":"{text}"}}}}"#);
         let file = |role: &str| {
             format!(r#"{{"name":"m","messages":[{},{}]}}"#, message("user", "Ask."), message(role, "Say more."))
         };
         let expanded = |file: &str| hexai_prompts(file.as_bytes()).remove(0).map_err(|error| shown(&error));
         let prompt = expanded(&file("assistant")).unwrap();
+        assert_eq!(
+            prompt.expand(Call::Text("x")).unwrap().into_text(),
+            "User:\nAsk.\n\nAssistant:\nSay more.\n\nUser:\nx"
+        );
+        let prompt = expanded(&file("user")).unwrap();
+        assert_eq!(prompt.roles(), [Role::User, Role::User]);
         assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
         assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
         let empty = r#"{"name":"m","messages":[]}"#;

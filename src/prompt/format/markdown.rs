@@ -1,6 +1,7 @@
 //! Markdown files: a YAML frontmatter, if there is one, and a body that becomes one message.
 
 use super::frontmatter::{self, Frontmatter, Split};
+use super::messages;
 use crate::prompt::outline::outline;
 use crate::prompt::template::Place;
 use crate::prompt::{
@@ -16,7 +17,18 @@ use std::ops::Range;
 /// # Errors
 /// Those of the frontmatter.
 pub(super) fn parse(format: Format, name: Name, text: &str) -> Result<Prompt, Diagnostic> {
-    Ok(read(format, text)?.into_prompt(format, name))
+    let mut source = read(format, text)?;
+    let sections = match format {
+        Format::Markdown => messages::divide(&mut source)?,
+        _ => None,
+    };
+    let mut prompt = source.into_prompt(format, name);
+    if let Some(mut messages) = sections {
+        let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
+        MessageTemplate::find_placeholders(format, &mut messages, names);
+        prompt.messages = messages;
+    }
+    Ok(prompt)
 }
 
 /// What a file says, before its body is searched for placeholders.
@@ -97,7 +109,9 @@ impl<'t> Source<'t> {
 
     pub(super) fn into_prompt(self, format: Format, name: Name) -> Prompt {
         let Source { frontmatter, body, place, lenient } = self;
-        let Frontmatter { mut title, mut description, arguments, tags, metadata, has_foreign_keys, .. } = frontmatter;
+        let Frontmatter {
+            mut title, mut description, arguments, tags, metadata, attachments, has_foreign_keys, ..
+        } = frontmatter;
         if title.is_none() || description.is_none() {
             let outline = outline(&body);
             title = title.or_else(|| outline.heading.clone());
@@ -105,7 +119,19 @@ impl<'t> Source<'t> {
         }
         let names = arguments.iter().map(|argument| argument.name.as_str());
         let messages = vec![MessageTemplate::parse(format, body, 1, names).with_place(place)];
-        Prompt { format, name, title, description, messages, arguments, tags, metadata, lenient, has_foreign_keys }
+        Prompt {
+            format,
+            name,
+            title,
+            description,
+            messages,
+            attachments,
+            arguments,
+            tags,
+            metadata,
+            lenient,
+            has_foreign_keys,
+        }
     }
 }
 
@@ -138,7 +164,7 @@ fn parts<'t>(
 }
 
 /// The body without the empty lines at its two ends, and how many were dropped at the beginning.
-fn without_empty_ends(body: &str) -> (&str, usize) {
+pub(super) fn without_empty_ends(body: &str) -> (&str, usize) {
     let mut rest = body;
     let mut dropped = 0;
     while let Some((_, after)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) {

@@ -742,6 +742,35 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         prompt.warnings();
         expand(&prompt, "x").unwrap();
     }
+    for piece in [
+        "${input:a:",
+        "${input:a",
+        "$ARGUMENTS[",
+        "$ARGUMENTS[1",
+        "$a-",
+        "\\$1",
+        "$",
+        "{{{ ",
+        "{{plugin:",
+        "!{",
+        "@{",
+        "```!",
+        "{{a",
+    ] {
+        for format in [
+            Format::ClaudeCommand,
+            Format::CodexPrompt,
+            Format::OpenCodeCommand,
+            Format::VsCodePrompt,
+            Format::FabricPattern,
+            Format::ContinuePrompt,
+        ] {
+            let prompt = format.parse(Name::new("p").unwrap(), piece.repeat(8192).as_bytes()).unwrap();
+            prompt.warnings();
+            prompt.unexpanded();
+            expand(&prompt, "x").unwrap();
+        }
+    }
     let distinct: String = (0..100_000).map(|word| format!("{{{{w{word:05}}}}}")).collect();
     let names: String = (0..MAX_ARGUMENTS).map(|name| format!("- v{name:0>60}\n")).collect();
     parse(&format!("---\narguments:\n{names}---\n{distinct}")).warnings();

@@ -232,10 +232,13 @@ fn first_tests_expect_the_present_expansion_and_pass() {
         (choices, "arg a: low\ninput: some text\n--- text\nlow some text\n"),
         (optional, "arg a: an example\n--- text\nOn an example.\n"),
     ] {
-        let written = draft_tests(&prompt(file));
+        let written = draft_tests(&prompt(file), |call| prompt(file).expand(call));
         assert!(written.ends_with(&format!("\n=== an example\n{want}")), "{written}");
         assert_eq!(tests(&written).cases[0].run(&prompt(file)).failures, []);
     }
     let template = crate::prompt::draft(&Name::new("compare").unwrap(), None);
-    assert!(!draft_tests(&prompt(&template)).contains("--- text"), "there is no text to expect yet");
+    assert!(
+        !draft_tests(&prompt(&template), |call| prompt(&template).expand(call)).contains("--- text"),
+        "there is no text to expect yet"
+    );
 }

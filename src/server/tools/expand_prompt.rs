@@ -105,7 +105,7 @@ fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
             return Err(ToolError::Execution(said.map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
     };
-    let expansion = prompt.expand(Call::Named { values: &values, input, is_strict: true });
+    let expansion = view.expand(&prompt, Call::Named { values: &values, input, is_strict: true });
     let expansion = expansion.map_err(|error| {
         let next = match error {
             ExpandError::Unknown { .. } => "Call expand_prompt again with only these.",
