@@ -49,7 +49,10 @@ pub(super) fn check(body: &str, arguments: &[(&str, &str)], input: &str) {
     let expanded = expand(input, &|index| arguments[index].1.to_owned()).unwrap();
 
     // As the rules have it.
-    let pieces = pieces(body, &known);
+    let mut pieces = pieces(body, &known, false);
+    if !pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(name, _) if *name == INPUT)) {
+        pieces = self::pieces(body, &known, true);
+    }
     let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
     let input = arguments.iter().find(|(name, _)| *name == INPUT).map_or(input, |(_, value)| value);
     let has_placeholders = pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(..)));
@@ -103,9 +106,13 @@ enum Piece<'b> {
     Placeholder(&'b str, &'b str),
 }
 
-fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>) -> Vec<Piece<'b>> {
+/// `has_dollar`: whether `$ARGUMENTS` is a placeholder, as it is in a body without another one for the input.
+fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>, has_dollar: bool) -> Vec<Piece<'b>> {
     let mut pieces = Vec::new();
     let mut rest = body;
+    let placeholder = |text: &'b str, names| {
+        placeholder(text, names).or_else(|| has_dollar.then(|| dollar_placeholder(text)).flatten())
+    };
     while let Some(letter) = rest.chars().next() {
         let escaped = rest.strip_prefix('\\').and_then(|after| placeholder(after, names));
         let (piece, length) = if let Some((name, text)) = placeholder(rest, names) {
@@ -123,6 +130,14 @@ fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>) -> Vec<Piece<'b>> {
         rest = &rest[length..];
     }
     pieces
+}
+
+/// `$ARGUMENTS`, but not `$ARGUMENTS[0]`.
+fn dollar_placeholder(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("$ARGUMENTS")?;
+    let index = rest.strip_prefix('[').map(|inside| inside.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    let is_index = index.is_some_and(|end| end.starts_with(']') && !rest.starts_with("[]"));
+    (!is_index).then(|| (INPUT, &text[..text.len() - rest.len()]))
 }
 
 /// The placeholder that the text begins with: its name, and all of it.
