@@ -30,6 +30,7 @@
 //! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote after a
 //! letter or a digit (`it's`, `27"`), or one that is never closed, is text.
 
+use super::message;
 use super::template::INPUT;
 use super::{Argument, ExpandError, Format, Prompt, suggestion};
 use crate::wording::{self, alternatives, quoted};
@@ -137,11 +138,12 @@ pub enum Origin {
 }
 
 impl Binding<'_> {
-    /// The value of a placeholder's name.
-    pub(super) fn value(&self, name: &str) -> &str {
+    /// The value of a placeholder's name. A default is text of the prompt.
+    pub(super) fn value(&self, name: &str) -> message::Piece<'_> {
         match self.arguments.iter().find(|bound| bound.name == name) {
-            Some(bound) => &bound.value,
-            None => self.input.as_deref().unwrap_or_default(),
+            Some(Bound { value, origin: Origin::Default, .. }) => message::Piece::Text(value),
+            Some(bound) => message::Piece::Value(&bound.value),
+            None => message::Piece::Value(self.input.as_deref().unwrap_or_default()),
         }
     }
 }

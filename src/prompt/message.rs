@@ -64,6 +64,7 @@ impl Messages {
             messages.retain(|message| !message.text.is_empty());
         } else {
             messages.truncate(1);
+            messages.iter_mut().for_each(|message| message.role = Role::User);
         }
         Messages { messages, attachments: Vec::new() }
     }

@@ -312,12 +312,12 @@ impl MessageTemplate {
 
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
-    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> &'t str) -> impl Iterator<Item = Piece<'t>> {
+    pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
         let parts = self.parts.iter().map(move |part| match part {
             Part::Text(range) => Piece::Text(&self.body[range.clone()]),
             Part::Placeholder(placeholder) => match value(&placeholder.name) {
-                "" if placeholder.stays => Piece::Text(self.written(placeholder)),
-                value => Piece::Value(value),
+                value if value.as_str().is_empty() && placeholder.stays => Piece::Text(self.written(placeholder)),
+                value => value,
             },
         });
         std::iter::once(Piece::Text(self.preamble.as_str())).chain(parts)
@@ -481,7 +481,7 @@ mod tests {
     fn expanded(body: &str, arguments: &[(&str, &str)], input: &str) -> String {
         let template = MessageTemplate::parse(Format::Markdown, body, 1, arguments.iter().map(|&(name, _)| name));
         let value = |name: &str| arguments.iter().find(|(known, _)| *known == name).map_or(input, |(_, value)| value);
-        template.pieces(value).map(Piece::as_str).collect()
+        template.pieces(|name| Piece::Value(value(name))).map(Piece::as_str).collect()
     }
 
     #[test]

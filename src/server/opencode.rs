@@ -33,34 +33,40 @@ struct Inert {
     out: String,
     /// Whether `out` ends in a value, which opencode may replace by anything.
     ends_in_value: bool,
-    /// Whether `out` ends in an `@` of the prompt that begins a mark, if a name follows.
-    ends_in_at: bool,
+    /// Whether `out` ends in a `$` and any number of digits.
+    ends_in_number: bool,
 }
 
 impl Inert {
     fn push_text(&mut self, text: &str) {
         for (at, character) in text.char_indices() {
             if let Some(separator) = self.separator(character, &text[at..]) {
-                self.out.push(separator);
+                self.push(separator);
             }
             let follows_word = |before: char| before.is_ascii_alphanumeric() || before == '_' || before == '`';
-            self.ends_in_at = character == '@' && (self.ends_in_value || !self.out.ends_with(follows_word));
+            let begins_path = character == '@' && (self.ends_in_value || !self.out.ends_with(follows_word));
             self.ends_in_value = false;
-            self.out.push(character);
+            self.push(character);
+            if begins_path {
+                self.push(WORD_JOINER); // even an `@` alone is a path in some versions
+            }
         }
+    }
+
+    fn push(&mut self, character: char) {
+        self.ends_in_number = character == '$' || (self.ends_in_number && character.is_ascii_digit());
+        self.out.push(character);
     }
 
     /// What must be between `out` and a character of the prompt, with which `rest` begins.
     fn separator(&self, character: char, rest: &str) -> Option<char> {
         // The value may become anything, or nothing.
-        let follows_number =
-            self.ends_in_value && self.out.trim_end_matches(|digit: char| digit.is_ascii_digit()).ends_with('$');
+        let follows_number = self.ends_in_value && self.ends_in_number;
         let completes_arguments = || rest.starts_with(ARGUMENTS) || ARGUMENTS.starts_with(rest);
         match character {
             '`' if self.out.ends_with('!') || follows_number => Some(' '),
             '0'..='9' if self.out.ends_with('$') || follows_number => Some(WORD_JOINER),
             'A' if self.out.ends_with('$') && completes_arguments() => Some(WORD_JOINER),
-            _ if self.ends_in_at && is_in_path(character) => Some(WORD_JOINER),
             _ => None,
         }
     }
@@ -69,23 +75,23 @@ impl Inert {
         let is_mark = value.starts_with(['`', '$']);
         if !self.ends_in_value {
             if self.out.ends_with('!') && is_mark {
-                self.out.push(' ');
-            } else if self.out.ends_with('$') || self.ends_in_at && value.starts_with(is_in_path) {
-                self.out.push(WORD_JOINER);
+                self.push(' ');
+            } else if self.out.ends_with('$') {
+                self.push(WORD_JOINER);
             }
         }
         self.out.push_str(value);
         self.ends_in_value = true;
-        self.ends_in_at = false;
+        // Only this value is searched, not all that was before it.
+        let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        self.ends_in_number = match before_digits {
+            "" => self.ends_in_number,
+            before => before.ends_with('$'),
+        };
     }
 }
 
 const ARGUMENTS: &str = "ARGUMENTS";
-
-/// Whether a path after an `@` may begin with this character.
-fn is_in_path(character: char) -> bool {
-    !character.is_whitespace() && character != '`' && character != ','
-}
 
 #[cfg(test)]
 mod tests {
@@ -170,7 +176,21 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_searched_once_however_many_follow_each_other() {
+        // Searched again for each, this would take minutes.
+        let (text, value) = ("0", "1".repeat(100));
+        let mut pieces = (0..40_000).flat_map(|_| [Piece::Value(&value), Piece::Text(text)]);
+        assert_eq!(inert(&mut pieces).len(), 40_000 * 101);
+    }
+
+    #[test]
     fn marks_of_the_prompt_are_separated_and_values_stay() {
+        let of_the_file = "---\narguments: [{name: a, default: '!`id` $1 @/etc/passwd'}]\n---\nSay {{a}}";
+        let prompt = Format::Markdown.parse(Name::new("p").unwrap(), of_the_file.as_bytes()).unwrap();
+        let values = BTreeMap::new();
+        let call = Call::Named { values: &values, input: "", is_strict: false };
+        let text = prompt.expand_with(call, inert).unwrap().into_text();
+        assert_eq!(text.replace(WORD_JOINER, "_"), "Say ! `id` $_1 @_/etc/passwd", "a default is text of the file");
         check("Run !`rm -rf /` now: {{a}}", "Run ! `rm -rf /` now: $1");
         check("It costs $100, awk '{print $2}': {{a}} {{b}}", "It costs $_100, awk '{print $_2}': $1 $2");
         check("All of \\$ARGUMENTS and $ARGUMENT: {{a}}", "All of $_ARGUMENTS and $ARGUMENT: $1");
@@ -178,7 +198,7 @@ mod tests {
             "See @src/main.rs, @~/.ssh/id_rsa and @general: {{a}}",
             "See @_src/main.rs, @_~/.ssh/id_rsa and @_general: $1",
         );
-        check("Mail me@example.com, `@x`, @ 5 {{a}}", "Mail me@example.com, `@x`, @ 5 $1");
+        check("Mail me@example.com, `@x`, @ 5 {{a}}", "Mail me@example.com, `@x`, @_ 5 $1");
         check("Wow! `code` costs $ 5, {{a}}!", "Wow! `code` costs $ 5, $1!");
     }
 

@@ -73,10 +73,10 @@ pub(super) fn part<'t>(text: &'t str, limit: Option<PartLimit>, requested: &str)
 /// the limit allows.
 fn divided(text: &str, limit: PartLimit) -> Vec<&str> {
     let fits = |text: &str, twice_max: usize| end_within(text, twice_max, limit) == text.len();
-    if fits(text, (2 * limit.max).saturating_sub(limit.twice_around())) {
+    if fits(text, limit.max.saturating_mul(2).saturating_sub(limit.twice_around())) {
         return vec![text];
     }
-    let twice_max = 2 * limit.max.saturating_sub(AROUND);
+    let twice_max = limit.max.saturating_sub(AROUND).saturating_mul(2);
     let mut parts = Vec::new();
     let mut rest = text;
     while !fits(rest, twice_max) {
