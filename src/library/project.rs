@@ -42,6 +42,8 @@ struct Candidate {
     repository: PathBuf,
     /// The prompts in this folder.
     prompts: Arc<Folder>,
+    /// Whether its folder of prompts counts.
+    has_prompts: bool,
 }
 
 /// The view of a project without prompts; if its folder was refused, with the reason.
@@ -146,6 +148,8 @@ impl Project {
             folder: folder.to_owned(),
             repository: folder.join(REPOSITORY),
             prompts: Arc::new(Folder::of_project(folder.join(name), system, cache)),
+            // Those of another program in the home directory are the user's, not a project's.
+            has_prompts: system == System::PromptExpander || home.as_deref() != Some(folder),
         });
         Project { candidates: candidates.collect(), from, system }
     }
@@ -163,7 +167,7 @@ impl Project {
         let mut nearest = None;
         let mut root = None;
         for candidate in &self.candidates {
-            if nearest.is_none() && fs::symlink_metadata(&candidate.prompts.path).is_ok() {
+            if nearest.is_none() && candidate.has_prompts && fs::symlink_metadata(&candidate.prompts.path).is_ok() {
                 nearest = Some((candidate, candidate.has_symlink()));
             }
             if let Some((own, false)) = nearest

@@ -35,6 +35,19 @@ fn listen(client: &mut Client) {
 
 const SKILL: &str = "---\nname: anything\ndescription: Fill a form\n---\nRun scripts/fill.py.\n";
 
+#[cfg(unix)]
+#[test]
+fn the_folder_of_an_agent_in_the_home_directory_is_the_users_and_not_a_projects() {
+    let client = Client::new().arguments(["--project", "--from-agents", "--no-builtin"]);
+    client.write("../.claude/commands/a.md", "A $ARGUMENTS");
+    client.write("../dot/d.md", "Dot $ARGUMENTS");
+    std::os::unix::fs::symlink("../../dot/d.md", client.root().join(".claude/commands/dot.md")).unwrap();
+    let list: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    let layers: Vec<_> = list["prompts"].as_array().unwrap().iter().map(|prompt| prompt["layer"].clone()).collect();
+    assert_eq!(layers, ["user", "user"], "{list:#}");
+    assert_eq!(client.run(["expand", "dot", "x"], "").stdout, "Dot x\n");
+}
+
 #[test]
 fn the_path_of_a_folder_says_which_program_it_is_of() {
     for (folder, file, format) in [
