@@ -106,16 +106,18 @@ enum Piece<'b> {
     Placeholder(&'b str, &'b str),
 }
 
-/// `has_dollar`: whether `$ARGUMENTS` is a placeholder, as it is in a body without another one for the input.
+/// `has_dollar`: whether `$ARGUMENTS` is a placeholder, as it is in a body without another one for the input. `$$ARGUMENTS` is text.
 fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>, has_dollar: bool) -> Vec<Piece<'b>> {
     let mut pieces = Vec::new();
     let mut rest = body;
-    let placeholder = |text: &'b str, names| {
-        placeholder(text, names).or_else(|| has_dollar.then(|| dollar_placeholder(text)).flatten())
+    let placeholder = |text: &'b str, is_after_dollar: bool| {
+        let dollar = || (has_dollar && !is_after_dollar).then(|| dollar_placeholder(text)).flatten();
+        placeholder(text, names).or_else(dollar)
     };
+    let mut is_after_dollar = false;
     while let Some(letter) = rest.chars().next() {
-        let escaped = rest.strip_prefix('\\').and_then(|after| placeholder(after, names));
-        let (piece, length) = if let Some((name, text)) = placeholder(rest, names) {
+        let escaped = rest.strip_prefix('\\').and_then(|after| placeholder(after, false));
+        let (piece, length) = if let Some((name, text)) = placeholder(rest, is_after_dollar) {
             (Piece::Placeholder(name, text), text.len())
         } else if let Some((_, text)) = escaped {
             (Piece::Text(text), 1 + text.len())
@@ -126,6 +128,7 @@ fn pieces<'b>(body: &'b str, names: &BTreeSet<&'b str>, has_dollar: bool) -> Vec
                 if is_brace { rest.find(|other| other != letter).unwrap_or(rest.len()) } else { letter.len_utf8() };
             (Piece::Text(&rest[..end]), end)
         };
+        is_after_dollar = letter == '$' && matches!(piece, Piece::Text(_));
         pieces.push(piece);
         rest = &rest[length..];
     }
