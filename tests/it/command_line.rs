@@ -402,9 +402,9 @@ mod at_a_terminal {
 
     #[test]
     fn list_on_a_terminal_is_grouped_by_layer_with_the_users_own_first() {
-        let client = Client::new().arguments(["--project", "--prompts", "~/prompts"]).working_in("work");
+        let client = Client::new().arguments(["--project", "--prompts", "~/prompts"]).working_in("repo");
         let client =
-            client.prompt("own.md", "# Title\n\nOwn.").prompt("../work/.prompts/of-project.md", "Of the project.");
+            client.prompt("own.md", "# Title\n\nOwn.").prompt("../repo/.prompts/of-project.md", "Of the project.");
         let shown = |arguments: &str| ran(&client, 100, arguments, &[("NO_COLOR", "1"), ("PAGER", "")], "");
         let Some(all) = shown("list") else { return };
         let at = |text: &str| all.find(text).unwrap_or_else(|| panic!("{text} in {all}"));

@@ -220,14 +220,14 @@ fn a_value_outside_the_choices_is_a_warning_and_if_they_are_strict_an_error() {
 
 #[test]
 fn a_path_is_a_prompt_file_whether_it_is_in_the_library_or_not() {
-    let client = client().working_in("work");
-    let work = client.root().join("work");
-    fs::write(work.join("draft.md"), "---\narguments: [topic]\n---\nDraft of {{topic}}.\n").unwrap();
+    let client = client().working_in("repo");
+    let repo = client.root().join("repo");
+    fs::write(repo.join("draft.md"), "---\narguments: [topic]\n---\nDraft of {{topic}}.\n").unwrap();
     fs::write(client.root().join("home.MD"), "Home {{input}}").unwrap();
-    let absolute = work.join("draft.md").display().to_string();
+    let absolute = repo.join("draft.md").display().to_string();
     for (name, want) in [
         ("./draft.md", "Draft of x.\n"),
-        ("../work/draft.md", "Draft of x.\n"),
+        ("../repo/draft.md", "Draft of x.\n"),
         (&absolute, "Draft of x.\n"),
         ("~/home.MD", "Home x\n"),
         ("../prompts/review.md", "Review this.\n\nx\n"),

@@ -1,6 +1,6 @@
 //! The real opencode, with a model that is scripted here: what it makes of a prompt from its menu.
 //!
-//! It is not part of the usual run: `OPENCODE=$(command -v opencode) cargo test --test it -- --ignored opencode`.
+//! It is skipped where opencode is not named: `OPENCODE=$(command -v opencode) cargo test --test it -- opencode`.
 
 use crate::client::Client;
 use serde_json::{Value, json};
@@ -54,10 +54,9 @@ fn answer(mut stream: TcpStream) -> Option<Value> {
 }
 
 #[test]
-#[ignore = "needs opencode: OPENCODE must name the program"]
 fn a_prompt_of_the_menu_runs_fills_in_and_attaches_nothing() {
-    let opencode = std::env::var("OPENCODE").expect("OPENCODE names the program");
-    let body = "Ran: !`touch ran; echo PWNED`\nCost $100, awk '{print $2}', $ARGUMENTS.\nFiles @notes.txt, @~/secret.txt, @general.\n\
+    let Ok(opencode) = std::env::var("OPENCODE") else { return };
+    let body = "Ran: !`touch ran; echo PWNED`\nCost $100, awk '{print $2}', \\$ARGUMENTS.\nFiles @notes.txt, @~/secret.txt, @general.\n\
                 A={{a}} !{{a}}`touch ran` {{a}}0";
     let client = Client::new().prompt("danger.md", format!("---\narguments: [a]\n---\n{body}"));
     for file in ["notes.txt", "secret.txt"] {

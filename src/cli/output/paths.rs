@@ -63,6 +63,6 @@ mod tests {
         ] {
             assert_eq!(replaced(text, &folder, "~/"), want);
         }
-        assert_eq!(replaced("/work/a.md, /work/b/c.md", &PathBuf::from("/work"), ""), "a.md, b/c.md");
+        assert_eq!(replaced("/srv/site/a.md, /srv/site/b/c.md", &PathBuf::from("/srv/site"), ""), "a.md, b/c.md");
     }
 }
