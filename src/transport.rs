@@ -1,3 +1,5 @@
 //! Transports, which move messages and do not interpret them.
 
+#[cfg(feature = "http")]
+pub mod http;
 pub mod stdio;
