@@ -3,7 +3,10 @@
 //! A message that needs no scan is handled where it arrives; another one on a thread for blocking work, of which there are few.
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
+pub mod auth;
 mod headers;
+pub mod limits;
+pub mod origin;
 mod refusal;
 pub mod sessions;
 mod sse;
@@ -14,6 +17,7 @@ pub use sessions::Keys;
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
+use auth::Access;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
@@ -25,6 +29,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
+use origin::Sites;
 use refusal::Refusal;
 use serde_json::Value;
 use sessions::{SessionId, Sessions};
@@ -32,7 +38,7 @@ use sse::{EventStream, Streams};
 use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +84,12 @@ pub struct Options {
     pub keys: Keys,
     /// The longest body of a request, in bytes.
     pub max_body: usize,
+    /// Who may use it.
+    pub access: Access,
+    /// By which names, and from which web pages.
+    pub sites: Sites,
+    /// How often.
+    pub rate_limits: RateLimits,
 }
 
 /// What all requests share.
@@ -87,7 +99,12 @@ struct App {
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
     blocking: Semaphore,
+    /// Requests that may still come before others are answered.
+    requests: Semaphore,
     max_body: usize,
+    access: Access,
+    sites: Sites,
+    rate_limits: RateLimits,
     stage: watch::Receiver<Stage>,
 }
 
@@ -134,15 +151,23 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Semaphore::new(threads),
+        requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
+        access: options.access,
+        sites: options.sites,
+        rate_limits: options.rate_limits,
         stage: receiver.clone(),
     });
-    let streams = Arc::clone(&app.streams);
+    let each_second = Arc::downgrade(&app);
     tokio::spawn(async move {
         let mut seconds = interval(Duration::from_secs(1));
         loop {
             seconds.tick().await;
-            streams.tick();
+            let Some(app) = each_second.upgrade() else { return };
+            app.streams.tick();
+            if app.access.needs_token() {
+                app.streams.end_unless(|caller| app.access.is_still_valid(caller));
+            }
         }
     });
     let router = Router::new().route(PATH, routing::any(mcp)).with_state(Arc::clone(&app));
@@ -184,12 +209,20 @@ async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 
 /// Accepts connections for ever.
 async fn accept(listener: &TcpListener, router: &Router, stage: &watch::Receiver<Stage>) {
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
+                let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else {
+                    let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    continue;
+                };
                 let _ = stream.set_nodelay(true);
-                let (router, stage) = (router.clone(), stage.clone());
-                tokio::spawn(connection(stream, Peer { address }, router, stage));
+                let served = connection(stream, Peer { address }, router.clone(), stage.clone());
+                tokio::spawn(async move {
+                    served.await;
+                    drop(permit);
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -236,25 +269,49 @@ async fn connection(
 /// A request to the endpoint of MCP.
 async fn mcp(State(app): State<Arc<App>>, request: http::Request<Body>) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let caller = Caller::local();
-    let answered = match head.method {
-        Method::POST => app.post(&head.headers, body, caller).await,
-        Method::GET => app.open_stream(&head.headers, &caller),
-        Method::DELETE => app.delete(&head.headers, &caller),
-        _ => {
-            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
-            Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
-        }
+    let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
+        Ok(of_page) => (app.answer(&head, body).await, of_page),
+        Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
-    answered.unwrap_or_else(refused)
+    let mut response = answered.unwrap_or_else(|refusal| refused(refusal, None));
+    response.headers_mut().extend(of_page);
+    response
 }
 
 impl App {
+    async fn answer(
+        self: &Arc<Self>,
+        head: &http::request::Parts,
+        body: Body,
+    ) -> Result<http::Response<Body>, Refusal> {
+        let headers = &head.headers;
+        if head.method == Method::OPTIONS {
+            let mut response = empty(StatusCode::NO_CONTENT); // a browser asks without a token
+            response.headers_mut().extend(origin::preflight());
+            return Ok(response);
+        }
+        let address = head.extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address.ip());
+        let caller = self.access.authorize(headers, address)?;
+        match head.method {
+            Method::POST => {
+                let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
+                self.post(headers, body, address, caller).await
+            }
+            Method::GET => self.open_stream(headers, &caller),
+            Method::DELETE => self.delete(headers, &caller),
+            _ => {
+                let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
+                Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
+            }
+        }
+    }
+
     /// A message.
     async fn post(
         self: &Arc<Self>,
         headers: &HeaderMap,
         body: Body,
+        address: IpAddr,
         caller: Caller,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
@@ -271,6 +328,10 @@ impl App {
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
         };
         drop(body);
+        if let Err(refusal) = self.rate_limits.take(&caller, address, &message) {
+            let id = if let Message::Request(request) = message { Some(request.id) } else { None };
+            return Ok(refused(refusal, id));
+        }
         match message {
             Message::Request(request) => {
                 let era = match headers::era(headers, &request) {
@@ -488,10 +549,7 @@ fn owner(caller: &Caller) -> String {
 
 /// Reads the body of a request.
 async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, Refusal> {
-    let too_long = || {
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {max} bytes"))
-            .with_header(CONNECTION, HeaderValue::from_static("close"))
-    };
+    let too_long = || limits::body_too_long(max).with_header(CONNECTION, HeaderValue::from_static("close"));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > max) {
         return Err(too_long());
@@ -539,9 +597,9 @@ fn json(status: StatusCode, answer: &Answer) -> http::Response<Body> {
     response
 }
 
-fn refused(refusal: Refusal) -> http::Response<Body> {
+fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
-    let mut response = json(status, &Answer::error(None, error));
+    let mut response = json(status, &Answer::error(id, error));
     response.headers_mut().extend(headers);
     response
 }
