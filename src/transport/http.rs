@@ -4,7 +4,7 @@
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
 pub mod auth;
-mod headers;
+pub mod headers;
 pub mod limits;
 pub mod origin;
 mod refusal;
@@ -12,6 +12,7 @@ pub mod sessions;
 mod sse;
 mod write_timeout;
 
+pub use axum::http::{HeaderMap, HeaderName, HeaderValue};
 pub use sessions::Keys;
 
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
@@ -21,7 +22,7 @@ use auth::Access;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{self, Method, StatusCode};
 use axum::{Router, routing};
 use headers::{EVENT_STREAM, Era, JSON};
 use hyper::body::Incoming;
