@@ -38,7 +38,7 @@ pub(super) struct Serve {
     /// How to write the log: as text, or as one JSON object for each line
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<Format>,
-    /// Append all messages from and to the client to this file, with time, process and direction
+    /// Append all messages from and to clients to this file, with time, process and direction
     ///
     /// The file contains what you typed and your prompts. If it is new, only you can read it.
     #[arg(long, value_name = "FILE")]
