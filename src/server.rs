@@ -212,7 +212,7 @@ impl Server {
         era.check(params)?;
         let page = |kind, size| Page::requested(kind, size, read(params)?);
         let agent = era.agent(params).or(session.agent);
-        let view = &self.library.view();
+        let view = &self.library.view_for(&session.caller);
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
                 let result = lifecycle::initialize(&mut session.protocol_version, params)?;
@@ -227,8 +227,9 @@ impl Server {
             ("tools/list", _) => {
                 page::only_page(read(params)?)?;
                 self.watch_for(session);
-                session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, view)));
-                era.response(id, tools::list(self.tools, view), Some(FRESH))
+                let names = view.names();
+                session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, &names)));
+                era.response(id, tools::list(self.tools, &names), Some(FRESH))
             }
             ("tools/call", _) => {
                 let limit = self.result_limit.or_else(|| agent?.part);

@@ -4,6 +4,7 @@ use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};
 use crate::agents::Agent;
 use crate::jsonrpc::Notification;
+use crate::library::Caller;
 use std::time::Instant;
 
 /// One conversation: that of a pipe.
@@ -13,6 +14,8 @@ pub struct Session {
     pub(super) protocol_version: Option<&'static str>,
     /// The agent that the last `initialize` came from, if it is a known one.
     pub(super) agent: Option<&'static Agent>,
+    /// Who the client works for.
+    pub(super) caller: Caller,
     pub(super) subscriptions: Subscriptions,
     /// When the client was last shown a page of a list of which there is no hash.
     pub(super) shown: Option<Instant>,
@@ -28,6 +31,11 @@ pub(super) struct ShownLists {
 }
 
 impl Session {
+    /// The same of a caller who is not the user of this machine.
+    pub fn with_caller(self, caller: Caller) -> Session {
+        Session { caller, ..self }
+    }
+
     /// The client is about to be shown a list, of which this is the hash.
     pub(super) fn shown_list(&mut self, list: fn(&mut ShownLists) -> &mut Option<u64>, hash: Option<u64>) {
         *list(&mut self.lists) = hash;
@@ -46,10 +54,12 @@ impl Session {
     pub fn notifications(&mut self, change: &Change) -> Vec<Notification> {
         // A legacy client that has not finished its handshake is not notified yet.
         let is_notified = self.protocol_version.is_none() || self.subscriptions.is_initialized();
-        let before = change.before(self.shown);
+        let now = change.now(&self.caller);
+        let before = change.before(&self.caller, self.shown);
+        let before = before.as_ref().map(|before| &before.lists);
         let has_changed = |shown: &mut Option<u64>, list: fn(&ListHashes) -> u64| {
-            let now = list(&change.now);
-            let has_changed = match (&*shown, &before) {
+            let now = list(&now.lists);
+            let has_changed = match (&*shown, before) {
                 (Some(shown), _) => *shown != now,
                 (None, Some(before)) => list(before) != now,
                 (None, None) => true,
@@ -62,6 +72,6 @@ impl Session {
             prompts: has_changed(&mut self.lists.prompts, |lists| lists.prompts),
             resources: has_changed(&mut self.lists.resources, |lists| lists.resources),
         };
-        self.subscriptions.notifications(changed, &change.snapshot)
+        self.subscriptions.notifications(changed, &now.snapshot)
     }
 }
