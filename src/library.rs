@@ -354,6 +354,11 @@ impl Library {
         &self.changes
     }
 
+    /// Whether a folder of it is on a network file system, so that any access may take long.
+    pub fn is_on_network(&self) -> bool {
+        watch::is_on_network(self)
+    }
+
     /// See [`Source::watch_paths`].
     fn watch_paths(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().flat_map(|source| source.watch_paths())

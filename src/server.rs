@@ -16,10 +16,11 @@ mod session;
 mod subscriptions;
 mod tools;
 
+pub use lifecycle::{check_modern_version, legacy_version, modern_version};
 pub use notifier::{Change, Listener};
 pub use page::PAGE_SIZE;
 pub use session::Session;
-pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
+pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
 pub use tools::LEAST_LIMIT;
 
 use crate::agents::{PartLimit, Unit};
@@ -33,7 +34,7 @@ use page::{Kind, Page};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tools::ServerTool;
 
@@ -49,6 +50,17 @@ pub struct Server {
     /// For all clients; `None`: that of the agent, if it is known.
     result_limit: Option<PartLimit>,
     notifier: Option<Notifier>,
+    /// Whether a folder of the library is on a network file system.
+    is_on_network: OnceLock<bool>,
+}
+
+/// How long a message may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// It opens a few files at most.
+    Quick,
+    /// It scans folders, or waits for a network.
+    Blocking,
 }
 
 /// The reply to a message.
@@ -65,7 +77,14 @@ pub enum Reply {
 impl Server {
     /// A server of this library that sends no notifications of changes.
     pub fn new(library: Arc<Library>) -> Server {
-        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, result_limit: None, notifier: None }
+        Server {
+            library,
+            tools: tools::TOOLS,
+            page_size: PAGE_SIZE,
+            result_limit: None,
+            notifier: None,
+            is_on_network: OnceLock::new(),
+        }
     }
 
     /// The same with this many prompts, or resources, in one page of a list.
@@ -91,6 +110,31 @@ impl Server {
     pub fn add_listener(&self, listener: &Arc<dyn Listener>) {
         if let Some(notifier) = &self.notifier {
             notifier.add(listener);
+        }
+    }
+
+    /// Watches the library from now on, instead of from when a client first needs it.
+    pub fn start_watching(&self) {
+        self.watch();
+    }
+
+    /// How long the answer to a message may take.
+    pub fn work(&self, message: &Message) -> Work {
+        let is_quick = match message {
+            Message::Notification { .. } | Message::Response => true,
+            Message::Batch(_) => false,
+            Message::Request(request) => match request.method.as_str() {
+                "tools/list" | "prompts/list" | "resources/list" | "completion/complete" | "subscriptions/listen" => {
+                    false
+                }
+                "tools/call" => request.params.get("name").and_then(Value::as_str) == Some("expand_prompt"),
+                _ => true,
+            },
+        };
+        if is_quick && !*self.is_on_network.get_or_init(|| self.library.is_on_network()) {
+            Work::Quick
+        } else {
+            Work::Blocking
         }
     }
 
@@ -189,7 +233,7 @@ impl Server {
     /// A snapshot of the library for a legacy client that is shown all of it in one page; more would delay the page. It is
     /// taken before the page is made, so that a change between the two may be announced twice, but is not missed.
     fn snapshot_of_one_page(&self, session: &Session, view: &View, size: NonZeroUsize) -> Option<Snapshot> {
-        let is_wanted = self.notifier.is_some() && session.protocol_version.is_some();
+        let is_wanted = self.notifier.is_some() && session.protocol_version.is_some() && !session.is_one_request;
         (is_wanted && view.list().entries.len() <= size.get()).then(|| Snapshot::of(view))
     }
 
@@ -215,7 +259,7 @@ impl Server {
         let view = &self.library.view_for(&session.caller);
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut session.protocol_version, params)?;
+                let result = lifecycle::initialize(&mut session.protocol_version, params, !session.is_one_request)?;
                 session.agent = lifecycle::agent(result.client_info.as_ref());
                 session.subscriptions.initialize();
                 (session.shown, session.lists) = Default::default();
@@ -228,7 +272,9 @@ impl Server {
                 page::only_page(read(params)?)?;
                 self.watch_for(session);
                 let names = view.names();
-                session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, &names)));
+                if !session.is_one_request {
+                    session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, &names)));
+                }
                 era.response(id, tools::list(self.tools, &names), Some(FRESH))
             }
             ("tools/call", _) => {
@@ -265,12 +311,12 @@ impl Server {
                 session.subscriptions.shown(view, params.uri);
                 era.response(id, resources::read(view, params)?, Some(FRESH))
             }
-            ("resources/subscribe", Era::Legacy) => {
+            ("resources/subscribe", Era::Legacy) if !session.is_one_request => {
                 self.watch_for(session);
                 session.subscriptions.subscribe(view, read(params)?)?;
                 era.response(id, mcp::Empty {}, None)
             }
-            ("resources/unsubscribe", Era::Legacy) => {
+            ("resources/unsubscribe", Era::Legacy) if !session.is_one_request => {
                 session.subscriptions.unsubscribe(read(params)?);
                 era.response(id, mcp::Empty {}, None)
             }

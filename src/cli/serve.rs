@@ -1,4 +1,7 @@
-//! The server: MCP on standard input and output. It runs if there is no command.
+//! The server: MCP on standard input and output, if there is no command or `serve`; over HTTP with `serve --http`.
+
+#[cfg(feature = "http")]
+mod http;
 
 use super::output;
 use super::record::{self, Log};
@@ -14,6 +17,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander serve                        what an agent starts: MCP on standard
+                                               input and output
+  prompt-expander serve --http 127.0.0.1:3333  for many clients; add
+                                               http://127.0.0.1:3333/mcp to them";
+
+// The command `serve`: the options of the server, and those of the server over HTTP.
+#[derive(Debug, Args)]
+pub(super) struct ServeCommand {
+    #[cfg(feature = "http")]
+    #[command(flatten)]
+    http: http::Http,
+    #[command(flatten)]
+    serve: Serve,
+}
 
 // The options that only the server has.
 #[derive(Debug, Args)]
@@ -89,14 +109,36 @@ impl From<Level> for LevelFilter {
     }
 }
 
+impl ServeCommand {
+    /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
+    pub(super) fn run(mut self, library: Library) -> anyhow::Result<ExitCode> {
+        #[cfg(feature = "http")]
+        if let Some(address) = self.http.http.take() {
+            let library = Arc::new(library);
+            http::hold_warnings();
+            let server = self.serve.server(Arc::clone(&library), http::warn);
+            let started = || {
+                self.serve.log(&library);
+                warn_of_missing_folders(&library);
+            };
+            self.http.serve(&address, server, started)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        self.serve.run(library)
+    }
+}
+
+fn warn_of_missing_folders(library: &Library) {
+    for problem in library.view().missing() {
+        output::warning(&problem.to_string());
+    }
+}
+
 impl Serve {
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);
-        let missing = library.view().missing();
-        for problem in &missing {
-            output::warning(&problem.to_string());
-        }
+        warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
             // If standard error is closed, the server still works.
             let _ = writeln!(
@@ -108,13 +150,17 @@ impl Serve {
         }
         let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
         let tap = tap.map(|file| Tap::new(file, output::warning));
-        let server = Server::new(Arc::new(library))
-            .with_page_size(self.page_size)
-            .with_result_limit(self.result_limit)
-            .with_notifications(output::warning);
+        let server = self.server(Arc::new(library), output::warning);
         stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
+        Server::new(library)
+            .with_page_size(self.page_size)
+            .with_result_limit(self.result_limit)
+            .with_notifications(warn)
     }
 
     /// Starts logging if the options ask for it.

@@ -34,10 +34,10 @@ const QUIET: Duration = Duration::from_millis(100);
 /// A burst is over after this long even if events keep coming.
 const LONGEST_BURST: Duration = Duration::from_millis(600);
 
-/// A conversation that is notified of changes: a pipe.
+/// A conversation that is notified of changes: a pipe, or a stream over HTTP.
 pub trait Listener: Send + Sync {
     /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It blocks
-    /// while the client does not read.
+    /// while the client of a pipe does not read.
     fn notify(&self, change: &Change);
 }
 
@@ -137,7 +137,10 @@ impl Notifier {
     /// Adds a listener, which is notified until it is dropped.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = lock(&self.shared.listeners.0);
-        listeners.retain(|listener| listener.strong_count() > 0);
+        // Thousands may be added one after the other: those that were dropped are removed only when it would have to grow.
+        if listeners.len() == listeners.capacity() {
+            listeners.retain(|listener| listener.strong_count() > 0);
+        }
         listeners.push(Arc::downgrade(listener));
     }
 

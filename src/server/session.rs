@@ -1,5 +1,6 @@
 //! What the server knows of one conversation.
 
+use super::lifecycle;
 use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};
 use crate::agents::Agent;
@@ -7,7 +8,7 @@ use crate::jsonrpc::Notification;
 use crate::library::Caller;
 use std::time::Instant;
 
-/// One conversation: that of a pipe.
+/// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
 #[derive(Debug, Default)]
 pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
@@ -17,6 +18,9 @@ pub struct Session {
     /// Who the client works for.
     pub(super) caller: Caller,
     pub(super) subscriptions: Subscriptions,
+    /// Whether nothing of it is remembered after one request: what the client was shown is not recorded, and a legacy client
+    /// cannot subscribe to resources.
+    pub(super) is_one_request: bool,
     /// When the client was last shown a page of a list of which there is no hash.
     pub(super) shown: Option<Instant>,
     pub(super) lists: ShownLists,
@@ -34,6 +38,34 @@ impl Session {
     /// The same of a caller who is not the user of this machine.
     pub fn with_caller(self, caller: Caller) -> Session {
         Session { caller, ..self }
+    }
+
+    /// The conversation of one request over HTTP. `protocol_version` and `agent` are those of an earlier `initialize`, if the
+    /// client still says so; unknown ones are ignored.
+    pub fn of_request(protocol_version: Option<&str>, agent: Option<&str>) -> Session {
+        Session {
+            protocol_version: protocol_version.and_then(lifecycle::legacy_version),
+            agent: agent.and_then(Agent::named),
+            is_one_request: true,
+            ..Session::default()
+        }
+    }
+
+    /// The conversation of a stream on which legacy clients are notified of changes of all lists.
+    pub fn of_notifications() -> Session {
+        let mut session = Session::of_request(Some(lifecycle::WITH_BATCHES), None);
+        session.subscriptions.initialized();
+        session
+    }
+
+    /// The version that `initialize` negotiated.
+    pub fn protocol_version(&self) -> Option<&'static str> {
+        self.protocol_version
+    }
+
+    /// The name of the agent that the client is, if it is a known one.
+    pub fn agent(&self) -> Option<&'static str> {
+        self.agent.map(|agent| agent.name)
     }
 
     /// The client is about to be shown a list, of which this is the hash.

@@ -23,6 +23,10 @@ mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+#[cfg(all(unix, feature = "http"))]
+mod http;
+#[cfg(all(unix, feature = "http"))]
+mod http_client;
 #[cfg(unix)]
 mod install;
 mod interop;
