@@ -13,6 +13,7 @@ mod page;
 mod prompts;
 mod resources;
 mod session;
+mod status;
 mod subscriptions;
 mod tools;
 
@@ -40,6 +41,27 @@ use tools::ServerTool;
 
 /// The maximum total length of the responses to a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
+
+/// Every method that the server knows.
+pub const METHODS: [&str; 17] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 /// Answers the requests of all conversations.
 #[derive(Debug)]

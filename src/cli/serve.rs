@@ -117,11 +117,12 @@ impl ServeCommand {
             let library = Arc::new(library);
             http::hold_warnings();
             let server = self.serve.server(Arc::clone(&library), http::warn);
+            let tap = self.serve.open_tap(&library, http::warn);
             let started = || {
                 self.serve.log(&library);
                 warn_of_missing_folders(&library);
             };
-            self.http.serve(&address, server, started)?;
+            self.http.serve(&address, server, tap, started)?;
             return Ok(ExitCode::SUCCESS);
         }
         self.serve.run(library)
@@ -148,12 +149,16 @@ impl Serve {
                  see `prompt-expander --help`."
             );
         }
-        let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
-        let tap = tap.map(|file| Tap::new(file, output::warning));
+        let tap = self.open_tap(&library, output::warning);
         let server = self.server(Arc::new(library), output::warning);
         stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn open_tap(&self, library: &Library, warn: fn(&str)) -> Option<Tap> {
+        let file = self.tap.as_deref().and_then(|path| record::open(path, library, warn));
+        file.map(|file| Tap::new(file, warn))
     }
 
     fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
@@ -170,7 +175,7 @@ impl Serve {
             None if self.log_file.is_some() || self.log_format.is_some() => Level::Info,
             None => return,
         };
-        let writer = match self.log_file.as_deref().map(|path| record::open(path, library)) {
+        let writer = match self.log_file.as_deref().map(|path| record::open(path, library, output::warning)) {
             None => BoxMakeWriter::new(io::stderr),
             Some(Some(file)) => BoxMakeWriter::new(Arc::new(Log::new(file))),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file

@@ -49,6 +49,18 @@ fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
     );
 }
 
+#[test]
+fn the_names_of_the_methods_are_those_of_the_table() {
+    let text = include_str!("../server.rs");
+    let (_, table) = text.split_once("fn dispatch(").unwrap();
+    let rows = table.split("(\"").skip(1).filter_map(|row| row.split_once("\", "));
+    let mut methods: Vec<&str> =
+        rows.filter(|(_, era)| era.starts_with("Era::") || era.starts_with("_)")).map(|(method, _)| method).collect();
+    methods.extend(["notifications/cancelled", "notifications/initialized"]);
+    methods.sort();
+    assert_eq!(methods, METHODS);
+}
+
 /// The caller of a token that is for `team-a/` only.
 fn of_team_a() -> Caller {
     Caller { role: Role::Read, prefix: Some(Prefix::new("team-a/").unwrap()), ..Caller::local() }

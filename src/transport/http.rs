@@ -4,12 +4,16 @@
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
 mod headers;
+mod metrics;
+mod operate;
 mod refusal;
 pub mod sessions;
 mod sse;
+mod websocket;
 
 pub use sessions::Keys;
 
+use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
@@ -17,29 +21,33 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::{Router, routing};
+use axum::{Extension, Router, routing};
 use headers::{EVENT_STREAM, Era, JSON};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use metrics::Metrics;
+use operate::Exchange;
 use refusal::Refusal;
 use serde_json::Value;
 use sessions::{SessionId, Sessions};
 use sse::{EventStream, Streams};
+use std::convert::Infallible;
 use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, sleep, timeout};
+use tracing::{Instrument, Span};
 
 /// The path of MCP.
 pub const PATH: &str = "/mcp";
@@ -65,14 +73,15 @@ const MAX_HEADERS: usize = 100;
 const BACKLOG: u32 = 4_096;
 
 /// How the server is reached, and by whom.
-#[derive(Debug)]
 pub struct Options {
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
     /// Sign session ids.
     pub keys: Keys,
-    /// The longest body of a request, in bytes.
+    /// The longest body of a request, and the longest message of a WebSocket, in bytes.
     pub max_body: usize,
+    /// Records all messages.
+    pub tap: Option<Tap>,
 }
 
 /// What all requests share.
@@ -83,6 +92,8 @@ struct App {
     /// Threads for blocking work that are free.
     blocking: Semaphore,
     max_body: usize,
+    metrics: Metrics,
+    tap: Option<Tap>,
     stage: watch::Receiver<Stage>,
 }
 
@@ -96,10 +107,13 @@ enum Stage {
     Ending,
 }
 
-/// Whose request it is, on which connection.
-#[derive(Debug, Clone, Copy)]
+/// A client's end of a connection.
 struct Peer {
     address: SocketAddr,
+    /// The number of the connection, from 1.
+    connection: u64,
+    /// Counts the connection.
+    _open: metrics::Open,
 }
 
 /// Serves until the process is told to stop. `listening` is called with the address once clients can connect.
@@ -130,6 +144,8 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Semaphore::new(threads),
         max_body: options.max_body,
+        metrics: Metrics::new(),
+        tap: options.tap,
         stage: receiver.clone(),
     });
     let streams = Arc::clone(&app.streams);
@@ -140,10 +156,16 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             streams.tick();
         }
     });
-    let router = Router::new().route(PATH, routing::any(mcp)).with_state(Arc::clone(&app));
+    let router = Router::new()
+        .route(PATH, routing::any(mcp))
+        .route(websocket::PATH, routing::any(websocket::open))
+        .route(operate::HEALTH, routing::get(operate::health))
+        .route(operate::READY, routing::get(operate::ready))
+        .route(operate::METRICS, routing::get(operate::metrics))
+        .with_state(Arc::clone(&app));
     listening(address);
     tokio::select! {
-        () = accept(&listener, &router, &receiver) => {}
+        () = accept(&listener, &app, &router) => {}
         () = stop.requested() => {}
     }
     drop((listener, receiver));
@@ -178,13 +200,15 @@ async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 }
 
 /// Accepts connections for ever.
-async fn accept(listener: &TcpListener, router: &Router, stage: &watch::Receiver<Stage>) {
+async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
+    let mut connections = 0;
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
                 let _ = stream.set_nodelay(true);
-                let (router, stage) = (router.clone(), stage.clone());
-                tokio::spawn(connection(stream, Peer { address }, router, stage));
+                connections += 1;
+                let peer = Peer { address, connection: connections, _open: app.metrics.connection() };
+                tokio::spawn(connection(stream, peer, Arc::clone(app), router.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -199,13 +223,24 @@ async fn accept(listener: &TcpListener, router: &Router, stage: &watch::Receiver
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
+    app: Arc<App>,
     router: Router,
-    mut stage: watch::Receiver<Stage>,
 ) {
+    let (peer, mut stage) = (Arc::new(peer), app.stage.clone());
     let router = TowerToHyperService::new(router);
+    let address = peer.address;
     let service = service_fn(move |mut request: http::Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        router.call(request)
+        let (app, exchange) = (Arc::clone(&app), Exchange::new(&peer, request.headers()));
+        let span = tracing::info_span!("request", connection = peer.connection, id = exchange.request());
+        request.extensions_mut().insert(exchange.clone());
+        let routed = span.in_scope(|| router.call(request));
+        let respond = async move {
+            let mut response = routed.await?;
+            exchange.label(response.headers_mut());
+            app.metrics.responded(response.status().as_u16());
+            Ok::<_, Infallible>(response)
+        };
+        respond.instrument(span)
     });
     let mut connection = pin!(
         http1::Builder::new()
@@ -224,16 +259,20 @@ async fn connection(
         }
     };
     if let Err(error) = served {
-        tracing::debug!(address = %peer.address, %error, "the connection ended");
+        tracing::debug!(%address, %error, "the connection ended");
     }
 }
 
 /// A request to the endpoint of MCP.
-async fn mcp(State(app): State<Arc<App>>, request: http::Request<Body>) -> http::Response<Body> {
+async fn mcp(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
     let (head, body) = request.into_parts();
     let caller = Caller::local();
     let answered = match head.method {
-        Method::POST => app.post(&head.headers, body, caller).await,
+        Method::POST => app.post(&head.headers, body, caller, &exchange).await,
         Method::GET => app.open_stream(&head.headers, &caller),
         Method::DELETE => app.delete(&head.headers, &caller),
         _ => {
@@ -241,7 +280,7 @@ async fn mcp(State(app): State<Arc<App>>, request: http::Request<Body>) -> http:
             Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
         }
     };
-    answered.unwrap_or_else(refused)
+    app.recorded(&exchange, answered.unwrap_or_else(refused))
 }
 
 impl App {
@@ -251,14 +290,29 @@ impl App {
         headers: &HeaderMap,
         body: Body,
         caller: Caller,
+        exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
         let body = read(body, headers, self.max_body).await?;
+        self.received(exchange, &body);
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
         };
         drop(body);
+        let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
+        let answered = self.answer(headers, message, caller).await;
+        let is_error = answered.as_ref().map_or(true, |response| response.extensions().get::<IsError>().is_some());
+        self.metrics.answered("http", method, is_error, started.elapsed());
+        answered
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        message: Message,
+        caller: Caller,
+    ) -> Result<http::Response<Body>, Refusal> {
         match message {
             Message::Request(request) => {
                 let era = match headers::era(headers, &request) {
@@ -442,7 +496,8 @@ impl App {
     async fn in_background<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let done = async {
             let _permit = self.blocking.acquire().await.ok()?;
-            spawn_blocking(work).await.ok()
+            let span = Span::current();
+            spawn_blocking(move || span.in_scope(work)).await.ok()
         };
         let mut stage = self.stage.clone();
         let message = tokio::select! {
@@ -518,8 +573,15 @@ fn json(status: StatusCode, answer: &Answer) -> http::Response<Body> {
     let mut response = http::Response::new(Body::from(String::from(Box::<str>::from(json))));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if answer.error_code().is_some() {
+        response.extensions_mut().insert(IsError);
+    }
     response
 }
+
+/// Marks the response with an error, for the metrics.
+#[derive(Clone, Copy)]
+struct IsError;
 
 fn refused(refusal: Refusal) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;

@@ -2,6 +2,7 @@
 
 use super::output;
 use crate::server::Server;
+use crate::transport::Tap;
 use crate::transport::http::{self, Keys, Options};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -56,7 +57,13 @@ pub(super) fn hold_warnings() {
 
 impl Http {
     /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
-    pub(super) fn serve(self, address: &str, server: Server, started: impl FnOnce()) -> anyhow::Result<()> {
+    pub(super) fn serve(
+        self,
+        address: &str,
+        server: Server,
+        tap: Option<Tap>,
+        started: impl FnOnce(),
+    ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
         if !address.ip().is_loopback() {
             bail!(
@@ -66,7 +73,7 @@ impl Http {
             );
         }
         let keys = self.keys()?;
-        let options = Options { address, keys, max_body: self.max_body };
+        let options = Options { address, keys, max_body: self.max_body, tap };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
             let _ = writeln!(io::stderr(), "listening on http://{address}{}", http::PATH);
