@@ -10,6 +10,7 @@ mod refusal;
 pub mod sessions;
 mod sse;
 mod websocket;
+mod write_timeout;
 
 pub use sessions::Keys;
 
@@ -48,6 +49,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
+use write_timeout::WriteTimeout;
 
 /// The path of MCP.
 pub const PATH: &str = "/mcp";
@@ -57,6 +59,9 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a client may take to send the body of a request.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a client may leave unread what was sent to it.
+const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long the answer to a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -248,7 +253,7 @@ async fn connection(
             .header_read_timeout(HEAD_WITHIN)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream, READ_BY_CLIENT_WITHIN)), service)
             .with_upgrades()
     );
     let served = tokio::select! {
@@ -293,7 +298,14 @@ impl App {
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
-        let body = read(body, headers, self.max_body).await?;
+        let mut stage = self.stage.clone();
+        let body = tokio::select! {
+            body = read(body, headers, self.max_body) => body?,
+            () = reached(&mut stage, Stage::Ending) => {
+                let error = internal_error(STOPPED);
+                return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
+            }
+        };
         self.received(exchange, &body);
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
@@ -369,7 +381,7 @@ impl App {
             Reply::Response(answer) => {
                 let status = match answer.error_code() {
                     Some(-32601) => StatusCode::NOT_FOUND,
-                    Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
+                    Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
                     _ => StatusCode::OK,
                 };
                 json(status, &answer)
@@ -505,12 +517,18 @@ impl App {
                 Some(done) => return Ok(done),
                 None => "the request failed because of a bug".to_owned(),
             },
-            () = reached(&mut stage, Stage::Ending) => "the server was stopped; try again".to_owned(),
+            () = reached(&mut stage, Stage::Ending) => STOPPED.to_owned(),
             () = sleep(ANSWER_WITHIN) => format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs()),
         };
-        Err(Error { code: -32603, message: format!("internal error: {message}"), data: None })
+        Err(internal_error(&message))
     }
 }
+
+fn internal_error(message: &str) -> Error {
+    Error { code: -32603, message: format!("internal error: {message}"), data: None }
+}
+
+const STOPPED: &str = "the server was stopped; try again";
 
 const INITIALIZED: &str = "notifications/initialized";
 
