@@ -42,13 +42,11 @@ use tools::ServerTool;
 /// The maximum total length of the responses to a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
-/// Every method that the server knows.
-pub const METHODS: [&str; 17] = [
+/// The methods of all requests, of both eras.
+pub const METHODS: [&str; 15] = [
     "completion/complete",
     "initialize",
     "logging/setLevel",
-    "notifications/cancelled",
-    "notifications/initialized",
     "ping",
     "prompts/get",
     "prompts/list",

@@ -35,6 +35,11 @@ pub(super) struct ShownLists {
 }
 
 impl Session {
+    /// Who the client works for.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// The same of a caller who is not the user of this machine.
     pub fn with_caller(self, caller: Caller) -> Session {
         Session { caller, ..self }

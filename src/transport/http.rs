@@ -3,9 +3,12 @@
 //! A message that needs no scan is handled where it arrives; another one on a thread for blocking work, of which there are few.
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
+pub mod auth;
 mod headers;
 mod metrics;
 mod operate;
+pub mod limits;
+pub mod origin;
 mod refusal;
 pub mod sessions;
 mod sse;
@@ -18,6 +21,7 @@ use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
+use auth::Access;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
@@ -29,6 +33,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
+use origin::Sites;
 use metrics::Metrics;
 use operate::Exchange;
 use refusal::Refusal;
@@ -45,7 +51,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
@@ -87,6 +93,12 @@ pub struct Options {
     pub max_body: usize,
     /// Records all messages.
     pub tap: Option<Tap>,
+    /// Who may use it.
+    pub access: Access,
+    /// By which names, and from which web pages.
+    pub sites: Sites,
+    /// How often.
+    pub rate_limits: RateLimits,
 }
 
 /// What all requests share.
@@ -96,9 +108,14 @@ struct App {
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
     blocking: Semaphore,
+    /// Requests that may still come before others are answered.
+    requests: Semaphore,
     max_body: usize,
     metrics: Metrics,
     tap: Option<Tap>,
+    access: Access,
+    sites: Sites,
+    rate_limits: RateLimits,
     stage: watch::Receiver<Stage>,
 }
 
@@ -117,8 +134,9 @@ struct Peer {
     address: SocketAddr,
     /// The number of the connection, from 1.
     connection: u64,
-    /// Counts the connection.
+    /// Counts the connection until it ends, as what it was upgraded to.
     _open: metrics::Open,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Serves until the process is told to stop. `listening` is called with the address once clients can connect.
@@ -148,17 +166,25 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Semaphore::new(threads),
+        requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
         metrics: Metrics::new(),
         tap: options.tap,
+        access: options.access,
+        sites: options.sites,
+        rate_limits: options.rate_limits,
         stage: receiver.clone(),
     });
-    let streams = Arc::clone(&app.streams);
+    let each_second = Arc::downgrade(&app);
     tokio::spawn(async move {
         let mut seconds = interval(Duration::from_secs(1));
         loop {
             seconds.tick().await;
-            streams.tick();
+            let Some(app) = each_second.upgrade() else { return };
+            app.streams.tick();
+            if app.access.needs_token() {
+                app.streams.end_unless(|caller| app.access.is_still_valid(caller));
+            }
         }
     });
     let router = Router::new()
@@ -206,13 +232,19 @@ async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 
 /// Accepts connections for ever.
 async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = 0;
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                    let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    continue;
+                };
                 let _ = stream.set_nodelay(true);
                 connections += 1;
-                let peer = Peer { address, connection: connections, _open: app.metrics.connection() };
+                let open = app.metrics.connection();
+                let peer = Peer { address, connection: connections, _open: open, _permit: permit };
                 tokio::spawn(connection(stream, peer, Arc::clone(app), router.clone()));
             }
             Err(error) => {
@@ -275,20 +307,49 @@ async fn mcp(
     request: http::Request<Body>,
 ) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let caller = Caller::local();
-    let answered = match head.method {
-        Method::POST => app.post(&head.headers, body, caller, &exchange).await,
-        Method::GET => app.open_stream(&head.headers, &caller),
-        Method::DELETE => app.delete(&head.headers, &caller),
-        _ => {
-            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
-            Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
-        }
+    let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
+        Ok(of_page) => (app.answer(&head, body, &exchange).await, of_page),
+        Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
-    app.recorded(&exchange, answered.unwrap_or_else(refused))
+    let mut response = answered.unwrap_or_else(|refusal| refused(refusal, None));
+    response.headers_mut().extend(of_page);
+    app.recorded(&exchange, response)
 }
 
 impl App {
+    async fn answer(
+        self: &Arc<Self>,
+        head: &http::request::Parts,
+        body: Body,
+        exchange: &Exchange,
+    ) -> Result<http::Response<Body>, Refusal> {
+        let headers = &head.headers;
+        if head.method == Method::OPTIONS {
+            let mut response = empty(StatusCode::NO_CONTENT); // a browser asks without a token
+            response.headers_mut().extend(origin::preflight());
+            return Ok(response);
+        }
+        let caller = self.access.authorize(headers, exchange.address())?;
+        match head.method {
+            Method::POST => {
+                let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
+                self.post(headers, body, caller, exchange).await
+            }
+            Method::GET => self.open_stream(headers, &caller),
+            Method::DELETE => self.delete(headers, &caller),
+            _ => {
+                let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
+                Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
+            }
+        }
+    }
+
+    /// Whether a request to another path than that of MCP may be served, and to whom.
+    fn admit(&self, head: &http::request::Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
+        self.sites.check(head.version, &head.uri, &head.headers)?;
+        self.access.authorize(&head.headers, exchange.address())
+    }
+
     /// A message.
     async fn post(
         self: &Arc<Self>,
@@ -313,13 +374,17 @@ impl App {
         };
         drop(body);
         let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
-        let answered = self.answer(headers, message, caller).await;
+        let answered = match self.rate_limits.take(&caller, exchange.address(), &message) {
+            Ok(()) => self.reply(headers, message, caller).await,
+            Err(refusal) => Ok(refused(refusal, operate::id_of(&message))),
+        };
         let is_error = answered.as_ref().map_or(true, |response| response.extensions().get::<IsError>().is_some());
         self.metrics.answered("http", method, is_error, started.elapsed());
         answered
     }
 
-    async fn answer(
+    /// What is answered to a message.
+    async fn reply(
         self: &Arc<Self>,
         headers: &HeaderMap,
         message: Message,
@@ -543,10 +608,7 @@ fn owner(caller: &Caller) -> String {
 
 /// Reads the body of a request.
 async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, Refusal> {
-    let too_long = || {
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {max} bytes"))
-            .with_header(CONNECTION, HeaderValue::from_static("close"))
-    };
+    let too_long = || limits::body_too_long(max).with_header(CONNECTION, HeaderValue::from_static("close"));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > max) {
         return Err(too_long());
@@ -601,9 +663,9 @@ fn json(status: StatusCode, answer: &Answer) -> http::Response<Body> {
 #[derive(Clone, Copy)]
 struct IsError;
 
-fn refused(refusal: Refusal) -> http::Response<Body> {
+fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
-    let mut response = json(status, &Answer::error(None, error));
+    let mut response = json(status, &Answer::error(id, error));
     response.headers_mut().extend(headers);
     response
 }

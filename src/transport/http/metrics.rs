@@ -17,6 +17,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// The content type of [`Metrics::encode`].
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// What else is counted by name.
+const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
+
 /// The upper bounds of the buckets of times, in seconds.
 const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
 
@@ -136,7 +139,7 @@ impl Metrics {
 
 /// What a method is counted as.
 pub(super) fn label(method: &str) -> &'static str {
-    METHODS.iter().copied().chain(["batch", "response"]).find(|known| *known == method).unwrap_or("other")
+    METHODS.iter().copied().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
 }
 
 /// A metric of its own kind, with this name.

@@ -2,13 +2,18 @@
 //! `--tap`.
 
 use super::{App, Peer, metrics};
-use crate::jsonrpc::Message;
+use super::auth::require;
+use super::refusal::Refusal;
+use crate::jsonrpc::{Id, Message};
+use crate::library::Role;
 use axum::body::{Body, Bytes, HttpBody};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::body::Frame;
 use std::fmt;
+use std::net::IpAddr;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,7 +33,7 @@ const MAX_REQUEST_ID: usize = 64;
 /// A request and its response, on one of the connections.
 #[derive(Clone)]
 pub(super) struct Exchange {
-    pub(super) peer: Arc<Peer>,
+    peer: Arc<Peer>,
     request: HeaderValue,
 }
 
@@ -40,6 +45,11 @@ impl Exchange {
         };
         let request = headers.get(REQUEST_ID).filter(is_valid).cloned().unwrap_or_else(new_request_id);
         Exchange { peer: Arc::clone(peer), request }
+    }
+
+    /// The address of the client.
+    pub(super) fn address(&self) -> IpAddr {
+        self.peer.address.ip()
     }
 
     /// The id of the request.
@@ -79,6 +89,11 @@ pub(super) fn method_of(message: &Message) -> &str {
     }
 }
 
+/// The id of a message that is a request.
+pub(super) fn id_of(message: &Message) -> Option<Id> {
+    if let Message::Request(request) = message { Some(request.id.clone()) } else { None }
+}
+
 /// `/health`: the process is running.
 pub(super) async fn health() -> http::Response<Body> {
     status(StatusCode::OK, "ok", None)
@@ -109,8 +124,16 @@ fn status(code: StatusCode, status: &str, reason: Option<String>) -> http::Respo
     response
 }
 
-/// `/metrics`.
-pub(super) async fn metrics(State(app): State<Arc<App>>) -> http::Response<Body> {
+/// `/metrics`. With tokens, it needs one of an admin.
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = app.admit(&head, &exchange).and_then(|caller| require(&caller, Role::Admin)) {
+        return plain(refusal);
+    }
     let scraped = Arc::clone(&app);
     match app.in_background(move || scraped.metrics.encode(&scraped.server, scraped.streams.count())).await {
         Ok(Ok(text)) => {
@@ -121,6 +144,16 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> http::Response<Body>
         Ok(Err(_)) => status(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", None),
         Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
     }
+}
+
+/// The response that refuses a request to a path where no JSON-RPC is spoken.
+pub(super) fn plain(refusal: Refusal) -> http::Response<Body> {
+    let Refusal { status, headers, error } = refusal;
+    let mut response = http::Response::new(Body::from(error.message + "\n"));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }
 
 impl App {

@@ -38,6 +38,7 @@ const MAX_INITIALIZED: usize = 10_000;
 /// What is to be written to one stream.
 #[derive(Debug)]
 pub(super) struct Queue {
+    caller: Caller,
     state: Mutex<QueueState>,
     /// Written when the server ends.
     farewell: Bytes,
@@ -52,8 +53,8 @@ struct QueueState {
 }
 
 impl Queue {
-    fn new(farewell: Bytes) -> Arc<Queue> {
-        Arc::new(Queue { state: Mutex::default(), farewell })
+    fn new(caller: Caller, farewell: Bytes) -> Arc<Queue> {
+        Arc::new(Queue { caller, state: Mutex::default(), farewell })
     }
 
     /// Adds events, or ends the stream if the client has left too many unread.
@@ -201,6 +202,12 @@ impl Streams {
         queues.iter().flatten().filter_map(Weak::upgrade).for_each(|queue| queue.end());
     }
 
+    /// Ends the streams of those who may no longer have one.
+    pub(super) fn end_unless(&self, is_valid: impl Fn(&Caller) -> bool) {
+        let queues: Vec<_> = lock(&self.comments).streams.iter().flatten().filter_map(Weak::upgrade).collect();
+        queues.iter().filter(|queue| !is_valid(&queue.caller)).for_each(|queue| queue.end());
+    }
+
     fn add(&self, queue: &Arc<Queue>) {
         let mut comments = lock(&self.comments);
         if comments.has_ended {
@@ -221,7 +228,7 @@ impl Streams {
     ) -> EventStream {
         let age = Duration::from_secs(sessions::now().saturating_sub(session.made));
         let broadcast = self.broadcast(server, caller);
-        let queue = Queue::new(Bytes::new());
+        let queue = Queue::new(caller.clone(), Bytes::new());
         let was_initialized = lock(&self.initialized).contains_key(&session.random);
         let mut state = lock(&broadcast.state);
         state.opened += 1;
@@ -289,7 +296,7 @@ impl Streams {
         id: &Id,
         message: Message,
     ) -> Result<EventStream, Reply> {
-        let queue = Queue::new(event(None, server::end_of_listen(id).to_json()));
+        let queue = Queue::new(session.caller().clone(), event(None, server::end_of_listen(id).to_json()));
         let listen = Arc::new(Listen { queue: Arc::clone(&queue), session: Mutex::new(session) });
         let listener = Arc::clone(&listen) as Arc<dyn Listener>;
         server.add_listener(&listener);

@@ -4,15 +4,13 @@
 //! on stdio, a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
 //! overtakes an answer that was made before the change.
 
-use super::operate::{Exchange, method_of};
-use super::{App, Stage, metrics, reached};
-use crate::jsonrpc::Message;
-use crate::library::Caller;
+use super::operate::{Exchange, id_of, method_of, plain};
+use super::{App, Stage, limits, metrics, reached};
+use crate::jsonrpc::{Message, Response};
 use crate::server::{Change, Listener, Reply, Session};
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{FromRequestParts, State};
 use axum::extract::ws::{self, CloseFrame, Utf8Bytes, WebSocketUpgrade, close_code};
 use axum::http;
 use axum::response::IntoResponse;
@@ -46,18 +44,22 @@ const READ_BUFFER: usize = 4 * 1024;
 pub(super) async fn open(
     State(app): State<Arc<App>>,
     Extension(exchange): Extension<Exchange>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    request: http::Request<Body>,
 ) -> http::Response<Body> {
-    let upgrade = match upgrade {
+    let (mut head, _) = request.into_parts();
+    let caller = match app.admit(&head, &exchange) {
+        Ok(caller) => caller,
+        Err(refusal) => return plain(refusal),
+    };
+    let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &app).await {
         Ok(upgrade) => upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER),
         Err(rejection) => return rejection.into_response(),
     };
     let (max, span) = (app.max_body, Span::current());
-    let session = Session::default().with_caller(Caller::local());
-    upgrade
-        .max_message_size(max)
-        .max_frame_size(max)
-        .on_upgrade(move |socket| Conversation { app, exchange, session, socket }.serve().instrument(span))
+    let session = Session::default().with_caller(caller);
+    upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| {
+        Conversation { app, exchange, session, socket }.serve().instrument(span)
+    })
 }
 
 struct Conversation {
@@ -139,25 +141,33 @@ impl Conversation {
 
     /// Handles a message, and sends what it is answered with.
     async fn answer(&mut self, text: Utf8Bytes) -> Result<(), End> {
+        self.check_caller()?;
         self.app.received(&self.exchange, text.as_bytes());
         let message = match Message::parse(text.trim_ascii().as_bytes()) {
             Ok(message) => message,
             Err(refusal) => return self.send(refusal.to_json()).await,
         };
         drop(text);
-        let (method, started) = (metrics::label(method_of(&message)), Instant::now());
-        let id = match &message {
-            Message::Request(request) => Some(request.id.clone()),
-            _ => None,
+        let (method, id, started) = (metrics::label(method_of(&message)), id_of(&message), Instant::now());
+        let app = Arc::clone(&self.app);
+        let permit = app.requests.try_acquire().map_err(|_| limits::too_busy());
+        let limited = permit.and_then(|permit| {
+            app.rate_limits.take(self.session.caller(), self.exchange.address(), &message).map(|()| permit)
+        });
+        let (reply, session) = match limited {
+            Ok(_permit) => app.handle(std::mem::take(&mut self.session), message, id).await,
+            // A notification has no answer, not even this one.
+            Err(refusal) => {
+                let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
+                (id.map_or(Reply::None, answer), Some(std::mem::take(&mut self.session)))
+            }
         };
-        let session = std::mem::take(&mut self.session);
-        let (reply, session) = self.app.handle(session, message, id).await;
         let (json, is_error) = match reply {
             Reply::None => (None, false),
             Reply::Response(response) => (Some(response.to_json()), response.error_code().is_some()),
             Reply::Stream(acknowledgement) => (Some(acknowledgement.to_json()), false),
         };
-        self.app.metrics.answered("websocket", method, is_error, started.elapsed());
+        app.metrics.answered("websocket", method, is_error, started.elapsed());
         if let Some(json) = json {
             self.send(json).await?;
         }
@@ -167,10 +177,19 @@ impl Conversation {
         Ok(())
     }
 
+    /// A token may expire, or be removed.
+    fn check_caller(&self) -> Result<(), End> {
+        if self.app.access.is_still_valid(self.session.caller()) {
+            return Ok(());
+        }
+        Err(End::Close(close_code::POLICY, "the bearer token is no longer valid".to_owned()))
+    }
+
     async fn notify(&mut self, change: Option<Change>) -> Result<(), End> {
         let Some(change) = change else {
             return Err(End::Close(close_code::POLICY, "the client does not read its notifications".to_owned()));
         };
+        self.check_caller()?;
         for notification in self.session.notifications(&change) {
             self.send(notification.to_json()).await?;
         }
@@ -181,6 +200,7 @@ impl Conversation {
         if unanswered > MAX_UNANSWERED {
             return Err(End::Close(close_code::POLICY, "the client does not answer pings".to_owned()));
         }
+        self.check_caller()?;
         self.write(ws::Message::Ping(Default::default())).await
     }
 
