@@ -305,7 +305,7 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let first = HttpServer::start_with(home, &["--key", "old"]);
     let ran = first.home.run(["serve", "--http", "0", "--key", "short"], "");
     assert!(
-        !ran.status.success() && ran.stderr.contains("short is not valid for --key: a key must have at least 16"),
+        !ran.status.success() && ran.stderr.contains("`short` is not valid for --key: a key must have at least 16"),
         "{}",
         ran.stderr
     );
@@ -574,21 +574,22 @@ fn a_broken_request_is_refused_and_the_next_one_is_served() {
     refused(&server, [head.as_bytes(), b"Content-Length: 3\r\n\r\n\"\xff\""].concat(), 400);
     refused(&server, format!("{head}Content-Length: 33554433\r\n\r\n"), 413);
     refused(&server, format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000)), 431);
-    refused(&server, format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)), 414);
+    refused(&server, format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)), 431);
 }
 
 #[test]
 fn a_length_beside_chunks_does_not_hide_a_second_request() {
     let server = server();
-    let mut connection = server.connect();
     let chunk = format!("{:x}\r\n{PING}\r\n0\r\n\r\n", PING.len());
     for (first, second) in
         [("Content-Length: 4", "Transfer-Encoding: chunked"), ("Transfer-Encoding: chunked", "Content-Length: 4")]
     {
-        connection.write_raw(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{first}\r\n{second}\r\n\r\n{chunk}"));
+        let mut connection = server.connect();
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+        connection.write_raw(format!("{head}\r\n{first}\r\n{second}\r\n\r\n{chunk}"));
         assert_eq!(connection.read().json()["result"], json!({}), "the chunks are the body");
+        assert!(connection.is_closed_within(Duration::from_secs(60)));
     }
-    assert_eq!(connection.send("POST", "/mcp", &USUAL, PING).status, 200);
 }
 
 #[test]
@@ -639,7 +640,7 @@ fn raise_limit_of_files() -> u64 {
 fn a_listen_with_too_many_filters_is_refused() {
     let server = server();
     for (uris, status, code) in [(10_001, 400, -32600), (1_000_000, 400, -32700)] {
-        let uris = vec!["prompt://x"; uris];
+        let uris: Vec<String> = (0..uris).map(|number| format!("prompt://{number}")).collect();
         let answer = server.modern("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}));
         assert_eq!((answer.status, answer.error()), (status, code));
     }
