@@ -5,9 +5,9 @@
 
 pub mod auth;
 mod headers;
+pub mod limits;
 mod metrics;
 mod operate;
-pub mod limits;
 pub mod origin;
 mod refusal;
 pub mod sessions;
@@ -34,9 +34,9 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
-use origin::Sites;
 use metrics::Metrics;
 use operate::Exchange;
+use origin::Sites;
 use refusal::Refusal;
 use serde_json::Value;
 use sessions::{SessionId, Sessions};

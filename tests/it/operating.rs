@@ -139,3 +139,31 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
         assert!(record.contains(&event.data), "{record}");
     }
 }
+
+#[test]
+fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
+    let [reader, admin] = ["a-token-of-a-reader-of-forty-characters!", "a-token-of-an-admin-of-forty-characters!"];
+    let home = home();
+    let file = home.root().join("tokens");
+    fs::write(&file, format!("{reader} name=ana\n{admin} name=prometheus role=admin\n")).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    let status = |path: &str, token: &str| {
+        let value = format!("Bearer {token}");
+        let headers = if token.is_empty() { vec![] } else { vec![("Authorization", value.as_str())] };
+        server.send("GET", path, &headers, "").status
+    };
+    let statuses = ["", reader, admin].map(|token| status("/metrics", token));
+    assert_eq!(statuses, [401, 403, 200]);
+    assert_eq!((status("/health", ""), status("/ready", "")), (200, 200));
+}
+
+#[test]
+fn metrics_are_not_for_pages_of_other_sites() {
+    let server = HttpServer::start(home());
+    for header in [("Host", "evil.example"), ("Origin", "https://evil.example")] {
+        let answer = server.send("GET", "/metrics", &[header], "");
+        assert_eq!(answer.status, 403);
+        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+    }
+}

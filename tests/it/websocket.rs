@@ -389,3 +389,67 @@ fn many_conversations_are_notified_of_a_change() {
         assert_eq!(methods, ["tools", "prompts", "resources"].map(|list| format!("notifications/{list}/list_changed")));
     }
 }
+
+/// A server with these tokens.
+fn server_with_tokens(tokens: &str) -> HttpServer {
+    let home = Client::new().prompt("team-a/review.md", "Review this.").prompt("team-b/secret.md", "Secret.");
+    let file = home.root().join("tokens");
+    std::fs::write(&file, tokens).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    HttpServer::start_with(home, &["--token-file", "tokens"])
+}
+
+/// A token that is long enough.
+const TOKEN: &str = "a-token-of-forty-characters-for-this-test";
+
+#[test]
+fn with_tokens_an_upgrade_needs_one_and_the_conversation_sees_what_it_allows() {
+    let server = server_with_tokens(&format!("{TOKEN} name=ana prefix=team-a/"));
+    let address = server.address.to_string();
+    for headers in ["", "Authorization: Bearer wrong\r\n"] {
+        let (head, _) = ask(&address, headers);
+        assert!(
+            head.starts_with("HTTP/1.1 401 ") && head.to_lowercase().contains("\r\nwww-authenticate: bearer "),
+            "{head}"
+        );
+    }
+    let mut socket = WebSocket::open(&address, &format!("Authorization: Bearer {TOKEN}\r\n"));
+    socket.initialize();
+    assert_eq!(socket.expand("team-a/review", ""), "Review this.");
+    let list = socket.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(socket.request("prompts/get", json!({"name": "team-b/secret"}))["error"]["code"], -32602);
+    // Without its token, the conversation ends with the next message at the latest.
+    std::fs::write(server.home.root().join("tokens"), "another-token-of-forty-characters-for-it\n").unwrap();
+    let closed = loop {
+        socket.send_request("ping", json!({}));
+        match socket.try_read().unwrap() {
+            (CLOSE, payload) => break payload,
+            _ => std::thread::sleep(std::time::Duration::from_millis(50)),
+        }
+    };
+    assert_eq!(closed[..2], 1008_u16.to_be_bytes());
+    assert_eq!(&closed[2..], b"the bearer token is no longer valid");
+}
+
+#[test]
+fn pages_of_other_sites_cannot_open_one() {
+    let server = server();
+    let address = server.address.to_string();
+    for headers in ["Origin: https://evil.example\r\n", "Origin: null\r\n"] {
+        let (head, _) = ask(&address, headers);
+        assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
+    }
+    let (head, _) = ask(&address, "Origin: http://localhost:8080\r\n");
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+}
+
+#[test]
+fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
+    let home = Client::new().prompt("review.md", "Review this.");
+    let server = HttpServer::start_with(home, &["--rate-limit", "prompts/list=1/minute,burst=2"]);
+    let mut socket = open(&server);
+    let codes = [0; 3].map(|_| socket.request("prompts/list", json!({}))["error"]["code"].clone());
+    assert_eq!(codes, [json!(null), json!(null), json!(429)]);
+    assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
+}

@@ -1,20 +1,20 @@
 //! For those who operate the server: `/health`, `/ready`, `/metrics`, and the request ids in responses, the log and the record of
 //! `--tap`.
 
-use super::{App, Peer, metrics};
 use super::auth::require;
 use super::refusal::Refusal;
+use super::{App, Peer, metrics};
 use crate::jsonrpc::{Id, Message};
 use crate::library::Role;
-use axum::body::{Body, Bytes, HttpBody};
 use axum::Extension;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::body::Frame;
 use std::fmt;
-use std::net::IpAddr;
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,8 +10,8 @@ use crate::jsonrpc::{Message, Response};
 use crate::server::{Change, Listener, Reply, Session};
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
 use axum::extract::ws::{self, CloseFrame, Utf8Bytes, WebSocketUpgrade, close_code};
+use axum::extract::{FromRequestParts, State};
 use axum::http;
 use axum::response::IntoResponse;
 use serde_json::value::RawValue;
@@ -57,9 +57,10 @@ pub(super) async fn open(
     };
     let (max, span) = (app.max_body, Span::current());
     let session = Session::default().with_caller(caller);
-    upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| {
-        Conversation { app, exchange, session, socket }.serve().instrument(span)
-    })
+    upgrade
+        .max_message_size(max)
+        .max_frame_size(max)
+        .on_upgrade(move |socket| Conversation { app, exchange, session, socket }.serve().instrument(span))
 }
 
 struct Conversation {
