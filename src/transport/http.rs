@@ -10,6 +10,7 @@ pub mod origin;
 mod refusal;
 pub mod sessions;
 mod sse;
+mod write_timeout;
 
 pub use sessions::Keys;
 
@@ -46,6 +47,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, sleep, timeout};
+use write_timeout::WriteTimeout;
 
 /// The path of MCP.
 pub const PATH: &str = "/mcp";
@@ -55,6 +57,9 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a client may take to send the body of a request.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a client may leave unread what was sent to it.
+const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long the answer to a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -246,7 +251,7 @@ async fn connection(
             .header_read_timeout(HEAD_WITHIN)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream, READ_BY_CLIENT_WITHIN)), service)
             .with_upgrades()
     );
     let served = tokio::select! {
@@ -310,7 +315,14 @@ impl App {
         caller: Caller,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
-        let body = read(body, headers, self.max_body).await?;
+        let mut stage = self.stage.clone();
+        let body = tokio::select! {
+            body = read(body, headers, self.max_body) => body?,
+            () = reached(&mut stage, Stage::Ending) => {
+                let error = internal_error(STOPPED);
+                return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
+            }
+        };
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
@@ -376,7 +388,7 @@ impl App {
             Reply::Response(answer) => {
                 let status = match answer.error_code() {
                     Some(-32601) => StatusCode::NOT_FOUND,
-                    Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
+                    Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
                     _ => StatusCode::OK,
                 };
                 json(status, &answer)
@@ -511,12 +523,18 @@ impl App {
                 Some(done) => return Ok(done),
                 None => "the request failed because of a bug".to_owned(),
             },
-            () = reached(&mut stage, Stage::Ending) => "the server was stopped; try again".to_owned(),
+            () = reached(&mut stage, Stage::Ending) => STOPPED.to_owned(),
             () = sleep(ANSWER_WITHIN) => format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs()),
         };
-        Err(Error { code: -32603, message: format!("internal error: {message}"), data: None })
+        Err(internal_error(&message))
     }
 }
+
+fn internal_error(message: &str) -> Error {
+    Error { code: -32603, message: format!("internal error: {message}"), data: None }
+}
+
+const STOPPED: &str = "the server was stopped; try again";
 
 const INITIALIZED: &str = "notifications/initialized";
 
