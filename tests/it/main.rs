@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
+#[cfg(all(unix, feature = "http"))]
+mod access;
 #[cfg(unix)]
 mod attachments;
 mod cases;
