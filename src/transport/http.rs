@@ -332,10 +332,7 @@ impl App {
         }
         let caller = self.access.authorize(headers, exchange.address())?;
         match head.method {
-            Method::POST => {
-                let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
-                self.post(headers, body, caller, exchange).await
-            }
+            Method::POST => self.post(headers, body, caller, exchange).await,
             Method::GET => self.open_stream(headers, &caller),
             Method::DELETE => self.delete(headers, &caller),
             _ => {
@@ -368,6 +365,8 @@ impl App {
                 return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
             }
         };
+        // Not before: a client that sends its body slowly takes nothing from others.
+        let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &body);
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,

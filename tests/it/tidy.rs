@@ -102,17 +102,6 @@ fn a_dependency_is_used_in_its_modules_only() {
     }
 }
 
-/// The runtime starts with `serve --http` only: nothing else knows that there is one.
-#[test]
-fn only_the_http_transport_is_asynchronous() {
-    for (_, file, code) in code() {
-        let uses = ["axum::", "hyper::", "hyper_util::", "tokio::", "async ", ".await"]
-            .into_iter()
-            .find(|word| code.contains(word));
-        assert!(uses.is_none() || file.starts_with("transport/http"), "{file} uses {uses:?}");
-    }
-}
-
 #[test]
 fn only_http_needs_a_runtime() {
     for dependency in ["axum", "hyper", "hyper_util", "tokio", "tungstenite"] {
