@@ -23,7 +23,10 @@ Examples:
   prompt-expander serve                        what an agent starts: MCP on standard
                                                input and output
   prompt-expander serve --http 127.0.0.1:3333  for many clients; add
-                                               http://127.0.0.1:3333/mcp to them";
+                                               http://127.0.0.1:3333/mcp to them
+  prompt-expander serve --http 0.0.0.0:3333 --token-file tokens
+                                               for other machines, whose requests
+                                               need a token";
 
 // The command `serve`: the options of the server, and those of the server over HTTP.
 #[derive(Debug, Args)]
