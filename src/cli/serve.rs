@@ -114,9 +114,9 @@ impl From<Level> for LevelFilter {
 
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
-    pub(super) fn run(mut self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "http")]
-        if let Some(address) = self.http.http.take() {
+        if let Some(address) = self.http.address() {
             let library = Arc::new(library);
             http::hold_warnings();
             let server = self.serve.server(Arc::clone(&library), http::warn);

@@ -184,6 +184,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             let Some(app) = each_second.upgrade() else { return };
             app.streams.tick();
             if app.access.needs_token() {
+                app.access.refresh();
                 app.streams.end_unless(|caller| app.access.is_still_valid(caller));
             }
         }
