@@ -42,6 +42,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+mod operating;
 mod other_programs;
 mod parts;
 mod path_and_show;
@@ -59,4 +60,5 @@ mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;
+mod websocket;
 mod wire;
