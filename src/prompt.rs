@@ -36,7 +36,7 @@ pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
-    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
+    MAX_FRONTMATTER, MAX_ICON, MAX_ICONS, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
 };
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
@@ -88,6 +88,21 @@ pub struct Metadata {
     pub version: Option<String>,
     /// A word by which a list can be filtered.
     pub category: Option<String>,
+    /// What clients may show next to its name.
+    pub icons: Vec<Icon>,
+}
+
+/// An icon, as the protocol has it (2025-11-25, "Icons").
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Icon {
+    /// The address of an image: `https://…`, or `data:image/…`.
+    pub src: String,
+    /// Its MIME type.
+    pub mime_type: Option<String>,
+    /// The sizes that it is meant for: `48x48`, or `any`.
+    pub sizes: Vec<String>,
+    /// The background that it is meant for: `light` or `dark`.
+    pub theme: Option<String>,
 }
 
 /// An argument that a prompt declares.

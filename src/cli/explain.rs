@@ -30,7 +30,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `icons` (their addresses), `usage`, `messages` (the roles of
     /// several), `attachments`, `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,

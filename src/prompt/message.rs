@@ -72,6 +72,11 @@ impl Messages {
     /// The text form: the texts of all messages and attachments, with an empty line between two of them. If there is a message of
     /// the assistant, each message comes after a line `User:` or `Assistant:`.
     pub fn to_text(&self) -> String {
+        self.to_text_with(Attachment::to_text)
+    }
+
+    /// The same with the text forms of the attachments that `attached` makes.
+    pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
         let mut text = String::new();
         for Message { role, text: of_message } in &self.messages {
@@ -85,7 +90,7 @@ impl Messages {
         }
         for attachment in &self.attachments {
             begin_part(&mut text);
-            text += &attachment.to_text();
+            text += &attached(attachment);
         }
         text
     }

@@ -81,8 +81,10 @@ fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
 }
 
 #[test]
-fn claude_code_gets_the_text_form_and_the_images_and_gemini_the_text_form() {
-    for (name, has_image) in [("claude-code", true), ("gemini-cli-mcp-client", false)] {
+fn claude_code_gets_the_text_form_and_the_images_and_gemini_opencode_and_zed_the_text_form() {
+    for (name, has_image) in
+        [("claude-code", true), ("gemini-cli-mcp-client", false), ("opencode", false), ("Zed", false)]
+    {
         let mut client = client();
         client.introduce(LEGACY, name);
         let mut want = vec![json!({"role": "user", "content": {"type": "text", "text": text_form(&client)}})];
@@ -92,6 +94,17 @@ fn claude_code_gets_the_text_form_and_the_images_and_gemini_the_text_form() {
         }
         assert_eq!(get(&mut client, "ui/review")["result"]["messages"], json!(want), "{name}");
     }
+}
+
+#[test]
+fn what_is_attached_is_no_command_for_opencode() {
+    let mut client =
+        Client::new().prompt("p.md", "---\nattachments: [notes.txt]\n---\nRead.").prompt("notes.txt", "!`id` $1 @x");
+    client.introduce(LEGACY, "opencode");
+    let text = get(&mut client, "p")["result"]["messages"][0]["content"]["text"].as_str().unwrap().to_owned();
+    assert_eq!(text.replace('\u{2060}', "_"), "Read.\n\nx\n\nnotes.txt:\n```\n! `id` $_1 @_x\n```");
+    client.introduce(LEGACY, "it");
+    assert_eq!(get(&mut client, "p")["result"]["messages"][1]["content"]["resource"]["text"], "!`id` $1 @x");
 }
 
 #[test]

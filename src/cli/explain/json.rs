@@ -19,6 +19,9 @@ pub(super) struct JsonExplanation {
     source: String,
     shadows: Vec<JsonSource>,
     tags: Vec<String>,
+    /// Their addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    icons: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<String>,
     /// The roles, if there are several messages.
@@ -107,6 +110,7 @@ impl From<Explanation<'_>> for JsonExplanation {
             source: output::source(explanation.source),
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),
+            icons: prompt.metadata.icons.iter().map(|icon| icon.src.clone()).collect(),
             usage: prompt.usage(),
             messages: if roles.len() > 1 { roles.into_iter().map(Role::name).collect() } else { Vec::new() },
             attachments: prompt.attachments.iter().map(|attachment| attachment.path.clone()).collect(),

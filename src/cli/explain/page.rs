@@ -4,13 +4,16 @@ use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
 use crate::prompt::{Bound, INPUT, Origin, Reason, Role, System, Unexpanded};
-use crate::wording::{count, printable, thousands};
+use crate::wording::{count, printable, shortened, thousands};
 use anstyle::Style;
 use std::io::Write;
 use std::path::Path;
 
 /// How many characters of a value, or of a text in braces, are shown.
 const SHOWN: usize = 200;
+
+/// How many characters of the address of an icon are shown.
+const SHOWN_OF_ICON: usize = 60;
 
 /// How many unexpanded placeholders are shown.
 const MAX_UNEXPANDED_SHOWN: usize = 10;
@@ -68,6 +71,8 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     }));
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
+    let icons = prompt.metadata.icons.iter().map(|icon| shortened(&icon.src, SHOWN_OF_ICON));
+    fields.push(Field::new("icons", icons.collect::<Vec<_>>().join(" ")));
     fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
     let attachments = prompt.attachments.iter().map(|attachment| output::one_line(&attachment.path));
     fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));

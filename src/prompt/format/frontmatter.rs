@@ -3,6 +3,7 @@
 //! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, entry by entry ([`lenient`]), so
 //! that a mistake in one entry costs no other. Nothing here fails on a mistake; it becomes a warning with its fix.
 
+mod icons;
 mod lenient;
 
 use super::yaml::{self, Field, Node, Refusal, Value};
@@ -129,14 +130,14 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 6] = ["title", "description", "arguments", "tags", "messages", "attachments"];
+const KEYS: [&str; 7] = ["title", "description", "arguments", "tags", "messages", "attachments", "icons"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Keys of other programs that look like a misspelled [key](KEYS).
-const FOREIGN_KEYS: [&str; 1] = ["agents"];
+const FOREIGN_KEYS: [&str; 2] = ["agents", "icon"];
 
 /// Keys that only command files of other programs have, in which `$1` is an argument.
 const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
@@ -198,6 +199,7 @@ pub(super) fn read(
             author: plain_text(fields.take("author")),
             version: plain_text(fields.take("version")),
             category: plain_text(fields.take("category")),
+            icons: if is_own { reader.icons(fields.take("icons")) } else { Vec::new() },
         },
         has_foreign_keys,
         attachments: if is_own { reader.attachments(fields.take("attachments"))? } else { Vec::new() },
