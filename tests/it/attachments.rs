@@ -97,6 +97,13 @@ fn claude_code_gets_the_text_form_and_the_images_and_gemini_opencode_and_zed_the
 }
 
 #[test]
+fn the_first_block_is_text_even_of_an_empty_body() {
+    let mut client = Client::new().prompt("p.md", "---\nattachments: [a.png]\n---\n").prompt("a.png", PNG);
+    let blocks = get(&mut client, "p")["result"]["messages"].clone();
+    assert_eq!((&blocks[0]["content"]["type"], &blocks[1]["content"]["type"]), (&json!("text"), &json!("image")));
+}
+
+#[test]
 fn what_is_attached_is_no_command_for_opencode() {
     let mut client =
         Client::new().prompt("p.md", "---\nattachments: [notes.txt]\n---\nRead.").prompt("notes.txt", "!`id` $1 @x");

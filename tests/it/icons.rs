@@ -101,7 +101,7 @@ fn an_icon_that_is_neither_https_nor_an_image_in_a_data_uri_is_not_sent_and_chec
     for entry in ["[a]", "{theme: dark}", "{src: }"] {
         let (icons, warnings) = sent(&format!("---\nicons:\n  - {entry}\n---\nP {{{{input}}}}"));
         assert_eq!(icons, Value::Null, "{entry}");
-        assert!(warnings[0].starts_with("3:") && warnings[0].contains("has no address"), "{warnings:?}");
+        assert!(warnings[0].starts_with("3:") && warnings[0].contains(": an icon has no address; "), "{warnings:?}");
     }
 }
 
@@ -114,10 +114,10 @@ fn what_an_icon_says_of_itself_is_sent_only_as_the_protocol_has_it() {
     assert_eq!(
         warnings,
         [
-            "4:15: `text/html` is not a `mimeType` of an icon; clients do not get it",
-            "5:12: `48` is not a `sizes` of an icon; clients do not get it",
-            "5:12: `1x2x3` is not a `sizes` of an icon; clients do not get it",
-            "6:12: `blue` is not a `theme` of an icon; clients do not get it",
+            "4:15: `text/html` is not the MIME type of an icon; clients do not get it",
+            "5:12: `48` is not a size of an icon; clients do not get it",
+            "5:12: `1x2x3` is not a size of an icon; clients do not get it",
+            "6:12: `blue` is not the theme of an icon; clients do not get it",
         ]
     );
 }

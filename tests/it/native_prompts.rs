@@ -238,13 +238,15 @@ fn a_page_begins_after_the_last_key_even_if_that_was_removed() {
 
 #[test]
 fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
-    let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: [not, text]\nversion: 1.10\narguments:\n  - \
+    let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: Ann\nversion: 1.10\narguments:\n  - \
                 {name: a, title: The A}\n---\n{{a}}";
-    let mut client = Client::new().prompt("p.md", file).prompt("plain.md", "P");
+    let mut client =
+        Client::new().prompt("p.md", file).prompt("plain.md", "---\ntitle: Plain\nauthor: [not, text]\n---\nP");
     let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
     let meta = json!({
         "io.github.prompt-expander/tags": ["git", "Work"],
         "io.github.prompt-expander/category": "dev",
+        "io.github.prompt-expander/author": "Ann",
         "io.github.prompt-expander/version": "1.10"
     });
     let arguments = json!([{"name": "a", "title": "The A"}]);

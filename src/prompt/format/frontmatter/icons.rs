@@ -36,9 +36,9 @@ impl Reader<'_, '_> {
                 position = src.as_ref().map_or(position, |src| src.position);
                 Icon {
                     src: self.text(src).unwrap_or_default(),
-                    mime_type: self.fitting(fields.take("mimeType"), is_image_type, "one such as `image/png`").pop(),
-                    sizes: self.fitting(fields.take("sizes"), is_size, "it as `48x48` or `any`"),
-                    theme: self.fitting(fields.take("theme"), is_theme, "`light` or `dark`").pop(),
+                    mime_type: self.fitting(fields.take("mimeType"), MIME_TYPE).pop(),
+                    sizes: self.fitting(fields.take("sizes"), SIZE),
+                    theme: self.fitting(fields.take("theme"), THEME).pop(),
                 }
             }
             Value::Null(_) | Value::List(_) => Icon::default(),
@@ -52,24 +52,55 @@ impl Reader<'_, '_> {
             ),
             None => return Some(icon),
         };
-        let message = format!("the icon {} {why}; clients do not get it", quoted(&icon.src));
+        let icon = if icon.src.is_empty() { "an icon".to_owned() } else { format!("the icon {}", quoted(&icon.src)) };
+        let message = format!("{icon} {why}; clients do not get it");
         self.warn(Some(position), message, fix);
         None
     }
 
-    /// The texts of a value that are as the protocol has them.
-    fn fitting(&mut self, field: Option<Field>, fits: fn(&str) -> bool, fix: &str) -> Vec<String> {
+    /// The texts of a value that are what the protocol has for it.
+    fn fitting(&mut self, field: Option<Field>, rule: Rule) -> Vec<String> {
         let Some(position) = field.as_ref().map(|field| field.node.position) else { return Vec::new() };
-        let key = field.as_ref().map(|field| quoted(&field.key)).unwrap_or_default();
-        let (fitting, others) = self.texts(field).into_iter().partition(|text| fits(text));
-        let others: Vec<String> = others;
-        for other in others {
-            let message = format!("{} is not a {key} of an icon; clients do not get it", quoted(&other));
-            self.warn(Some(position), message, format!("write {fix}"));
-        }
-        fitting
+        let mut texts = self.texts(field);
+        texts.retain(|text| {
+            let fits = (rule.fits)(text);
+            if !fits {
+                let message = format!("{} is not {} of an icon; clients do not get it", quoted(text), rule.what);
+                self.warn(Some(position), message, rule.fix);
+            }
+            fits
+        });
+        texts
     }
 }
+
+/// What the protocol has for a key of an icon.
+struct Rule {
+    what: &'static str,
+    fits: fn(&str) -> bool,
+    fix: &'static str,
+}
+
+const MIME_TYPE: Rule = Rule {
+    what: "the MIME type",
+    fits: |text| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        text.strip_prefix("image/").is_some_and(|kind| !kind.is_empty() && kind.bytes().all(is_part))
+    },
+    fix: "write one such as `image/png`",
+};
+
+const SIZE: Rule = Rule {
+    what: "a size",
+    fits: |text| {
+        let is_number = |text: &str| (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        text == "any" || text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+    },
+    fix: "write it as `48x48`, or `any`",
+};
+
+const THEME: Rule =
+    Rule { what: "the theme", fits: |text| matches!(text, "light" | "dark"), fix: "write `light` or `dark`" };
 
 /// What is wrong with the address of an icon, in a clause that goes on after it, and the fix.
 fn address_mistake(src: &str) -> Option<(&'static str, &'static str)> {
@@ -87,19 +118,4 @@ fn address_mistake(src: &str) -> Option<(&'static str, &'static str)> {
     let is_plain = src.bytes().all(|byte| byte.is_ascii_graphic());
     (!is_complete || !is_plain)
         .then_some(("is not a whole address", "write it in one line without spaces, in quotes if it has a comma"))
-}
-
-fn is_image_type(text: &str) -> bool {
-    text.strip_prefix("image/").is_some_and(|kind| {
-        !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-    })
-}
-
-fn is_size(text: &str) -> bool {
-    let is_number = |text: &str| (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    text == "any" || text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
-}
-
-fn is_theme(text: &str) -> bool {
-    matches!(text, "light" | "dark")
 }
