@@ -259,7 +259,7 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{
         MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER,
-        MAX_MESSAGES, MAX_WEIGHT,
+        MAX_ICON, MAX_ICONS, MAX_MESSAGES, MAX_WEIGHT,
     };
     use prompt_expander::prompt::{MAX_CASES, MAX_DEPTH, MAX_NAME, MAX_SEARCHES};
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
@@ -279,6 +279,7 @@ fn the_limits_are_those_of_the_program() {
             "its attachments",
             format!("{MAX_ATTACHMENTS}, {} each and {} together", mib(MAX_ATTACHMENT), mib(MAX_ATTACHED)),
         ),
+        ("its icons", format!("{MAX_ICONS}, {} each; clients do not get the others", kib(MAX_ICON))),
         (
             "a test file",
             format!(
