@@ -8,6 +8,7 @@
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
+//! | files become one text | [`Format::parse_with`], in `include.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
@@ -18,6 +19,7 @@ mod diagnostic;
 mod foreign_marks;
 mod format;
 mod golden;
+mod include;
 mod limits;
 mod lint;
 mod message;
@@ -34,15 +36,17 @@ pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
+use include::Origins;
+pub use include::{IncludeReader, IncludedFile};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
-    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
+    MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
 };
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
-pub use system::{FileName, System};
+pub use system::{FileName, System, is_partial};
 use template::Syntax;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
@@ -77,6 +81,8 @@ pub struct Prompt {
     lenient: Vec<Diagnostic>,
     /// Whether the frontmatter has keys that only files for other programs have.
     has_foreign_keys: bool,
+    /// Where the lines of the messages come from, if it includes files.
+    origins: Origins,
 }
 
 /// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
@@ -380,7 +386,12 @@ impl Prompt {
         let mut warnings = self.lenient.clone();
         warnings.extend(lint::lint(self));
         warnings.sort_by_key(|warning| warning.position);
-        warnings
+        warnings.into_iter().map(|warning| self.origins.locate(warning)).collect()
+    }
+
+    /// The files that it includes, in the order in which they first appear.
+    pub fn included(&self) -> &[IncludedFile] {
+        &self.origins.files
     }
 
     fn has_placeholders(&self) -> bool {

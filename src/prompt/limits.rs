@@ -38,6 +38,11 @@ pub const MAX_CASES: usize = 1_000;
 
 /// How many texts the cases of a test file may search for.
 pub const MAX_SEARCHES: usize = 10_000;
+/// How many files may include each other, one inside the other.
+pub const MAX_INCLUDE_DEPTH: usize = 8;
+
+/// How many files a prompt may include in all. Their texts together may be as long as [one file](MAX_FILE).
+pub const MAX_INCLUDES: usize = 100;
 
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;

@@ -23,6 +23,7 @@ mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+mod includes;
 #[cfg(unix)]
 mod install;
 mod interop;

@@ -27,7 +27,7 @@ pub(super) struct Split<'t> {
 
 /// What the frontmatter says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Frontmatter {
+pub(in crate::prompt) struct Frontmatter {
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
@@ -38,6 +38,8 @@ pub(super) struct Frontmatter {
     pub(super) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
     pub(super) has_messages: bool,
+    /// Whether lines of the body include other files.
+    pub(in crate::prompt) include: bool,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
     pub(super) has_parameters: bool,
 }
@@ -129,7 +131,7 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 6] = ["title", "description", "arguments", "tags", "messages", "attachments"];
+const KEYS: [&str; 7] = ["title", "description", "arguments", "tags", "messages", "attachments", "include"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
@@ -191,6 +193,7 @@ pub(super) fn read(
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
+        include: reader.truth(fields.take("include")),
         has_parameters: parameters.is_some(),
         arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(fields.take("tags")),

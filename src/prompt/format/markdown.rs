@@ -2,6 +2,7 @@
 
 use super::frontmatter::{self, Frontmatter, Split};
 use super::messages;
+use crate::prompt::include::{self, IncludeReader, Origins};
 use crate::prompt::outline::outline;
 use crate::prompt::template::Place;
 use crate::prompt::{
@@ -17,25 +18,42 @@ use std::ops::Range;
 /// # Errors
 /// Those of the frontmatter.
 pub(super) fn parse(format: Format, name: Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut source = read(format, text)?;
-    let sections = match format {
-        Format::Markdown => messages::divide(&mut source)?,
-        _ => None,
-    };
-    let mut prompt = source.into_prompt(format, name);
+    Ok(read(format, text)?.into_prompt(format, name))
+}
+
+/// Reads a file of this program's own format with the files that it includes; see [`Format::parse_with`].
+///
+/// # Errors
+/// Those of the frontmatter, of the includes and of the messages.
+pub(super) fn parse_with(
+    name: Name,
+    text: &str,
+    includes: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
+    let mut source = read(Format::Markdown, text)?;
+    let mut lines = messages::lines(&source.body);
+    let mut origins = Origins::default();
+    if let Some(reader) = includes.filter(|_| source.frontmatter.include) {
+        let (body, from) = include::assemble(&source, reader)?;
+        lines = messages::moved(lines, &source, &body, &from);
+        (source.body, origins) = (Cow::Owned(body), from);
+    }
+    source.refuse_liquid().map_err(|error| origins.locate(error))?;
+    let sections = messages::divide(&mut source, &lines).map_err(|error| origins.locate(error))?;
+    let mut prompt = Prompt { origins, ..source.into_prompt(Format::Markdown, name) };
     if let Some(mut messages) = sections {
         let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
-        MessageTemplate::find_placeholders(format, &mut messages, names);
+        MessageTemplate::find_placeholders(Format::Markdown, &mut messages, names);
         prompt.messages = messages;
     }
     Ok(prompt)
 }
 
 /// What a file says, before its body is searched for placeholders.
-pub(super) struct Source<'t> {
-    pub(super) frontmatter: Frontmatter,
+pub(in crate::prompt) struct Source<'t> {
+    pub(in crate::prompt) frontmatter: Frontmatter,
     /// See [`MessageTemplate::body`].
-    pub(super) body: Cow<'t, str>,
+    pub(in crate::prompt) body: Cow<'t, str>,
     pub(super) place: Place,
     /// What was read leniently.
     pub(super) lenient: Vec<Diagnostic>,
@@ -45,17 +63,17 @@ pub(super) struct Source<'t> {
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(super) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic> {
+pub(in crate::prompt) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic> {
     let mut lenient = Vec::new();
     let (frontmatter, body, body_line) = parts(format, text, &mut lenient)?;
     if !matches!(format, Format::Markdown | Format::VsCodePrompt) {
         lenient.clear(); // the other programs read their files as leniently, and the file is right for them
     }
     let source = Source { lenient, ..Source::new(frontmatter, body, body_line) };
-    match foreign_marks::template_tag(&source.body).filter(|_| source.frontmatter.has_parameters) {
-        Some(tag) => Err(source.needs_engine("Liquid", tag)),
-        None => Ok(source),
+    if format != Format::Markdown {
+        source.refuse_liquid()?;
     }
+    Ok(source)
 }
 
 impl<'t> Source<'t> {
@@ -75,8 +93,17 @@ impl<'t> Source<'t> {
     }
 
     /// The line of the file in which the body begins.
-    pub(super) fn first_line(&self) -> usize {
+    pub(in crate::prompt) fn first_line(&self) -> usize {
         self.place.positions(&self.body).at(0).line
+    }
+
+    /// # Errors
+    /// It is a file of swissarmyhammer, and has tags of Liquid.
+    fn refuse_liquid(&self) -> Result<(), Diagnostic> {
+        match foreign_marks::template_tag(&self.body).filter(|_| self.frontmatter.has_parameters) {
+            Some(tag) => Err(self.needs_engine("Liquid", tag)),
+            None => Ok(()),
+        }
     }
 
     /// The error for a file whose text at `tag` only the engine of another program can fill in.
@@ -131,6 +158,7 @@ impl<'t> Source<'t> {
             metadata,
             lenient,
             has_foreign_keys,
+            origins: Origins::default(),
         }
     }
 }
