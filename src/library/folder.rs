@@ -592,6 +592,11 @@ impl Folder {
         let includes: Option<&mut dyn IncludeReader> = if self.is_read_only() { None } else { Some(includes) };
         let prompt = file.format.parse_with(file.name.clone(), &content.bytes, includes);
         let prompt = prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
+        if prompt.is_jinja() && self.layer == Layer::Project {
+            let message = "`engine: jinja` is not used in the prompts of a project";
+            let fix = "copy the prompt into a folder of your own if you trust it";
+            return Err(self.problem(&file.path, Diagnostic::error(None, message, fix)));
+        }
         let folder = file.path.parent().unwrap_or(&self.path).to_string_lossy();
         Ok(prompt.with_base_directory(&folder))
     }

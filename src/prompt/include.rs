@@ -8,6 +8,7 @@ use super::format::markdown::{self, Source};
 use super::format::{Format, text_of};
 use super::limits::{MAX_FILE, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 use super::system::is_partial;
+use crate::wording::quoted;
 use std::path::PathBuf;
 
 /// Reads the files that one prompt includes.
@@ -76,6 +77,7 @@ pub(super) fn assemble(source: &Source<'_>, reader: &mut dyn IncludeReader) -> R
     let own = reader.own();
     let mut assembly = Assembly {
         reader,
+        is_jinja: source.frontmatter.jinja.is_some(),
         body: None,
         line: source.first_line(),
         origins: Origins::default(),
@@ -88,6 +90,8 @@ pub(super) fn assemble(source: &Source<'_>, reader: &mut dyn IncludeReader) -> R
 
 struct Assembly<'r> {
     reader: &'r mut dyn IncludeReader,
+    /// Whether the prompt is a template of Jinja.
+    is_jinja: bool,
     /// `None` before the first line.
     body: Option<String>,
     /// The number of the next line.
@@ -155,6 +159,10 @@ impl Assembly<'_> {
             ..error
         };
         let source = markdown::read(Format::Markdown, text_of(&bytes).map_err(within)?).map_err(within)?;
+        if source.frontmatter.jinja.is_some() && !self.is_jinja {
+            let message = format!("{} has `engine: jinja`, and the prompt does not", quoted(&file.name));
+            return Err(Diagnostic::error(None, message, "write the same `engine` in both, or leave it out of both"));
+        }
         let includes = source.frontmatter.include || is_partial(&file.name);
         let known = self.origins.files.iter().position(|known| *known == file);
         let index = known.unwrap_or_else(|| {

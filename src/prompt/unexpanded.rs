@@ -39,6 +39,9 @@ pub(super) fn unexpanded(prompt: &Prompt) -> Vec<Unexpanded> {
 }
 
 fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
+    if message.jinja().is_some() {
+        return Vec::new();
+    }
     let body = message.body();
     let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
     let escaped: HashSet<usize> = message.escaped().collect();

@@ -27,6 +27,7 @@ mod includes;
 #[cfg(unix)]
 mod install;
 mod interop;
+mod jinja;
 mod lifecycle;
 mod limits;
 mod list_prompts;

@@ -261,7 +261,10 @@ fn the_limits_are_those_of_the_program() {
         MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER,
         MAX_MESSAGES, MAX_WEIGHT,
     };
-    use prompt_expander::prompt::{MAX_CASES, MAX_DEPTH, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_SEARCHES};
+    use prompt_expander::prompt::{
+        MAX_CASES, MAX_DEPTH, MAX_FILTERED, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_READ, MAX_SEARCHES,
+        MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
+    };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
@@ -287,6 +290,16 @@ fn the_limits_are_those_of_the_program() {
                 thousands(MAX_CASES),
                 thousands(MAX_SEARCHES),
                 mib(4 * MAX_EXPANSION)
+            ),
+        ),
+        (
+            "a template",
+            format!(
+                "{} steps, {} of texts made by its filters, {} GiB of values that it uses, each counted whenever it is used, {} words and signs in its tags and 100 in each, {MAX_TEMPLATE_NESTING} blocks inside each other (each `elif` counts)",
+                thousands(MAX_STEPS as usize),
+                mib(MAX_FILTERED),
+                MAX_READ >> 30,
+                thousands(MAX_TEMPLATE_TOKENS)
             ),
         ),
         (

@@ -3,6 +3,7 @@
 use super::frontmatter::{self, Frontmatter, Split};
 use super::messages;
 use crate::prompt::include::{self, IncludeReader, Origins};
+use crate::prompt::jinja::Mistake;
 use crate::prompt::outline::outline;
 use crate::prompt::template::Place;
 use crate::prompt::{
@@ -38,15 +39,25 @@ pub(super) fn parse_with(
         lines = messages::moved(lines, &source, &body, &from);
         (source.body, origins) = (Cow::Owned(body), from);
     }
-    source.refuse_liquid().map_err(|error| origins.locate(error))?;
+    if source.frontmatter.jinja.is_none() {
+        source.refuse_liquid().map_err(|error| origins.locate(error))?;
+    }
     let sections = messages::divide(&mut source, &lines).map_err(|error| origins.locate(error))?;
-    let mut prompt = Prompt { origins, ..source.into_prompt(Format::Markdown, name) };
+    let is_jinja = source.frontmatter.jinja.is_some();
+    let mut prompt = source.into_prompt(Format::Markdown, name);
+    let names: Vec<&str> = prompt.arguments.iter().map(|argument| argument.name.as_str()).collect();
     if let Some(mut messages) = sections {
-        let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
-        MessageTemplate::find_placeholders(Format::Markdown, &mut messages, names);
+        if !is_jinja {
+            MessageTemplate::find_placeholders(Format::Markdown, &mut messages, names.iter().copied());
+        }
         prompt.messages = messages;
     }
-    Ok(prompt)
+    for message in prompt.messages.iter_mut().filter(|_| is_jinja) {
+        message.set_jinja(&names).map_err(|Mistake { at, message: what, fix }| {
+            origins.locate(Diagnostic::error(Some(message.positions().at(at)), what, fix))
+        })?;
+    }
+    Ok(Prompt { origins, ..prompt })
 }
 
 /// What a file says, before its body is searched for placeholders.
@@ -68,6 +79,11 @@ pub(in crate::prompt) fn read(format: Format, text: &str) -> Result<Source<'_>, 
     let (frontmatter, body, body_line) = parts(format, text, &mut lenient)?;
     if !matches!(format, Format::Markdown | Format::VsCodePrompt) {
         lenient.clear(); // the other programs read their files as leniently, and the file is right for them
+    }
+    if frontmatter.jinja.is_some() && format != Format::Markdown {
+        let message = "`engine: jinja` is only for Markdown prompts in a folder of your own";
+        let fix = "put the prompt into such a folder, or delete the key";
+        return Err(Diagnostic::error(frontmatter.jinja, message, fix));
     }
     let source = Source { lenient, ..Source::new(frontmatter, body, body_line) };
     if format != Format::Markdown {
@@ -192,7 +208,7 @@ fn parts<'t>(
 }
 
 /// The body without the empty lines at its two ends, and how many were dropped at the beginning.
-pub(super) fn without_empty_ends(body: &str) -> (&str, usize) {
+pub(in crate::prompt) fn without_empty_ends(body: &str) -> (&str, usize) {
     let mut rest = body;
     let mut dropped = 0;
     while let Some((_, after)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) {
