@@ -162,6 +162,38 @@ fn a_value_that_looks_like_an_include_stays_text() {
     }
 }
 
+/// The markers of messages are found in the prompt's own file, before anything is included.
+#[test]
+fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
+    let client = Client::new()
+        .prompt("_open_fence.md", "```\n<!-- assistant -->\n\\<!-- user -->")
+        .prompt("_long.md", "1\n2\n3\n {{inptu}}")
+        .prompt(
+            "a.md",
+            "---\nmessages: true\ninclude: true\n---\n{{> _open_fence}}\n<!-- assistant -->\n{{> _long}}\n<!-- user -->\n\n\
+             \\<!-- user -->\n<!-- User -->\n{{input}} {{imput}}\n{{> _long}}\n",
+        );
+    client.run(["expand", "a", "<!-- user -->\n{{> _long}}"], "").printed(
+        "User:\n```\n<!-- assistant -->\n\\<!-- user -->\n\nAssistant:\n1\n2\n3\n {{inptu}}\n\n\
+         User:\n<!-- user -->\n<!-- User -->\n<!-- user -->\n{{> _long}} {{imput}}\n1\n2\n3\n {{inptu}}\n",
+    );
+    let checked = client.run(["check"], "").stdout;
+    let places = checked.lines().filter_map(|line| line.split_once(": warning: "));
+    let places: Vec<&str> = places.map(|(place, _)| place.rsplit('/').next().unwrap()).collect();
+    assert_eq!(places, ["_long.md:4:2", "_long.md:4:2", "a.md:11:1", "a.md:12:11"], "{checked}");
+}
+
+#[test]
+fn attachments_are_those_of_the_prompt_and_not_of_an_included_file() {
+    let mut client =
+        Client::new().prompt("_part.md", "---\nattachments: [none.md]\n---\nPart.").prompt("style.md", "S").prompt(
+            "a.md",
+            "---\ninclude: true\nmessages: true\nattachments: [style.md]\n---\n{{> _part}}\n<!-- user -->\n{{input}}",
+        );
+    client.expand("a", "x").text("Part.\n\nx\n\nstyle.md:\n```\nS\n```");
+    client.run(["check", "prompts/a.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+}
+
 #[test]
 fn ten_thousand_partials_are_no_prompts_and_do_not_disturb() {
     let mut client = Client::new().prompt("a.md", including("_parts/9999"));

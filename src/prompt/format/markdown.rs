@@ -7,7 +7,7 @@ use crate::prompt::jinja::Mistake;
 use crate::prompt::outline::outline;
 use crate::prompt::template::Place;
 use crate::prompt::{
-    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, foreign_marks,
+    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, Role, foreign_marks,
 };
 use crate::wording::quoted;
 use std::borrow::Cow;
@@ -42,22 +42,19 @@ pub(super) fn parse_with(
     if source.frontmatter.jinja.is_none() {
         source.refuse_liquid().map_err(|error| origins.locate(error))?;
     }
-    let sections = messages::divide(&mut source, &lines).map_err(|error| origins.locate(error))?;
-    let is_jinja = source.frontmatter.jinja.is_some();
-    let mut prompt = source.into_prompt(Format::Markdown, name);
-    let names: Vec<&str> = prompt.arguments.iter().map(|argument| argument.name.as_str()).collect();
-    if let Some(mut messages) = sections {
-        if !is_jinja {
-            MessageTemplate::find_placeholders(Format::Markdown, &mut messages, names.iter().copied());
+    let mut messages = messages::divide(&mut source, &lines).map_err(|error| origins.locate(error))?;
+    let names: Vec<&str> = source.frontmatter.arguments.iter().map(|argument| argument.name.as_str()).collect();
+    if source.frontmatter.jinja.is_some() {
+        let whole = || vec![MessageTemplate::new(Role::User, source.body.to_string(), source.place)];
+        for message in messages.get_or_insert_with(whole) {
+            message.set_jinja(&names).map_err(|Mistake { at, message: what, fix }| {
+                origins.locate(Diagnostic::error(Some(message.positions().at(at)), what, fix))
+            })?;
         }
-        prompt.messages = messages;
+    } else if let Some(messages) = &mut messages {
+        MessageTemplate::find_placeholders(Format::Markdown, messages, names);
     }
-    for message in prompt.messages.iter_mut().filter(|_| is_jinja) {
-        message.set_jinja(&names).map_err(|Mistake { at, message: what, fix }| {
-            origins.locate(Diagnostic::error(Some(message.positions().at(at)), what, fix))
-        })?;
-    }
-    Ok(Prompt { origins, ..prompt })
+    Ok(Prompt { origins, ..source.into_prompt_of(messages, Format::Markdown, name) })
 }
 
 /// What a file says, before its body is searched for placeholders.
@@ -151,6 +148,11 @@ impl<'t> Source<'t> {
     }
 
     pub(super) fn into_prompt(self, format: Format, name: Name) -> Prompt {
+        self.into_prompt_of(None, format, name)
+    }
+
+    /// The prompt with these messages; `None` for one message that is the body.
+    fn into_prompt_of(self, messages: Option<Vec<MessageTemplate>>, format: Format, name: Name) -> Prompt {
         let Source { frontmatter, body, place, lenient } = self;
         let Frontmatter {
             mut title, mut description, arguments, tags, metadata, attachments, has_foreign_keys, ..
@@ -161,7 +163,8 @@ impl<'t> Source<'t> {
             description = description.or_else(|| outline.description());
         }
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let messages = vec![MessageTemplate::parse(format, body, 1, names).with_place(place)];
+        let messages =
+            messages.unwrap_or_else(|| vec![MessageTemplate::parse(format, body, 1, names).with_place(place)]);
         Prompt {
             format,
             name,
