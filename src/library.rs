@@ -9,6 +9,7 @@ mod attachments;
 mod builtin;
 mod cache;
 mod folder;
+mod include;
 mod jsonl;
 mod lookup;
 mod project;

@@ -224,6 +224,12 @@ fn is_path(path: &Path) -> bool {
 fn refusal(unknown: &Unknown, typed: &str) -> anyhow::Error {
     let path = Path::new(typed);
     if is_path(path) && absolute(path).is_file() {
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"_")) {
+            return anyhow!(
+                "{} is not a prompt, because its name begins with `_`; expand a prompt that includes it, or rename it",
+                named(typed)
+            );
+        }
         return anyhow!(
             "{} is not a prompt file, because its name does not end in `.md`; rename the file",
             named(typed)

@@ -216,7 +216,13 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
         return Err(problem);
     }
     let error = |message: String, fix: &str| {
-        Err(file.problem(Diagnostic { severity: Severity::Error, position: None, message, fix: fix.to_owned() }))
+        Err(file.problem(Diagnostic {
+            severity: Severity::Error,
+            file: None,
+            position: None,
+            message,
+            fix: fix.to_owned(),
+        }))
     };
     let mut texts = BTreeMap::new();
     let mut length = 0; // of all texts to be written
@@ -300,7 +306,7 @@ fn unknown_client(file: &TestFile<'_>, tests: &Tests) -> Option<Problem> {
         AGENTS.iter().map(|agent| agent.name).filter(|name| tool_limits(name).next().is_some()).collect();
     let message = format!("no limit of an agent {} is known", quoted(client));
     let fix = format!("write {}, or delete the line", alternatives(&known));
-    Some(file.problem(Diagnostic { severity: Severity::Error, position: Some(*position), message, fix }))
+    Some(file.problem(Diagnostic { severity: Severity::Error, file: None, position: Some(*position), message, fix }))
 }
 
 /// The limits of an agent for what the tool returns. The hook asks for a call of the tool where the text is too long for it.

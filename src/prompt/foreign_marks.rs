@@ -87,13 +87,21 @@ fn in_own_file(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
         ),
         (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
         (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
-        (partials(body), "no file is included", "write its text here, or put it in backticks if it is an example"),
+        (
+            partials(body),
+            "no file is included",
+            "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
+        ),
         (
             template_tags(body),
             "no template engine processes it",
-            "tell the agent in words what to do, or put it in a code block if it is an example",
+            "write `engine: jinja` in the frontmatter, or put it in a code block if it is an example",
         ),
     ];
+    if message.jinja().is_some() {
+        // Every tag was understood, and what looks like one is in `{% raw %}`.
+        kinds[3..].iter_mut().for_each(|(found, ..)| found.clear());
+    }
     if kinds.iter().all(|(found, ..)| found.is_empty()) {
         return Vec::new();
     }

@@ -30,7 +30,9 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     lint_length(prompt, &mut warnings);
     for message in &prompt.messages {
         lint_body(message, &mut warnings);
-        lint_placeholders(prompt, message, &mut warnings);
+        if message.jinja().is_none() {
+            lint_placeholders(prompt, message, &mut warnings);
+        }
         warnings.extend(foreign_marks::warnings(prompt, message));
     }
     lint_arguments(prompt, &mut warnings);

@@ -193,7 +193,7 @@ impl System {
     }
 
     /// The name of the prompt in a file, and how it is read. `path` is below the folder, `/`-separated. `None` if the file
-    /// is no prompt. Letter case makes no difference in the suffix `.md`.
+    /// is no prompt, such as a [partial](is_partial). Letter case makes no difference in the suffix `.md`.
     pub fn prompt_file(self, path: &str) -> Option<(&str, FileName)> {
         let without = |end: &str| {
             let at = path.len().checked_sub(end.len()).filter(|at| *at > 0 && path.is_char_boundary(*at))?;
@@ -204,7 +204,8 @@ impl System {
             };
             (fits && !name.ends_with('/')).then_some(name)
         };
-        if NO_PROMPTS.iter().any(|end| without(end).is_some()) {
+        let is_partial = self == System::PromptExpander && is_partial(path);
+        if is_partial || NO_PROMPTS.iter().any(|end| without(end).is_some()) {
             return None;
         }
         let fitting = self.files().iter().filter_map(|file| Some((without(file.end)?, *file)));
@@ -215,6 +216,12 @@ impl System {
     pub fn is_recursive(self) -> bool {
         self != System::Codex
     }
+}
+
+/// Whether a file of this program's own folders is only there to be included: its name, or that of a folder that it is in, begins
+/// with `_`. `path` is below the prompts folder, `/`-separated.
+pub fn is_partial(path: &str) -> bool {
+    path.split('/').any(|segment| segment.starts_with('_'))
 }
 
 #[cfg(test)]

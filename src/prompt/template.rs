@@ -7,6 +7,7 @@
 
 use super::diagnostic::{Position, Positions};
 use super::format::Format;
+use super::jinja::{Mistake, Template};
 use super::message::{Piece, Role};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -26,6 +27,7 @@ pub struct MessageTemplate {
     /// Whether the next one belongs to the same message, after an empty line.
     is_continued: bool,
     parts: Vec<Part>,
+    jinja: Option<Template>,
 }
 
 /// Where a body is in its file.
@@ -227,7 +229,15 @@ impl MessageTemplate {
 
     /// A message in which no placeholder has been found yet.
     pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
-        MessageTemplate { role, preamble: String::new(), body, place, is_continued: false, parts: Vec::new() }
+        MessageTemplate {
+            role,
+            preamble: String::new(),
+            body,
+            place,
+            is_continued: false,
+            parts: Vec::new(),
+            jinja: None,
+        }
     }
 
     /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
@@ -262,6 +272,22 @@ impl MessageTemplate {
     /// The message with another place of its body.
     pub(super) fn with_place(self, place: Place) -> MessageTemplate {
         MessageTemplate { place, ..self }
+    }
+
+    /// Makes the body a template of Jinja, whose placeholders are the names in its tags.
+    ///
+    /// # Errors
+    /// See [`Template::parse`].
+    pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Mistake> {
+        let (template, placeholders) = Template::parse(&self.body, names)?;
+        self.parts = placeholders.into_iter().map(Part::Placeholder).collect();
+        self.jinja = Some(template);
+        Ok(())
+    }
+
+    /// The template of Jinja, if it is one.
+    pub(super) fn jinja(&self) -> Option<&Template> {
+        self.jinja.as_ref()
     }
 
     /// Puts a text before the body.
@@ -302,7 +328,8 @@ impl MessageTemplate {
     pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
         // Nothing but what was dropped is between two parts.
         let mut end = 0;
-        self.parts.iter().filter_map(move |part| {
+        let parts = if self.jinja.is_some() { &[] } else { self.parts.as_slice() };
+        parts.iter().filter_map(move |part| {
             let (Part::Text(range) | Part::Placeholder(Placeholder { range, .. })) = part;
             let is_after_dropped = range.start > end;
             end = range.end;

@@ -203,6 +203,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_template_writes_is_its_text_unless_it_is_a_value() {
+        let check = |body: &str, want: &str| {
+            let file = format!("---\nengine: jinja\narguments: [a, {{name: b, default: '!`id` $9'}}]\n---\n{body}");
+            let prompt = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+            let values = [("a", "$1"), ("input", "$2")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let call = Call::Named { values: &values, input: "", is_strict: false };
+            let text = prompt.expand_with(call, inert).unwrap().into_text();
+            assert_eq!(text.replace(WORD_JOINER, "_"), want, "{body}");
+        };
+        check("{{ a }} {{ a|trim }}{% for l in input %} {{ l|upper }}{% endfor %}", "$1 $1 $2");
+        check("!`id` $3 {{ '!`id` $3' }} {{ b }} {{ a }}", "! `id` $_3 ! `id` $_3 ! `id` $_9 $1");
+        check("{{ '!' }}{{ '`id`' }} {{ '$' }}{{ 3 }} {{ input }}", "! `id` $_3 $2");
+        check("{{ a|replace('$1', '!`id`') }} {{ input|join('x') }}{{ input|default(b) }}", "! `id` $2$2");
+        check("{% for l in '!`id`\\n!`id`' %}{{ l }}{% endfor %}{{ a }}{{ input }}", "! `id`! `id`$1$2");
+    }
+
+    #[test]
     fn marks_that_a_value_would_complete_are_separated() {
         check("!{{a}}`ls`", "! $1 `ls`");
         check("{{a}}`ls`{{b}}", "$1 `ls`$2");

@@ -24,9 +24,11 @@ mod faults;
 mod fresh;
 mod hook;
 mod icons;
+mod includes;
 #[cfg(unix)]
 mod install;
 mod interop;
+mod jinja;
 mod lifecycle;
 mod limits;
 mod list_prompts;

@@ -7,6 +7,7 @@ mod arguments;
 mod expand;
 mod foreign;
 mod golden;
+mod jinja;
 mod prompt;
 mod wire;
 
@@ -38,6 +39,7 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
     for_each_seed("golden", golden::check_bytes);
+    for_each_seed("jinja", jinja::check_bytes);
 }
 
 /// Texts of these pieces, and of any others between them.
@@ -131,6 +133,16 @@ const TESTS: &[&str] = &[
     "\u{feff}", "é", "\0",
 ];
 
+/// Signs of a template, of includes and of messages.
+#[rustfmt::skip]
+const TEMPLATE: &[&str] = &[
+    "{{ a }}", "{{ input }}", "{{", "}}", "{%", "%}", "{%-", "-%}", "{#", "#}", "{% if a %}", "{% elif b %}", "{% elsif a %}",
+    "{% else %}", "{% endif %}", "{% for l in input %}", "{% for l in a|replace(b, 'x') %}", "{{ l }}", "{{ loop.index }}",
+    "{% endfor %}", "{% raw %}", "{% endraw %}", "{{ a|upper }}", "{{ input|join(a) }}", "{{ b|default('x')|length }}",
+    "\n{{> _0}}\n", "\n{% include \"_1\" %}\n", "\n\\{{> _0}}\n", "\n<!-- user -->\n", "\n<!-- assistant -->\n",
+    "\n<!-- system -->\n", "\n```\n", "==", "in", "not ", "'", "\"", "|", "(", ")", ".", "a", "word ", "\n", "\r\n", "é", "\0",
+];
+
 /// Signs of pairs and of words, and what JSON escapes.
 #[rustfmt::skip]
 const INPUT: &[&str] = &[
@@ -180,6 +192,17 @@ proptest! {
     fn any_text_is_a_test_file(file in text_of(TESTS), begins in any::<bool>(), text in text_of(TESTS)) {
         let title = if begins { "=== T\n" } else { "" };
         golden::check(format!("{title}{file}").as_bytes(), &text);
+    }
+
+    #[test]
+    fn any_texts_are_a_template_with_partials(
+        body in text_of(TEMPLATE),
+        partials in prop::collection::vec(text_of(TEMPLATE), 0..3),
+        a in text_of(TEMPLATE),
+        input in text_of(TEMPLATE),
+    ) {
+        let partials: Vec<&str> = partials.iter().map(String::as_str).collect();
+        jinja::check(&body, &partials, &a, &input);
     }
 
     #[test]

@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 18] = [
+const USED_IN: [(&str, &[&str]); 19] = [
     ("anstream", &["cli"]),
     ("base64", &["cli", "server"]),
     ("clap", &["cli"]),
@@ -31,6 +31,7 @@ const USED_IN: [(&str, &[&str]); 18] = [
     ("dirs", &["cli"]),
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents"]),
+    ("minijinja", &["prompt"]),
     ("notify", &["library"]),
     ("percent_encoding", &["server"]),
     ("pulldown_cmark", &["prompt"]),

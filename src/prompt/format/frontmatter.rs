@@ -28,7 +28,7 @@ pub(super) struct Split<'t> {
 
 /// What the frontmatter says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Frontmatter {
+pub(in crate::prompt) struct Frontmatter {
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
@@ -39,6 +39,10 @@ pub(super) struct Frontmatter {
     pub(super) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
     pub(super) has_messages: bool,
+    /// Whether lines of the body include other files.
+    pub(in crate::prompt) include: bool,
+    /// Where `engine: jinja` is written.
+    pub(in crate::prompt) jinja: Option<Position>,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
     pub(super) has_parameters: bool,
 }
@@ -130,7 +134,8 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 7] = ["title", "description", "arguments", "tags", "messages", "attachments", "icons"];
+const KEYS: [&str; 9] =
+    ["title", "description", "arguments", "tags", "messages", "attachments", "icons", "include", "engine"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
@@ -192,6 +197,8 @@ pub(super) fn read(
     Ok(Some(Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
+        jinja: reader.jinja(fields.take("engine")),
+        include: reader.truth(fields.take("include")),
         has_parameters: parameters.is_some(),
         arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(fields.take("tags")),
@@ -584,6 +591,17 @@ impl<'y> Reader<'y, '_> {
         }
         let texts = unclosed.unwrap_or(text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
         distinct(texts.map(str::to_owned).collect())
+    }
+
+    /// Where `engine` says `jinja`.
+    fn jinja(&mut self, field: Option<Field>) -> Option<Position> {
+        let Field { position, node, .. } = field?;
+        let is_jinja = matches!(&node.value, Value::Text { text, .. } if text.trim() == "jinja");
+        if !is_jinja && self.format == Format::Markdown {
+            let message = "unknown `engine`, which is ignored; tags stay text";
+            self.warn(Some(node.position), message, "write `engine: jinja`, or delete the key");
+        }
+        is_jinja.then_some(position)
     }
 
     /// A value that should be `true` or `false`; without one it is `false`.

@@ -2,6 +2,7 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
+use crate::prompt::include::Origins;
 use crate::prompt::template::Place;
 use crate::prompt::{
     Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position, Prompt,
@@ -134,6 +135,7 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         lenient: Vec::new(),
         has_foreign_keys: false,
         metadata: Metadata::default(),
+        origins: Origins::default(),
     })
 }
 

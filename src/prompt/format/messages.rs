@@ -2,8 +2,9 @@
 //! whose words follow. They are found in the file only, never in a value.
 
 use super::markdown::{Source, without_empty_ends};
+use crate::prompt::include::Origins;
 use crate::prompt::template::Place;
-use crate::prompt::{Diagnostic, MAX_MESSAGES, MessageTemplate, Role, outline};
+use crate::prompt::{Diagnostic, MAX_MESSAGES, MessageTemplate, Position, Role, outline};
 use crate::wording::quoted;
 
 /// Whose words follow a marker.
@@ -22,7 +23,7 @@ const SPEAKERS: [(Speaker, &str); 3] = [
 ];
 
 /// A line that is a marker, or looks like one.
-struct Line {
+pub(super) struct Line {
     /// Of its first character.
     start: usize,
     end: usize,
@@ -37,14 +38,13 @@ enum Kind {
     Misspelled(&'static str),
 }
 
-/// The messages, in which no placeholder has been found yet; `None` if the frontmatter does not ask for several. What looks like a
-/// mistake is added to the warnings of the source.
+/// The messages that these [lines](lines) divide the body into, in which no placeholder has been found yet; `None` if the
+/// frontmatter does not ask for several. What looks like a mistake is added to the warnings of the source.
 ///
 /// # Errors
 /// There would be more than [`MAX_MESSAGES`].
-pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
+pub(super) fn divide(source: &mut Source<'_>, lines: &[Line]) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
     let body = &*source.body;
-    let lines = lines(body);
     let mut positions = source.place.positions(body);
     if !source.frontmatter.has_messages {
         let marker = lines.iter().find(|line| matches!(line.kind, Kind::Marker(Speaker::User | Speaker::Assistant)));
@@ -74,7 +74,7 @@ pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTempla
         text.clear();
         of_system.len() + messages.len()
     };
-    for line in &lines {
+    for line in lines {
         let position = positions.at(line.start);
         match line.kind {
             Kind::Marker(next) => {
@@ -138,7 +138,7 @@ fn with_system(
 }
 
 /// The lines that are markers or look like one, except in fenced code.
-fn lines(body: &str) -> Vec<Line> {
+pub(super) fn lines(body: &str) -> Vec<Line> {
     let mut start = 0;
     let mut lines = Vec::new();
     for line in body.split_inclusive('\n') {
@@ -154,6 +154,22 @@ fn lines(body: &str) -> Vec<Line> {
         });
     }
     lines
+}
+
+/// The same lines of the prompt's own file in a body with all that it includes: no line of another file is a marker.
+pub(super) fn moved(lines: Vec<Line>, source: &Source<'_>, body: &str, origins: &Origins) -> Vec<Line> {
+    let mut positions = source.place.positions(&source.body);
+    let mut lines = lines.into_iter().map(|line| (positions.at(line.start).line, line.kind)).peekable();
+    let mut start = 0;
+    let mut moved = Vec::new();
+    for (number, line) in (source.first_line()..).zip(body.split_inclusive('\n')) {
+        let end = start + line.len();
+        if let (None, Position { line, .. }) = origins.of(Position { line: number, column: 1 }) {
+            moved.extend(lines.next_if(|(own, _)| *own == line).map(|(_, kind)| Line { start, end, kind }));
+        }
+        start = end;
+    }
+    moved
 }
 
 fn kind(line: &str) -> Option<Kind> {
