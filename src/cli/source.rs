@@ -5,7 +5,8 @@ use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
 use crate::prompt::System;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 // The options for all commands.
 #[derive(Debug, Default, Args)]
@@ -196,6 +197,15 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
         _ => path.to_owned(),
     };
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder does not exist.
+pub(super) fn without_parents(path: PathBuf) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    match path.components().any(|part| part == Component::ParentDir) {
+        true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
+        false => path,
+    }
 }
 
 #[cfg(test)]

@@ -387,3 +387,110 @@ fn check_and_expand_take_a_file_of_another_program_by_its_path() {
     let ran = client.run(["check", ".gemini/commands", "skills:x", "x/pdf/SKILL.md"], "");
     assert_eq!(ran.stdout, "3 files checked: 0 errors, 0 warnings\n");
 }
+
+#[test]
+fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
+    let files = [
+        ("own/c/a.md", "---\narguments: [x]\n---\nA $x"),
+        ("own/l/t.yaml", "prompt: Hi $input"),
+        ("own/.gemini/commands/g.toml", "prompt = 'G {{args}}'"),
+    ];
+    let client = client(&["own", "claude:own/c", "llm:own/l"], &files);
+    for (file, want) in [
+        ("./own/c/a.md", "A q\n"),
+        ("./own/l/../c/a.md", "A q\n"),
+        ("./own/l/t.yaml", "Hi q\n"),
+        // Between it and the folder that was named is one that its path names.
+        ("./own/.gemini/commands/g.toml", "G q\n"),
+    ] {
+        let ran = client.run(["expand", file, "q"], "");
+        assert_eq!(ran.stdout, want, "{file} {}", ran.stderr);
+        assert_eq!(client.run(["check", file], "").stdout, "1 file checked: 0 errors, 0 warnings\n", "{file}");
+    }
+    let explained: Value =
+        serde_json::from_str(&client.run(["explain", "--json", "./own/c/a.md", "q"], "").stdout).unwrap();
+    assert_eq!(explained["arguments"][0]["name"], "x", "{explained:#}");
+}
+
+#[test]
+fn a_file_that_is_no_prompt_says_why() {
+    let text = "X";
+    let files = [
+        ("a.instructions.md", text),
+        ("b.agent.md", text),
+        (".claude/skills/pdf/SKILL.md", SKILL),
+        (".claude/skills/pdf/reference.md", text),
+        (".claude/skills/README.md", text),
+        (".gemini/commands/x.md", text),
+    ];
+    let client = client(&["prompts"], &files);
+    let copy_here = "to use it as a prompt, copy it to a `.md` file in your own folder";
+    let skill = client.root().join(".claude/skills/pdf/SKILL.md");
+    for (file, message, fix) in [
+        (
+            "a.instructions.md",
+            "a file that ends in `.instructions.md` is not a prompt, but instructions that VS Code adds to a chat by itself",
+            "to use it as a prompt, copy it to a file that ends in `.md` alone",
+        ),
+        (
+            "b.agent.md",
+            "a file that ends in `.agent.md` is not a prompt, but the definition of an agent",
+            "to use it as a prompt, copy it to a file that ends in `.md` alone",
+        ),
+        (
+            ".claude/skills/pdf/reference.md",
+            &format!("the file belongs to another prompt, whose text is {}, and is not one itself", skill.display()),
+            "to use it as a prompt, copy it to another folder",
+        ),
+        (
+            ".claude/skills/README.md",
+            "only files that end in `/SKILL.md` are read as prompts in a folder of Agent Skills",
+            copy_here,
+        ),
+        (
+            ".gemini/commands/x.md",
+            "only files that end in `.toml` are read as prompts in a folder of Gemini CLI",
+            copy_here,
+        ),
+    ] {
+        let path = client.root().join(file);
+        let error = format!("error: {}: {message}; {fix}\n", path.display());
+        client.run(["expand", &format!("./{file}")], "").failed(1, &error);
+        let checked =
+            format!("{}: error: {message}\n    fix: {fix}\n1 file checked: 1 error, 0 warnings\n", path.display());
+        assert_eq!(client.run(["check", file], "").stdout, checked);
+    }
+}
+
+#[test]
+fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
+    let files = [
+        (".claude/commands/a.md", "A @src/main.rs"),
+        (".claude/commands/sub/b.md", "B @src/main.rs"),
+        (".claude/skills/pdf/SKILL.md", SKILL),
+        (".claude/skills/pdf/reference.md", "R {{inptu}}"),
+        ("named/sub/c.md", "C @src/main.rs"),
+    ];
+    let client = client(&["claude:named"], &files);
+    let checked = |folder: &str| client.run(["check", folder], "").stdout;
+    let warning = |file: &str| {
+        let path = client.root().join(file);
+        let fix = "the agent gets the text, and decides what to do with it";
+        format!(
+            "{}:1:3: warning: `@src/main.rs` stays as written: Claude Code would attach it\n    fix: {fix}\n",
+            path.display()
+        )
+    };
+    for (folder, file) in [
+        (".claude/commands/sub", ".claude/commands/sub/b.md"),
+        ("named/sub", "named/sub/c.md"),
+        ("named", "named/sub/c.md"),
+    ] {
+        assert_eq!(checked(folder), warning(file) + "1 file checked: 0 errors, 1 warning\n", "{folder}");
+    }
+    assert_eq!(checked(".claude/skills/pdf"), "1 file checked: 0 errors, 0 warnings\n");
+    assert_eq!(checked(".claude/commands"), {
+        let both = warning(".claude/commands/a.md") + &warning(".claude/commands/sub/b.md");
+        both + "2 files checked: 0 errors, 2 warnings\n"
+    });
+}
