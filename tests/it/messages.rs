@@ -123,6 +123,13 @@ fn without_the_key_in_a_fence_or_after_a_backslash_a_marker_is_text() {
     let client = Client::new();
     for (body, want) in [
         ("A\n```\n<!-- assistant -->\n```\nB", "A\n```\n<!-- assistant -->\n```\nB"),
+        ("A\n\n    <!-- assistant -->\n\nB", "A\n\n    <!-- assistant -->\n\nB"),
+        (
+            "A\n\n    a\n    <!-- assistant -->\n    \\<!-- user -->\nB",
+            "A\n\n    a\n    <!-- assistant -->\n    \\<!-- user -->\nB",
+        ),
+        ("A\n\n\t<!-- assistant -->", "A\n\n\t<!-- assistant -->"),
+        ("A\n\n   <!-- assistant -->\nB", "User:\nA\n\nAssistant:\nB"),
         ("A\n~~~ text\n<!-- assistant -->\n~~~\n<!-- user -->\nB", "A\n~~~ text\n<!-- assistant -->\n~~~\n\nB"),
         ("A\n\\<!-- assistant -->\n<!-- user -->\nB", "A\n<!-- assistant -->\n\nB"),
         ("A\n <!--assistant-->\nB <!-- user -->\n", "A\n <!--assistant-->\nB <!-- user -->"),
