@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnost
     };
     let irregular = || {
         let message = format!("{} is not a regular file", quoted(&path.display().to_string()));
-        Diagnostic::error(None, message, "put a Markdown file in its place, or rename it")
+        Diagnostic::error(None, message, "put a regular file in its place, or rename it")
     };
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(irregular()); // opening a FIFO would wait for its writer
