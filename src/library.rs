@@ -276,8 +276,7 @@ impl Library {
 
     /// Adds a folder that the user named. `system` is `None` where its path says which one it is of.
     pub fn with_named(self, system: Option<System>, path: PathBuf) -> Library {
-        let of_path = || if jsonl::is_jsonl(&path) { System::Hexai } else { System::of_folder(&path) };
-        let system = system.unwrap_or_else(of_path);
+        let system = system.unwrap_or_else(|| system_of(&path));
         self.with_folder(system, path, true)
     }
 
@@ -328,9 +327,12 @@ impl Library {
         View { sources: self.sources.iter().map(lazy).collect() }
     }
 
-    /// Where the project's prompts were looked for, if they were asked for and there are none.
+    /// Where the project's prompts were looked for, if they were asked for and there are none, not even an agent's.
     pub fn absent_project(&self) -> Option<String> {
-        self.sources.iter().find_map(|source| source.absence())
+        let absence = self.sources.iter().find_map(|source| source.absence())?;
+        let has_agents =
+            self.view().sources().any(|source| source.layer() == Layer::Project && source.folder().is_some());
+        (!has_agents).then_some(absence)
     }
 
     /// The folder that new prompts are written to: the project's if that was asked for, else the user's first that is not
@@ -349,6 +351,11 @@ impl Library {
     fn watch_paths(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().flat_map(|source| source.watch_paths())
     }
+}
+
+/// The system of a folder, or of a file with several prompts, as far as its path says.
+pub(crate) fn system_of(path: &Path) -> System {
+    if jsonl::is_jsonl(path) { System::Hexai } else { System::of_folder(path) }
 }
 
 impl View {

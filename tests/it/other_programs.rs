@@ -494,3 +494,12 @@ fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
         both + "2 files checked: 0 errors, 2 warnings\n"
     });
 }
+
+#[test]
+fn a_project_with_prompts_of_another_program_is_not_said_to_have_none() {
+    let client = client(&["~/prompts"], &[("project/.git/HEAD", ""), ("project/.claude/commands/x.md", "X")]);
+    let client = client.working_in("project");
+    let said = |options: &[&str]| client.run([options, &["list"]].concat(), "").stderr;
+    assert_eq!(said(&["--project", "--from-agents"]), "");
+    assert!(said(&["--project"]).starts_with("warning: no project prompts: "));
+}
