@@ -205,7 +205,7 @@ enum WindowsShell {
 pub enum MenuMessages {
     /// All of them, as far as is known.
     All,
-    /// Only the first.
+    /// Only the first, or only the texts, without their roles.
     First,
     /// All of them, but as one of the user, without their roles; images as they are, and no other attachments.
     WithoutRoles,
