@@ -145,6 +145,11 @@ trait SourceView: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The files that its prompts attach, with all links resolved.
+    fn attached_files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Whether a file at this path would be one of its prompts.
     fn is_prompt_path(&self, _: &Path) -> bool {
         false
@@ -518,7 +523,8 @@ impl View {
         let patterns = own().flat_map(|source| source.patterns()).collect();
         let of_project = own().filter(|source| source.layer() == Layer::Project);
         let projects = of_project.filter_map(|source| source.folder()?.path.parent().map(Path::to_owned)).collect();
-        unread::search(&folders, &patterns, &projects, &self.folders())
+        let attached = own().flat_map(|source| source.attached_files()).collect();
+        unread::search(&folders, &patterns, &projects, &self.folders(), attached)
     }
 
     /// Whether a file at this path would be one of the prompts.

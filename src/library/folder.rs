@@ -5,6 +5,7 @@
 //! nothing else in it is one; which files do that, and which suffixes a prompt file has, [`System::files`] says.
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
+use super::jsonl::is_jsonl;
 use super::read::{self, Content};
 use super::unread;
 use super::walk::Scan;
@@ -161,6 +162,15 @@ impl SourceView for FolderView {
     fn patterns(&self) -> Vec<PathBuf> {
         let patterns = self.scan().files.iter().filter(|file| file.format == Format::FabricPattern);
         patterns.filter_map(|file| file.path.parent().map(Path::to_owned)).collect()
+    }
+
+    fn attached_files(&self) -> Vec<PathBuf> {
+        let attached = |file: &PromptFile| {
+            let (prompt, folder) = (self.folder.prompt(file).ok()?, file.path.parent()?);
+            let paths = prompt.attachments.iter().map(|attachment| folder.join(&attachment.path));
+            Some(paths.filter_map(|path| fs::canonicalize(path).ok()).collect::<Vec<_>>())
+        };
+        self.scan().files.iter().filter_map(attached).flatten().collect()
     }
 
     fn is_prompt_path(&self, path: &Path) -> bool {
@@ -513,7 +523,15 @@ impl Folder {
             return Diagnostic::error(None, message, "to use it as a prompt, copy it to another folder");
         }
         let ends: Vec<&str> = self.system.files().iter().map(|file| file.end).collect();
-        let ends = alternatives(&ends);
+        let ends = alternatives(if ends.is_empty() { &[".jsonl"] } else { &ends });
+        if self.system == System::Hexai && is_jsonl(path) {
+            let message = "the file has a prompt in each line, and is not one itself";
+            return Diagnostic::error(
+                None,
+                message,
+                "pass it with `--prompts`, and write the name of one of its prompts",
+            );
+        }
         let message = format!("only files that end in {ends} are read as prompts");
         match self.is_read_only() {
             true => {
