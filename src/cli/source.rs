@@ -4,6 +4,9 @@ use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
 use crate::prompt::System;
+use crate::prompt::suggestion::closest;
+use crate::wording::{named, quoted};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -49,7 +52,8 @@ pub(super) struct Folders {
     /// `.cursor/commands`, `fabric/patterns`. For a folder elsewhere, put the format before it, as in `claude:DIR`: `claude`,
     /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, `fabric`, `llm`, `continue`, or `hexai`, also for a file
     /// such as `user.jsonl`.
-    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath,
+          value_parser = PathBufValueParser::new().try_map(known_format))]
     pub(super) prompts: Vec<PathBuf>,
     /// Add the commands, prompts and skills of the agents on this machine (Codex, Claude Code, Gemini CLI, VS Code, Cursor and
     /// opencode), which your own prompts override; with --project also those in the project
@@ -179,6 +183,23 @@ impl Folders {
         let listed = std::env::var_os(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         listed.map(|path| (None, absolute(&path))).collect()
+    }
+}
+
+/// The same folder, unless a format before it is misspelled: `cluade:DIR`, where there is no folder of this name.
+fn known_format(option: PathBuf) -> Result<PathBuf, String> {
+    let misspelled = || {
+        let (word, folder) = option.to_str()?.split_once(':')?;
+        let names = System::ALL.map(System::name);
+        let is_folder = names.contains(&word) || word.chars().count() < 2 || absolute(&option).exists();
+        closest(word, names).filter(|_| !is_folder).map(|format| (word.to_owned(), format!("{format}:{folder}")))
+    };
+    match misspelled() {
+        Some((word, meant)) => {
+            let (word, meant) = (quoted(&word), named(&meant));
+            Err(format!("there is no such folder, and no format {word}; write {meant} if that is meant"))
+        }
+        None => Ok(option),
     }
 }
 

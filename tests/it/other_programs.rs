@@ -85,6 +85,24 @@ fn only_the_name_of_a_format_before_a_colon_is_one() {
         let client = client(&[folder], &[(&format!("{folder}/x.md"), "X")]);
         assert_eq!(listed(&client, &[]), ["x user"], "{folder}");
     }
+    let client = Client::new().arguments([]);
+    for (option, meant) in
+        [("cluade:my dir", "claude:my dir"), ("Claude:~/x", "claude:~/x"), ("opencod:a:b", "opencode:a:b")]
+    {
+        let word = option.split(':').next().unwrap();
+        let error = format!("there is no such folder, and no format `{word}`; write `{meant}` if that is meant\n");
+        for command in [&["list"][..], &["check"], &[]] {
+            let ran = client.run(["--prompts", option].iter().chain(command).copied(), "");
+            assert!(ran.status.code() == Some(2) && ran.stderr.contains(&error), "{ran:?}");
+        }
+        // The hook blocks no message.
+        let ran = client.run(["hook", "codex", "--prompts", option], "{}");
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), ""));
+    }
+    for path in ["C:\\prompts", "c:x", "notes:x"] {
+        let ran = client.run(["--prompts", path, "list"], "");
+        assert!(ran.stderr.contains("the prompts folder does not exist"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -422,9 +440,18 @@ fn a_file_that_is_no_prompt_says_why() {
         (".claude/skills/pdf/reference.md", text),
         (".claude/skills/README.md", text),
         (".gemini/commands/x.md", text),
+        ("hexai/prompts/x.md", text),
+        ("hexai/prompts/user.jsonl", text),
     ];
     let client = client(&["prompts"], &files);
     let copy_here = "to use it as a prompt, copy it to a `.md` file in your own folder";
+    let hexai = client.root().join("hexai/prompts/user.jsonl");
+    let error = format!(
+        "error: {}: the file has a prompt in each line, and is not one itself; pass it with `--prompts`, and write the name of one of \
+         its prompts\n",
+        hexai.display()
+    );
+    client.run(["expand", "./hexai/prompts/user.jsonl"], "").failed(1, &error);
     let skill = client.root().join(".claude/skills/pdf/SKILL.md");
     for (file, message, fix) in [
         (
@@ -447,6 +474,7 @@ fn a_file_that_is_no_prompt_says_why() {
             "only files that end in `/SKILL.md` are read as prompts in a folder of Agent Skills",
             copy_here,
         ),
+        ("hexai/prompts/x.md", "only files that end in `.jsonl` are read as prompts in a folder of hexai", copy_here),
         (
             ".gemini/commands/x.md",
             "only files that end in `.toml` are read as prompts in a folder of Gemini CLI",
