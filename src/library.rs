@@ -417,9 +417,13 @@ impl View {
     fn in_folder_of<T>(&self, path: &Path, read: impl FnOnce(&Folder) -> T) -> T {
         let around = Folder::around(path);
         let is_in_between = |folder: &Folder| around.is_read_only() && !folder.path.starts_with(&around.path);
+        // A file in a hidden folder, for example, has no name in the folder of a user, and may be named all the same.
+        let has_name =
+            |folder: &Folder| folder.layer == Layer::Project || !matches!(folder.name_of(path), Some(Err(_)));
         let folders = self.sources().filter_map(|source| source.folder());
-        let mut folders: Vec<&Folder> =
-            folders.filter(|folder| path.starts_with(&folder.path) && !is_in_between(folder)).collect();
+        let mut folders: Vec<&Folder> = folders
+            .filter(|folder| path.starts_with(&folder.path) && !is_in_between(folder) && has_name(folder))
+            .collect();
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.path.as_os_str().len())); // of equal ones, the first wins
         read(folders.first().copied().unwrap_or(&around))
     }

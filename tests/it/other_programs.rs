@@ -411,6 +411,7 @@ fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
     let files = [
         ("own/c/a.md", "---\narguments: [x]\n---\nA $x"),
         ("own/l/t.yaml", "prompt: Hi $input"),
+        ("own/.drafts/d.md", "D $ARGUMENTS"),
         ("own/.gemini/commands/g.toml", "prompt = 'G {{args}}'"),
     ];
     let client = client(&["own", "claude:own/c", "llm:own/l"], &files);
@@ -418,6 +419,7 @@ fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
         ("./own/c/a.md", "A q\n"),
         ("./own/l/../c/a.md", "A q\n"),
         ("./own/l/t.yaml", "Hi q\n"),
+        ("./own/.drafts/d.md", "D q\n"),
         // Between it and the folder that was named is one that its path names.
         ("./own/.gemini/commands/g.toml", "G q\n"),
     ] {

@@ -19,7 +19,9 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let format = Format::ContinuePrompt;
     let text = text.replace("\r\n", "\n");
     let mut source = match text.split_once("\n---\n").or_else(|| text.split_once("\n---")) {
-        Some((yaml, body)) if is_frontmatter(yaml) && (body.is_empty() || text.contains("\n---\n")) => {
+        Some((yaml, body))
+            if !text.starts_with("---") && is_frontmatter(yaml) && (body.is_empty() || text.contains("\n---\n")) =>
+        {
             match frontmatter::read(yaml, format, &mut Vec::new())? {
                 Some(frontmatter) => Source::new(frontmatter, body, yaml.lines().count() + 2),
                 None => markdown::read(format, &text)?,
