@@ -436,6 +436,14 @@ impl Prompt {
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.lenient.clone();
         warnings.extend(lint::lint(self));
+        if self.format == Format::HexaiPrompt {
+            // The file has a prompt in each line.
+            let line = self.messages.first().map_or(1, MessageTemplate::first_line);
+            let of_line = |warning: &mut Diagnostic| {
+                warning.position.get_or_insert(Position { line, column: 1 });
+            };
+            warnings.iter_mut().for_each(of_line);
+        }
         warnings.sort_by_key(|warning| warning.position);
         warnings.into_iter().map(|warning| self.origins.locate(warning)).collect()
     }

@@ -6,6 +6,7 @@
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
 use super::include::Includes;
+use super::jsonl::is_jsonl;
 use super::read::{self, Content};
 use super::unread;
 use super::walk::Scan;
@@ -142,16 +143,16 @@ impl SourceView for FolderView {
         Some(&self.folder.path)
     }
 
-    fn check(&self) -> Report {
+    fn check(&self, below: Option<&Path>) -> Report {
         let scan = self.scan();
         let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
-        problems.extend(scan.files.iter().flat_map(|file| self.folder.check(file)));
+        problems.retain(|problem| {
+            below.is_none_or(|below| problem.path.starts_with(below) || problem.path == self.folder.path)
+        });
+        let files = scan.files.iter().filter(|file| below.is_none_or(|below| file.path.starts_with(below)));
+        problems.extend(files.clone().flat_map(|file| self.folder.check(file)));
         problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
-        Report { files: scan.files.len(), problems }
-    }
-
-    fn check_file(&self, path: &Path) -> Option<Vec<Problem>> {
-        path.starts_with(&self.folder.path).then(|| self.folder.check_file(path))
+        Report { files: files.count(), problems }
     }
 
     fn scanned_folders(&self) -> Vec<PathBuf> {
@@ -165,6 +166,15 @@ impl SourceView for FolderView {
     fn patterns(&self) -> Vec<PathBuf> {
         let patterns = self.scan().files.iter().filter(|file| file.format == Format::FabricPattern);
         patterns.filter_map(|file| file.path.parent().map(Path::to_owned)).collect()
+    }
+
+    fn attached_files(&self) -> Vec<PathBuf> {
+        let attached = |file: &PromptFile| {
+            let (prompt, folder) = (self.folder.prompt(file).ok()?, file.path.parent()?);
+            let paths = prompt.attachments.iter().map(|attachment| folder.join(&attachment.path));
+            Some(paths.filter_map(|path| fs::canonicalize(path).ok()).collect::<Vec<_>>())
+        };
+        self.scan().files.iter().filter_map(attached).flatten().collect()
     }
 
     fn is_prompt_path(&self, path: &Path) -> bool {
@@ -536,10 +546,7 @@ impl Folder {
                 "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one";
             return Err(Diagnostic::error(None, message, "rename it, or expand a prompt that includes it"));
         }
-        let (name, file) = self.name_of(path).unwrap_or_else(|| {
-            let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
-            Err(Diagnostic::error(None, format!("only {} are read as prompts", self.readable()), fix))
-        })?;
+        let (name, file) = self.name_of(path).unwrap_or_else(|| Err(self.not_a_prompt(path)))?;
         let (format, is_in_folder) = (file.format, file.is_in_folder());
         Ok(PromptFile { name, format, is_in_folder, path: path.into(), is_symlinked: true })
     }
@@ -553,10 +560,44 @@ impl Folder {
         self.parse(&file)
     }
 
-    /// Which files are prompts, for a message: ``files that end in `.md` or `.toml` ``.
-    fn readable(&self) -> String {
+    /// Why a file is no prompt, although it may be ordinary Markdown.
+    fn not_a_prompt(&self, path: &Path) -> Diagnostic {
+        if let Some((end, purpose)) = System::other_purpose(&path.to_string_lossy()) {
+            let message = format!("a file that ends in `{end}` is not a prompt, but {purpose}");
+            return Diagnostic::error(
+                None,
+                message,
+                "to use it as a prompt, copy it to a file that ends in `.md` alone",
+            );
+        }
+        let mut folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.path));
+        let of_prompt = |folder: &Path| self.files_of_prompt(folder).into_iter().next();
+        if let Some((main, _)) = folders.find_map(of_prompt) {
+            let main = printable(&main.display().to_string());
+            let message = format!("the file belongs to another prompt, whose text is {main}, and is not one itself");
+            return Diagnostic::error(None, message, "to use it as a prompt, copy it to another folder");
+        }
         let ends: Vec<&str> = self.system.files().iter().map(|file| file.end).collect();
-        format!("files that end in {}", alternatives(&ends))
+        let ends = alternatives(if ends.is_empty() { &[".jsonl"] } else { &ends });
+        if self.system == System::Hexai && is_jsonl(path) {
+            let message = "the file has a prompt in each line, and is not one itself";
+            return Diagnostic::error(
+                None,
+                message,
+                "pass it with `--prompts`, and write the name of one of its prompts",
+            );
+        }
+        let message = format!("only files that end in {ends} are read as prompts");
+        match self.is_read_only() {
+            true => {
+                let message = format!("{message} in a folder of {}", self.system.title());
+                Diagnostic::error(None, message, "to use it as a prompt, copy it to a `.md` file in your own folder")
+            }
+            false => {
+                let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
+                Diagnostic::error(None, message, fix)
+            }
+        }
     }
 
     /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is no prompt file.

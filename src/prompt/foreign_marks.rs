@@ -8,6 +8,7 @@ use super::outline::Code;
 use super::system::System;
 use super::template::MessageTemplate;
 use crate::wording::quoted;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Marks of one kind, of which each message gets one warning.
@@ -29,10 +30,24 @@ const POSITIONAL: Kind = Kind { find: positional, action: ("replace", " by a wor
 /// What a program does with the marks in its own files.
 fn kinds(system: System) -> &'static [Kind] {
     match system {
-        System::ClaudeCode => const { &[kind(own_commands, "run"), kind(command_blocks, "run"), FILES] },
+        System::ClaudeCode => {
+            const {
+                &[
+                    kind(own_commands, "run"),
+                    kind(command_blocks, "run"),
+                    FILES,
+                    Kind { find: indexed, action: ("replace", " by a word of the input"), is_in_code: true },
+                    kind(claude_variables, "replace"),
+                ]
+            }
+        }
         System::OpenCode => const { &[kind(commands_anywhere, "run"), FILES] },
+        System::Codex => {
+            const { &[Kind { find: upper_names, action: ("replace", " by a value given as `NAME=…`"), is_in_code: true }] }
+        }
         System::Gemini => const { &[kind(braced_commands, "run"), kind(braced_files, "read")] },
-        System::Fabric => const { &[kind(plugins, "run")] },
+        System::VsCode => const { &[kind(references, "attach"), kind(tools, "enable")] },
+        System::Fabric => const { &[kind(plugins, "run"), kind(variables, "refuse the pattern without a value for")] },
         System::Continue => const { &[kind(providers, "replace"), FILES] },
         System::Cursor => const { &[FILES] },
         _ => &[],
@@ -49,9 +64,11 @@ pub(super) fn warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagno
     let has_positional =
         matches!(system, System::ClaudeCode | System::OpenCode) && are_arguments(prompt, message, &positional(body));
     let mut code = None;
+    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
     let kinds = kinds(system).iter().chain(has_positional.then_some(&POSITIONAL));
     let warning_of = |Kind { find, action: (verb, how), is_in_code }: &Kind| {
         let mut found = find(body);
+        found.retain(|range| !placeholders.contains(&range.start));
         if !is_in_code && !found.is_empty() {
             let code = code.get_or_insert_with(|| Code::of(body));
             found.retain(|range| !code.contains(range.start));
@@ -201,14 +218,96 @@ fn command_blocks(body: &str) -> Vec<Range<usize>> {
     marks(body, "```!", |before, _| (before.is_empty() || before.ends_with(char::is_whitespace)).then_some(0))
 }
 
-/// `!{git status}`
+/// `!{git log {{args}}}`
 fn braced_commands(body: &str) -> Vec<Range<usize>> {
-    marks(body, "!{", |_, inside| Some(inside.find('}').map_or(inside.len(), |end| end + 1)))
+    braced(body, "!{")
 }
 
 /// `@{src/main.rs}`
 fn braced_files(body: &str) -> Vec<Range<usize>> {
-    marks(body, "@{", |_, inside| Some(inside.find('}').map_or(inside.len(), |end| end + 1)))
+    braced(body, "@{")
+}
+
+/// As Gemini CLI finds them: up to the brace that closes the first one, in several lines too. One that is never closed, which
+/// Gemini CLI refuses, ends with its line.
+fn braced(body: &str, open: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = body[from..].find(open).map(|at| from + at) {
+        let mut depth = 0_usize;
+        let end = body.bytes().enumerate().skip(start + open.len() - 1).find_map(|(at, byte)| {
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => {}
+            }
+            (depth == 0).then_some(at + 1)
+        });
+        let Some(end) = end else {
+            found.push(start..start + body[start..].find('\n').unwrap_or(body.len() - start));
+            break;
+        };
+        found.push(start..end);
+        from = end;
+    }
+    found
+}
+
+/// `$ARGUMENTS[0]`
+fn indexed(body: &str) -> Vec<Range<usize>> {
+    marks(body, "$ARGUMENTS[", |before, inside| {
+        let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+        (digits > 0 && inside[digits..].starts_with(']') && !before.ends_with('\\')).then_some(digits + 1)
+    })
+}
+
+/// `${CLAUDE_PLUGIN_ROOT}`
+fn claude_variables(body: &str) -> Vec<Range<usize>> {
+    marks(body, "${CLAUDE_", |_, inside| {
+        let end = inside.find(|letter: char| !is_of_upper_name(letter)).filter(|end| *end > 0)?;
+        inside[end..].starts_with('}').then_some(end + 1)
+    })
+}
+
+/// `$NAME`, but not `$$NAME` or `$ARGUMENTS`.
+fn upper_names(body: &str) -> Vec<Range<usize>> {
+    marks(body, "$", |before, inside| {
+        let name = &inside[..inside.find(|letter: char| !is_of_upper_name(letter)).unwrap_or(inside.len())];
+        let is_name = name.starts_with(|first: char| first.is_ascii_uppercase()) && name != "ARGUMENTS";
+        (is_name && !before.ends_with('$')).then_some(name.len())
+    })
+}
+
+fn is_of_upper_name(letter: char) -> bool {
+    letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_'
+}
+
+/// `#file:src/main.rs`
+fn references(body: &str) -> Vec<Range<usize>> {
+    after_hash(body, "#file:")
+}
+
+/// `#tool:search`
+fn tools(body: &str) -> Vec<Range<usize>> {
+    after_hash(body, "#tool:")
+}
+
+fn after_hash(body: &str, start: &str) -> Vec<Range<usize>> {
+    marks(body, start, |before, inside| {
+        let end = inside.find(|letter: char| letter.is_whitespace() || "\"'`()<>,;".contains(letter));
+        let name = inside[..end.unwrap_or(inside.len())].trim_end_matches(['.', ':']);
+        (begins_a_word(before) && !name.is_empty()).then_some(name.len())
+    })
+}
+
+/// `{{Name}}`, for which fabric needs a value.
+fn variables(body: &str) -> Vec<Range<usize>> {
+    marks(body, "{{", |before, inside| {
+        let end = inside.find("}}")?;
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let is_variable = end > 0 && inside[..end].chars().all(is_name) && !before.ends_with('{');
+        is_variable.then_some(end + 2)
+    })
 }
 
 /// `{{plugin:file:read:notes.md}}` and `{{ext:name:operation:value}}`

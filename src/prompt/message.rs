@@ -75,7 +75,7 @@ impl Messages {
         self.to_text_with(Attachment::to_text)
     }
 
-    /// The same with the text forms of the attachments that `attached` makes.
+    /// The text form with another text for each attachment.
     pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
         let mut text = String::new();
@@ -96,10 +96,15 @@ impl Messages {
     }
 
     /// See [`to_text`](Messages::to_text); one message is not copied.
-    pub fn into_text(mut self) -> String {
+    pub fn into_text(self) -> String {
+        self.into_text_with(Attachment::to_text)
+    }
+
+    /// The same with another text for each attachment.
+    pub fn into_text_with(mut self, attached: impl Fn(&Attachment) -> String) -> String {
         match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
             ([Message { role: Role::User, text }], true) => std::mem::take(text),
-            _ => self.to_text(),
+            _ => self.to_text_with(attached),
         }
     }
 }

@@ -45,6 +45,11 @@ impl Place {
         Place { start: Position { line, column: 1 }, is_verbatim: true }
     }
 
+    /// A body that begins in this column of a line, and ends in the same line.
+    pub(super) fn in_line(line: usize, column: usize) -> Place {
+        Place { start: Position { line, column }, is_verbatim: true }
+    }
+
     /// A body that was read from a value, which begins at the byte `value` of `file`.
     pub(super) fn in_value(file: &str, value: usize, body: &str) -> Place {
         let found = file[value..].find(body);

@@ -9,10 +9,13 @@
 //! 3. `@path` attaches a file or a folder, also below `~/`, and `@name` calls an agent, unless a letter, a digit, `_` or a
 //!    backquote is before it.
 //!
+//! Of several messages it joins the texts, and drops the roles, images and embedded resources; so it gets the text form, in one message.
+//!
 //! The text of a prompt is only text, so it must not do any of this; the values, which the user typed, may. A space or a
 //! U+2060 (word joiner), which is not visible, keeps the marks apart.
 
-use crate::prompt::Piece;
+use crate::prompt::{Piece, Prompt};
+use std::collections::BTreeMap;
 
 const WORD_JOINER: char = '\u{2060}';
 
@@ -26,6 +29,19 @@ pub(super) fn inert(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
         }
     }
     text.out
+}
+
+/// The prompt as opencode may request it: a `$1` is not one of the choices of an argument, but stands for what the user types later.
+pub(super) fn without_strict_marks(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
+    let mut prompt = prompt.clone();
+    let is_mark = |value: &String| {
+        let number = value.strip_prefix('$').unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    for argument in &mut prompt.arguments {
+        argument.strict &= !values.get(&argument.name).is_some_and(is_mark);
+    }
+    prompt
 }
 
 #[derive(Default)]
@@ -98,7 +114,6 @@ mod tests {
     use super::*;
     use crate::prompt::{Call, Format, Name};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     /// What opencode makes of a text, and what it would run and attach.
     #[derive(Debug, Default, PartialEq, Eq)]

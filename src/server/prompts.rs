@@ -13,6 +13,7 @@ use crate::prompt::{
 use crate::wording::{named, shortened};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -143,7 +144,11 @@ pub(super) fn get(
     })?;
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let prompt = find(view, name)?;
+    let values: BTreeMap<String, String> = values.collect();
+    let mut prompt = find(view, name)?;
+    if agent.is_some_and(|agent| agent.runs_prompts) {
+        prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
+    }
     let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| match agent {
         Some(agent) if agent.runs_prompts => opencode::inert(pieces),
         _ => pieces.map(Piece::as_str).collect(),
@@ -155,24 +160,21 @@ pub(super) fn get(
             _ => Failure::invalid_params(text),
         }
     };
-    let call = Call::Named { values: &values.collect(), input: "", is_strict: false };
+    let call = Call::Named { values: &values, input: "", is_strict: false };
     let messages =
         prompt.expand_with(call, join).and_then(|messages| view.attach(&prompt, messages)).map_err(failed)?;
     let attached = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
     // What the agent would lose is part of the text form.
-    let texts = match menu {
-        MenuMessages::All => messages.messages,
-        MenuMessages::OneText | MenuMessages::WithoutRoles => {
-            vec![Message { role: Role::User, text: messages.to_text_with(attached) }]
-        }
+    let of_user_text = |text| Message { role: Role::User, text };
+    let (texts, mut attachments) = match menu {
+        MenuMessages::All => (messages.messages, messages.attachments),
+        MenuMessages::OneText => (vec![of_user_text(messages.into_text_with(attached))], Vec::new()),
+        MenuMessages::WithoutRoles => (vec![of_user_text(messages.to_text_with(attached))], messages.attachments),
     };
-    let mut attachments = messages.attachments;
-    attachments.retain(|attachment| match menu {
-        MenuMessages::All => true,
-        MenuMessages::OneText => false,
-        MenuMessages::WithoutRoles => matches!(attachment.content, Content::Image(_)),
-    });
+    if menu == MenuMessages::WithoutRoles {
+        attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
+    }
     let of_user = |content| mcp::PromptMessage { role: mcp::Role::User, content };
     let blocks = attachments.into_iter().map(|it| of_user(content(&prompt, it, version, attached)));
     Ok(mcp::GetPromptResult {

@@ -109,6 +109,16 @@ mod tests {
                 &format!("7:1: `` ```! `` stays as written: Claude Code would run it; {fix}"),
             ],
         );
+        warned(
+            COMMAND,
+            "Fix $ARGUMENTS[0] in ${CLAUDE_PLUGIN_ROOT}/x, $ARGUMENTS, \\$ARGUMENTS[1] $ARGUMENTS[x] ${CLAUDE_",
+            &[
+                &format!(
+                    "1:5: `$ARGUMENTS[0]` stays as written: Claude Code would replace it by a word of the input; {fix}"
+                ),
+                &format!("1:22: `${{CLAUDE_PLUGIN_ROOT}}` stays as written: Claude Code would replace it; {fix}"),
+            ],
+        );
         warned(COMMAND, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]);
     }
 

@@ -111,9 +111,12 @@ mod tests {
             GEMINI,
             file,
             &[
-                &format!("2:7: `!{{git diff {{{{args}}` stays as written: Gemini CLI would run it; {fix}"),
+                &format!("2:7: `!{{git diff {{{{args}}}}}}` stays as written: Gemini CLI would run it; {fix}"),
                 &format!("3:8: `@{{notes.md}}` stays as written: Gemini CLI would read it; {fix}"),
             ],
         );
+        let file = "prompt = '''\n!{a {b}\n{ c }} é !{d}\n!{never { closed }\n'''";
+        let want = "2:1: `!{a {b}\\n{ c }}` and 2 more like it stay as written: Gemini CLI would run them; ".to_owned();
+        warned(GEMINI, file, &[&(want + fix)]);
     }
 }

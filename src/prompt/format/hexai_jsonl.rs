@@ -73,7 +73,7 @@ pub fn hexai_prompts(bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
             return Err(Diagnostic::error(at(1), message, "rename one of the two"));
         }
         first_lines.insert(name.clone(), number);
-        prompt(name, line, number)
+        prompt(name, line, number, text)
     };
     lines.map(read).collect()
 }
@@ -83,7 +83,7 @@ pub fn hexai_prompts(bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
 /// # Errors
 /// It is not such a JSON object.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
-    prompt(name, json(text, 1)?, 1)
+    prompt(name, json(text, 1)?, 1, text)
 }
 
 fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
@@ -98,7 +98,8 @@ fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
     })
 }
 
-fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
+/// `written` is the line as it is in the file.
+fn prompt(name: Name, line: Line, number: usize, written: &str) -> Result<Prompt, Diagnostic> {
     let refused =
         |message: String, fix: &str| Err(Diagnostic::error(Some(Position { line: number, column: 1 }), message, fix));
     let arguments: Vec<Argument> =
@@ -117,7 +118,8 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     }
     let message = |LineMessage { role, content }: LineMessage| {
         let role = if role == "assistant" { Role::Assistant } else { Role::User };
-        MessageTemplate::new(role, content.text, Place::made_at_line(number))
+        let place = place(&content.text, number, written);
+        MessageTemplate::new(role, content.text, place)
     };
     let mut messages: Vec<MessageTemplate> = line.messages.into_iter().map(message).collect();
     let format = Format::HexaiPrompt;
@@ -137,6 +139,16 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         metadata: Metadata::default(),
         origins: Origins::default(),
     })
+}
+
+/// Where a text is in its line: of one that is there as it is, once and without escapes, each character is known.
+fn place(text: &str, number: usize, written: &str) -> Place {
+    let quoted = format!("\"{text}\"");
+    let mut found = written.match_indices(&quoted);
+    match (found.next(), found.next()) {
+        (Some((at, _)), None) => Place::in_line(number, written[..=at].chars().count() + 1),
+        _ => Place::made_at_line(number),
+    }
 }
 
 impl LineArgument {
@@ -191,6 +203,23 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_has_the_line_of_its_prompt_and_the_column_if_the_text_is_written_as_it_is() {
+        let file = format!("\n{}\n{}\n", line("é", "A {{a}} \\u0000"), line("b", "B {{a}}"));
+        let warnings = |index: usize| {
+            let prompt = hexai_prompts(file.as_bytes()).swap_remove(index).unwrap();
+            prompt.warnings().iter().map(shown).collect::<Vec<_>>()
+        };
+        let unused =
+            "declared but not used in the body: `b`; write `{{b}}` where the text belongs, or delete the declaration";
+        let nul = "a NUL character, as in a file that was saved as UTF-16; save it with the encoding UTF-8";
+        assert_eq!(warnings(0), [format!("2:1: {nul}"), format!("2:1: {unused}")]);
+        assert_eq!(warnings(1), [format!("3:1: {unused}")]);
+        let prompt = hexai_prompts(br#"{"name":"\u00e9 x","messages":[{"role":"user","content":{"text":"Do it"}}]}"#);
+        let prompt = prompt[0].as_ref().unwrap();
+        assert_eq!(prompt.messages[0].positions().at(3), Position { line: 1, column: 69 });
+    }
+
+    #[test]
     fn messages_keep_their_roles_and_their_order() {
         let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":{{"text":"{text}"}}}}"#);
         let file = |role: &str| {
@@ -206,6 +235,9 @@ mod tests {
         assert_eq!(prompt.roles(), [Role::User, Role::User]);
         assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
         assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
+        let warnings = expanded(&file("user").replace("Ask.", "")).unwrap().warnings();
+        let want = "1:1: an empty message, which is left out; write its text, or delete it";
+        assert_eq!(warnings.iter().map(shown).collect::<Vec<_>>(), [want]);
         let empty = r#"{"name":"m","messages":[]}"#;
         assert_eq!(expanded(empty).unwrap_err(), "1:1: the prompt has no text; write it in `messages`");
     }

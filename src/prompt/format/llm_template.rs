@@ -44,7 +44,11 @@ const UNREAD: [(&str, &str); 5] = [
 /// It is not YAML, a list, or a map with an unknown key or without text.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let refused = |refusal| match refusal {
-        Refusal::Syntax(at) | Refusal::TooLarge(at) => {
+        Refusal::TooLarge(at) => {
+            let message = format!("the YAML aliases (`*name`) of the template make it larger than {MAX_FILE} bytes");
+            Diagnostic { message, ..at }
+        }
+        Refusal::Syntax(at) => {
             // The parser may find the end of the file in a line after the last.
             let end = Position::in_text(text, text.len(), 1);
             Diagnostic { severity: Severity::Error, position: at.position.map(|position| position.min(end)), ..at }
@@ -189,6 +193,15 @@ mod tests {
         let empty = "the template has neither `prompt` nor `system`; write `prompt: …` with the instructions";
         refused(LLM, "model: x", empty);
         refused(LLM, "", empty);
+        refused(
+            LLM,
+            "prompt: x\n---\nprompt: y",
+            "2:1: a second YAML document; keep one, and delete what is not part of it",
+        );
+        let bomb = format!("prompt: x\nmodel: &a {}\noptions: [{}]", "x".repeat(4_000), "*a, ".repeat(1_100));
+        let want = "the YAML aliases (`*name`) of the template make it larger than 4194304 bytes";
+        let error = LLM.parse(crate::prompt::Name::new("p").unwrap(), bomb.as_bytes()).unwrap_err();
+        assert_eq!(error.message, want);
         refused(LLM, "prompt: a: b", "1:10: `: ` inside a value that is not in quotes; put the value in quotes");
     }
 

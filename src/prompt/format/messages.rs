@@ -137,7 +137,7 @@ fn with_system(
     messages
 }
 
-/// The lines that are markers or look like one, except in fenced code.
+/// The lines that are markers or look like one, except in code blocks.
 pub(super) fn lines(body: &str) -> Vec<Line> {
     let mut start = 0;
     let mut lines = Vec::new();
@@ -147,10 +147,12 @@ pub(super) fn lines(body: &str) -> Vec<Line> {
         start = end;
     }
     if !lines.is_empty() {
-        let fenced = outline::fenced_code(body);
+        let blocks = outline::code_blocks(body);
         lines.retain(|line| {
-            let before = &fenced[..fenced.partition_point(|range| range.start <= line.start)];
-            before.last().is_none_or(|range| line.start >= range.end)
+            // The range of an indented block begins after the spaces of its first line.
+            let at = line.end - body[line.start..line.end].trim_start().len();
+            let before = &blocks[..blocks.partition_point(|range| range.start <= at)];
+            before.last().is_none_or(|range| at >= range.end)
         });
     }
     lines
