@@ -1,6 +1,8 @@
 //! Any bytes are a prompt or a diagnostic, with places that are in the file and a body that is the file's.
 
-use prompt_expander::prompt::{Call, Diagnostic, Format, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity};
+use prompt_expander::prompt::{
+    Call, Diagnostic, Format, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity,
+};
 use std::collections::HashSet;
 
 /// The longest description that is made from a body, in characters.
