@@ -346,7 +346,8 @@ fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark
             Escape::BackslashAndDigit => (found.is_some() || is_digit) && is_after(b'\\'),
             Escape::Dollar => is_second_dollar,
         };
-        let text_end = if is_escaped { open - 1 } else { open };
+        let start = found.as_ref().map_or(open, |placeholder| placeholder.range.start);
+        let text_end = if is_escaped { open - 1 } else { start };
         if is_escaped || found.is_some() {
             if text_start < text_end {
                 parts.push(Part::Text(text_start..text_end));
