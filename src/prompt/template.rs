@@ -189,7 +189,7 @@ impl Syntax {
                 }
             }
             Format::HexaiPrompt => {
-                const { &Syntax { marks: &[mark("{{", "}}", None, Names::Declared)], fallback: None, escape: Escape::None } }
+                const { &Syntax { marks: &[mark("{{", "}}", None, Names::Staying)], fallback: None, escape: Escape::None } }
             }
             Format::LlmTemplate => {
                 const {
@@ -378,7 +378,8 @@ fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark
             Escape::BackslashAndDigit => (found.is_some() || is_digit) && is_after(b'\\'),
             Escape::Dollar => is_second_dollar,
         };
-        let text_end = if is_escaped { open - 1 } else { open };
+        let start = found.as_ref().map_or(open, |placeholder| placeholder.range.start);
+        let text_end = if is_escaped { open - 1 } else { start };
         if is_escaped || found.is_some() {
             if text_start < text_end {
                 parts.push(Part::Text(text_start..text_end));
@@ -406,7 +407,7 @@ pub(super) struct Opening {
 }
 
 /// The openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`. Longer runs are text, so nothing is
-/// ever replaced within them.
+/// ever replaced within them in a file of this program.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     runs(body).filter(|opening| !opening.close.is_empty())
 }
@@ -437,15 +438,20 @@ pub(super) const SPACES: [char; 2] = [' ', '\t'];
 impl Mark {
     /// The placeholder that begins with this run.
     fn placeholder(&self, body: &str, run: &Range<usize>, names: &BTreeSet<&str>) -> Option<Placeholder> {
-        let rest = body[run.start..].strip_prefix(self.open)?;
-        if !self.open.starts_with('$') && run.len() != self.open.len() {
-            return None;
-        }
+        let start = match self.names {
+            // The other programs look for this text anywhere: in `{{{args}}}` too.
+            Names::None | Names::Declared | Names::Staying if self.open == "{{" => {
+                run.end.checked_sub(2)?.max(run.start)
+            }
+            _ if self.open.starts_with('$') || run.len() == self.open.len() => run.start,
+            _ => return None,
+        };
+        let rest = body[start..].strip_prefix(self.open)?;
         let (is_input, name, rest) =
             if self.close.is_empty() { self.bare(rest, names)? } else { self.closed(rest, names)? };
         Some(Placeholder {
             name: if is_input { INPUT } else { name }.to_owned(),
-            range: run.start..body.len() - rest.len(),
+            range: start..body.len() - rest.len(),
             stays: !is_input && matches!(self.names, Names::Staying | Names::WithHint),
         })
     }

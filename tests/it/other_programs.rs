@@ -199,7 +199,7 @@ fn the_prompts_of_hexai_are_read_line_by_line_and_a_broken_line_is_named() {
     }
     let mut client =
         client(&["hexai:hex"], &[("hex/default.jsonl", LINE), ("hex/user.jsonl", &lines.replace("A {{a}}", "B"))]);
-    client.expand("t", "").text("A  {{ a }} {{input}}");
+    client.expand("t", "").text("A {{a}} {{ a }} {{input}}");
 }
 
 #[test]

@@ -38,6 +38,19 @@ mod tests {
     }
 
     #[test]
+    fn lines_between_two_rules_at_the_start_are_no_text_whatever_they_say() {
+        let file = "---\nFor tickets, or other lists of tasks.\n---\n\nDivide $ARGUMENTS.";
+        for format in [COMMAND, Format::Skill, Format::CodexPrompt, Format::OpenCodeCommand, Format::VsCodePrompt] {
+            let prompt = parsed(format, file);
+            assert!(!prompt.expand(Call::Text("x")).unwrap().into_text().contains("tickets"), "{format:?}");
+            assert!(prompt.warnings()[0].message.contains("they are left out, as in "), "{:?}", prompt.warnings());
+        }
+        check(COMMAND, file, "x", "Divide x.");
+        check(COMMAND, "---\n---\nA", "", "A");
+        check(COMMAND, "---\nnever closed", "", "---\nnever closed");
+    }
+
+    #[test]
     fn a_name_in_arguments_is_a_word_of_the_text() {
         let file = "---\narguments: [issue, branch]\n---\nCost \\$1 for $issue on $branch$x.";
         check(COMMAND, file, "12 main", "Cost $1 for 12 on main$x.");

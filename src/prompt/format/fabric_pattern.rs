@@ -41,6 +41,7 @@ mod tests {
         check(FABRIC, "# INPUT:\n\nINPUT:\n", "hello", "# INPUT:\n\nINPUT:\nhello");
         check(FABRIC, "# INPUT", "", "# INPUT");
         check(FABRIC, "A {{input}} B", "{{input}} $ARGUMENTS", "A {{input}} $ARGUMENTS B");
+        check(FABRIC, "A {{{input}}} B", "x", "A {x} B");
         check(FABRIC, "A {{ input }} $ARGUMENTS <<input>>", "x", "A {{ input }} $ARGUMENTS <<input>>\nx");
         warned(FABRIC, "", &["the prompt has no body: it expands to its input only; write the instructions"]);
         check(FABRIC, "---\ntitle: T\n---\nB", "x", "---\ntitle: T\n---\nB\nx");

@@ -70,6 +70,7 @@ mod tests {
             "x",
             "{{ args }} {{input}} $ARGUMENTS \\x",
         );
+        check(GEMINI, "prompt = '{{{args}}} {{{{args}}}} {{args}'", "x", "{x} {{x}} {{args}");
     }
 
     #[test]

@@ -176,7 +176,17 @@ mod tests {
         let prompt = prompts[0].as_ref().unwrap();
         assert_eq!((&*prompt.name, prompt.title.as_deref(), &*prompt.tags), ("t", Some("T"), &["t".to_owned()][..]));
         let expanded = prompt.expand(Call::Text("a={{input}}{{b}}")).unwrap().into_text();
-        assert_eq!(expanded, "A {{input}}{{b}} {{ a }} {{input}}  $ARGUMENTS {{{a}}}");
+        assert_eq!(expanded, "A {{input}}{{b}} {{ a }} {{input}} {{b}} $ARGUMENTS {{{input}}{{b}}}");
+    }
+
+    #[test]
+    fn an_optional_argument_without_a_value_stays_as_written() {
+        let prompts = hexai_prompts(line("t", "Review {{a}} in {{b}}.").as_bytes());
+        let expanded =
+            |text| prompts[0].as_ref().unwrap().expand(Call::Text(text)).map(|messages| messages.into_text());
+        assert_eq!(expanded("a=x").unwrap(), "Review x in {{b}}.");
+        assert_eq!(expanded("a=x b=Go").unwrap(), "Review x in Go.");
+        assert!(expanded("").is_err());
     }
 
     #[test]

@@ -74,9 +74,6 @@ pub(in crate::prompt) struct Source<'t> {
 pub(in crate::prompt) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic> {
     let mut lenient = Vec::new();
     let (frontmatter, body, body_line) = parts(format, text, &mut lenient)?;
-    if !matches!(format, Format::Markdown | Format::VsCodePrompt) {
-        lenient.clear(); // the other programs read their files as leniently, and the file is right for them
-    }
     if frontmatter.jinja.is_some() && format != Format::Markdown {
         let message = "`engine: jinja` is only for Markdown prompts in a folder of your own";
         let fix = "put the prompt into such a folder, or delete the key";
@@ -188,19 +185,33 @@ fn parts<'t>(
     text: &'t str,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(Frontmatter, &'t str, usize), Diagnostic> {
+    let is_strict = matches!(format, Format::Markdown | Format::VsCodePrompt);
     let Split { yaml, body, body_line } = match frontmatter::split(text) {
         // The other programs take all of it for the body.
-        Err(_) if !matches!(format, Format::Markdown | Format::VsCodePrompt) && !frontmatter::is_closed(text) => {
-            Split { yaml: None, body: text, body_line: 1 }
-        }
+        Err(_) if !is_strict && !frontmatter::is_closed(text) => Split { yaml: None, body: text, body_line: 1 },
         split => split?,
     };
     let Some(yaml) = yaml else {
-        warnings.extend(frontmatter::misplaced(text));
+        warnings.extend(frontmatter::misplaced(text).filter(|_| is_strict));
         return Ok((Frontmatter::default(), text, 1));
     };
-    if let Some(frontmatter) = frontmatter::read(yaml, format, warnings)? {
+    let frontmatter = frontmatter::read(yaml, format, warnings)?;
+    if !is_strict {
+        warnings.clear(); // the other programs read their files as leniently, and the file is right for them
+    }
+    if let Some(frontmatter) = frontmatter {
         return Ok((frontmatter, body, body_line));
+    }
+    if !matches!(format, Format::Markdown | Format::CursorCommand) {
+        warnings.push(Diagnostic::warning(
+            Some(Position::START),
+            format!(
+                "the lines between the first two `---` have no key such as `description:`; they are left out, as in {}",
+                format.system().title()
+            ),
+            "write them below the second `---` if they are part of the text",
+        ));
+        return Ok((Frontmatter::default(), body, body_line));
     }
     warnings.push(Diagnostic::warning(
         Some(Position::START),
