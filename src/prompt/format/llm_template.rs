@@ -43,14 +43,14 @@ const UNREAD: [(&str, &str); 5] = [
 /// # Errors
 /// It is not YAML, a list, or a map with an unknown key or without text.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
+    // The parser may find the end of the file, or an empty key there, in a line after the last.
+    let end = Position::in_text(text, text.len(), 1);
     let refused = |refusal| match refusal {
         Refusal::TooLarge(at) => {
             let message = format!("the YAML aliases (`*name`) of the template make it larger than {MAX_FILE} bytes");
             Diagnostic { message, ..at }
         }
         Refusal::Syntax(at) => {
-            // The parser may find the end of the file in a line after the last.
-            let end = Position::in_text(text, text.len(), 1);
             Diagnostic { severity: Severity::Error, position: at.position.map(|position| position.min(end)), ..at }
         }
     };
@@ -70,7 +70,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
             Some(known) => format!("write `{known}:` if that is meant"),
             None => format!("delete it; llm knows {}", alternatives(&KEYS)),
         };
-        return Err(Diagnostic::error(Some(unknown.position), message, fix));
+        return Err(Diagnostic::error(Some(unknown.position.min(end)), message, fix));
     }
     let mut texts = Vec::new();
     let mut line = 1;
@@ -189,6 +189,8 @@ mod tests {
             "prompt: x\nsytem: y",
             "2:1: unknown key `sytem`; llm refuses the template; write `system:` if that is meant",
         );
+        let error = LLM.parse(crate::prompt::Name::new("p").unwrap(), b"? ").unwrap_err();
+        assert_eq!(error.position.map(|position| position.line), Some(1), "{error}");
         refused(LLM, "prompt: [x]", "1:9: `prompt` is not a text; write `prompt: …` as text");
         let empty = "the template has neither `prompt` nor `system`; write `prompt: …` with the instructions";
         refused(LLM, "model: x", empty);

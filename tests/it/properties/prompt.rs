@@ -77,7 +77,7 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
 /// The lines are in the file, in this order. A marker that is text may have lost its backslash.
 fn are_lines_of(body: &str, file: &str) {
     let mut rest = file.split('\n');
-    for line in body.split('\n').map(str::trim_end) {
+    for line in body.lines().map(str::trim_end) {
         let is_line = |of_file: &str| {
             let of_file = of_file.trim_end();
             of_file == line || of_file.replacen('\\', "", 1) == line
