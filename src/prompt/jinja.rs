@@ -513,7 +513,7 @@ impl<'b> Parser<'b> {
     fn list(&mut self, start: usize) -> Result<(), Mistake> {
         self.tokens(start, "{%", "%}", false)?;
         self.copy();
-        self.source.push_str(&format!(")|{LINES} "));
+        self.source.extend([")|", LINES, " "]);
         Ok(())
     }
 
@@ -642,8 +642,7 @@ impl<'b> Parser<'b> {
     /// Counts the value that was read last whenever it is used.
     fn add_read(&mut self) {
         self.copy();
-        self.source.push_str("|");
-        self.source.push_str(READ);
+        self.source.extend(["|", READ]);
     }
 
     /// The next word, which may be empty, and its first byte.
