@@ -45,14 +45,16 @@ const UNREAD: [(&str, &str); 5] = [
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     // The parser may find the end of the file, or an empty key there, in a line after the last.
     let end = Position::in_text(text, text.len(), 1);
+    let within = |at: Diagnostic| {
+        let position = at.position.map(|position| position.min(end));
+        Diagnostic { severity: Severity::Error, position, ..at }
+    };
     let refused = |refusal| match refusal {
         Refusal::TooLarge(at) => {
             let message = format!("the YAML aliases (`*name`) of the template make it larger than {MAX_FILE} bytes");
-            Diagnostic { message, ..at }
+            Diagnostic { message, ..within(at) }
         }
-        Refusal::Syntax(at) => {
-            Diagnostic { severity: Severity::Error, position: at.position.map(|position| position.min(end)), ..at }
-        }
+        Refusal::Syntax(at) => within(at),
     };
     let Node { position, value, .. } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(refused)?;
     let fields = match value {
