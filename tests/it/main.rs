@@ -23,6 +23,7 @@ mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+mod import_and_export;
 #[cfg(unix)]
 mod install;
 mod interop;
