@@ -16,7 +16,7 @@ use std::process::ExitCode;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander export standup --as claude --to ~/.claude/commands
-  prompt-expander export standup git/commit --as gemini --to ~/.gemini/commands
+  prompt-expander export a git/b --as gemini --to ~/.gemini/commands
   prompt-expander export standup --as jsonl >> user.jsonl";
 
 #[derive(Debug, Args)]

@@ -269,6 +269,13 @@ impl Source {
         if real(what).starts_with(real(target)) && self.system == System::PromptExpander {
             bail!("{} is already in the folder {}; choose another one with --to", shown(what), shown(target));
         }
+        if self.file.is_none() && real(target).starts_with(real(&self.path)) && self.system == System::PromptExpander {
+            bail!(
+                "{} contains the folder {}, to which it would be imported; name a folder next to that",
+                shown(what),
+                shown(target)
+            );
+        }
         Ok(())
     }
 

@@ -102,6 +102,7 @@ pub fn import(prompt: &Prompt, file: &str) -> Result<Conversion, Diagnostic> {
             let fix = "compare the imported prompt with it: a text that looks like a placeholder may have become one";
             notes.push(Diagnostic::warning(None, message, fix));
         }
+        notes.extend(attachments_to_copy(&content));
         let text = markdown_writer::write(&prompt.name, &content)?;
         return Ok(Conversion { text, notes, unread_keys: Vec::new() });
     }
@@ -132,12 +133,17 @@ pub fn import(prompt: &Prompt, file: &str) -> Result<Conversion, Diagnostic> {
         let fix = "keep that folder, or copy it and change the path in the first line of the imported prompt";
         notes.push(Diagnostic::warning(None, message, fix));
     }
-    notes.extend(content.attachments.iter().filter(|path| !path.starts_with("https://")).map(|path| {
-        let message = format!("the attachment {} is not imported with the prompt", quoted(path));
-        Diagnostic::warning(None, message, "copy the file to the same place next to the imported prompt")
-    }));
+    notes.extend(attachments_to_copy(&content));
     notes.sort_by_key(|note| note.position);
     Ok(Conversion { text, notes, unread_keys })
+}
+
+/// What is to be done about the files that a prompt attaches.
+fn attachments_to_copy(content: &Content) -> impl Iterator<Item = Diagnostic> {
+    content.attachments.iter().filter(|path| !path.starts_with("https://")).map(|path| {
+        let message = format!("the attachment {} is not imported with the prompt", quoted(path));
+        Diagnostic::warning(None, message, "copy the file to the same place next to the imported prompt")
+    })
 }
 
 /// The key of an exported file that its system ignores.
@@ -282,6 +288,10 @@ impl Content {
             has_words: prompt.takes_words() && !prompt.arguments.is_empty(),
             messages,
         };
+        if prompt.format == Format::CodexPrompt && prompt.takes_words() && content.uses(INPUT) {
+            let message = "Codex takes the quotes off the words of `$ARGUMENTS`; in the imported prompt they stay";
+            notes.push(Diagnostic::warning(None, message, "nothing is to be done unless words are typed in quotes"));
+        }
         content.normalize_arguments(notes);
         content.keep_what_stays(&forms, notes);
         content

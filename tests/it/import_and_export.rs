@@ -47,7 +47,7 @@ const FOLDERS: [(&str, &str, &str); 11] = [
         "fix/SKILL.md",
         "---\nname: fix\ndescription: D\n---\nRun scripts/x.py: \\{{input}} $ARGUMENTS\n",
     ),
-    (".codex/prompts", "fix.md", "Do $1, then $2 of $ARGUMENTS. {{input}} $$1\n"),
+    (".codex/prompts", "fix.md", "Do $1, then $2. {{input}} $$1\n"),
     (
         ".gemini/commands",
         "fix.toml",
@@ -144,7 +144,7 @@ fn a_file_that_exists_is_never_overwritten_and_the_others_are_imported() {
     );
     assert_eq!((read(&client, "prompts/a.md").as_str(), read(&client, "prompts/git/b.md").as_str()), ("mine", "B\n"));
     let again = run(&client, &["import", ".claude/commands/git/b.md"]);
-    has(&again, 1, &["b.md: error: "]); // without its folder the name is another one
+    has(&again, 0, &[":git/b (unchanged)  B\n0 prompts imported, 1 unchanged, 0 errors, 0 warnings\n"]);
     let again = run(&client, &["import", ".claude/commands", "--to", "other"]);
     has(&again, 0, &["2 prompts imported, 0 unchanged", "other is not served"]);
     has(&run(&client, &["import", ".claude/commands", "--to", "other"]), 0, &["0 prompts imported, 2 unchanged"]);
@@ -168,6 +168,12 @@ fn what_is_not_carried_over_is_said_with_its_place_and_what_to_do() {
         (".gemini/commands/c.toml", "prompt = 'C:\\{{args}}'\n"),
         (".claude/skills/s/SKILL.md", "---\ndescription: D\n---\nRun x.py\n"),
         ("team/d.md", "---\nattachments: [x.png]\n---\nD\n"),
+        (".codex/prompts/e.md", "Do $ARGUMENTS\n"),
+        ("templates/f.yaml", "prompt: F\nmodel: x\n"),
+        (
+            "user.jsonl",
+            "{\"name\":\"g\",\"messages\":[{\"role\":\"user\",\"content\":{\"text\":\"G\\n\"}}],\"created\":\"2025\"}\n",
+        ),
     ];
     let client = client(&files);
     let claude = run(&client, &["import", ".claude/commands"]);
@@ -201,6 +207,15 @@ fn what_is_not_carried_over_is_said_with_its_place_and_what_to_do() {
         read(&client, "prompts/s.md")
             .contains(&format!("Base directory for this skill: {root}/.claude/skills/s\n\nRun x.py\n"))
     );
+    has(
+        &run(&client, &["import", ".codex/prompts"]),
+        0,
+        &["e.md: warning: Codex takes the quotes off the words of `$ARGUMENTS`"],
+    );
+    has(&run(&client, &["import", "llm:templates"]), 0, &["note: `model` has no meaning here, and is not imported: "]);
+    let hexai =
+        ["user.jsonl:1:1: warning: empty lines at the ends of a message", "note: `created` has no meaning here"];
+    has(&run(&client, &["import", "user.jsonl"]), 0, &hexai);
     has(&run(&client, &["import", "team"]), 0, &["d.md: warning: the attachment `x.png` is not imported"]);
 }
 
@@ -222,15 +237,21 @@ fn import_prints_one_json_object_on_request() {
 
 #[test]
 fn a_source_or_a_target_that_cannot_be_is_refused_with_what_to_do() {
-    let client =
-        client(&[(".claude/commands/a.md", "A"), ("empty/x.txt", ""), ("prompts/own.md", "O"), ("notes.txt", "N")]);
+    let client = client(&[
+        (".claude/commands/a.md", "A"),
+        ("empty/x.txt", ""),
+        ("prompts/own.md", "O"),
+        ("notes.txt", "N"),
+        ("home/.claude/commands/x.md", "X"),
+    ]);
     fs::create_dir_all(client.root().join(".codex/prompts")).unwrap();
     for (arguments, said) in [
         (&["nope"][..], "cannot be read: "),
         (&["empty"], "there are no prompts in "),
         (&["gemini:empty"], "no files `NAME.toml`; name the folder that has them"),
         (&["notes.txt"], "is no prompt of prompt-expander"),
-        (&["."], "or name `"),
+        (&["home"], "or name `"),
+        (&["."], "contains the folder "),
         (&["prompts"], "is already in the folder "),
         (&[".claude/commands", "--to", ".codex/prompts"], "has prompts for Codex, and nothing is written to it"),
         (&[".claude/commands", "--to", ".claude/commands/sub"], "has prompts for Claude Code"),
@@ -260,7 +281,7 @@ fn a_broken_line_and_a_name_that_would_be_read_as_another_format_cost_only_thems
 
 const COMPARE: &str = "---\ntitle: Compare\ndescription: Compare options --- all\narguments:\n  - name: options\n    required: true\n  \
                        - name: criteria\n    default: cost, risk\n    choices: [\"cost, risk\", speed]\n    strict: true\ntags: [decision]\n---\n\
-                       Compare {{options}} by {{criteria}}. Not \\{{options}}, $1 or $ARGUMENTS.\n";
+                       Compare {{options}} by {{criteria}}. Not \\{{options}}, $1 or \\$ARGUMENTS.\n";
 const MOOD: &str = "---\ndescription: Say it\nmessages: true\n---\nClassify.\n\n<!-- assistant -->\nGo on.\n\n<!-- user -->\n{{input}}\n";
 
 #[test]
@@ -307,7 +328,7 @@ fn an_exported_file_says_in_the_words_of_its_system_what_that_can_do() {
         &ran,
         0,
         &[
-            "one.md:6:19: warning: Claude Code will run `` !`ls` ``",
+            "one.md:9:16: warning: Claude Code will run `` !`ls` ``",
             "Claude Code knows no defaults and no choices: those of `criteria`",
         ],
     );
@@ -364,7 +385,10 @@ fn export_overwrites_nothing_and_needs_a_folder_that_is_not_ones_own() {
         1,
         &["a.md: error: the file already exists with another text", "1 prompt exported"],
     );
-    assert_eq!((read(&client, "c/a.md").as_str(), read(&client, "c/b.md").as_str()), ("mine", "B\n"));
+    assert_eq!(
+        (read(&client, "c/a.md").as_str(), read(&client, "c/b.md").as_str()),
+        ("mine", "---\ndescription: B\n---\nB\n")
+    );
     has(&export(&["b", "--as", "claude", "--to", "c"]), 0, &["0 prompts exported, 1 unchanged"]);
     has(&export(&["a", "--as", "gemini"]), 1, &["error: a folder is missing; write it as in `--to "]);
     has(&export(&["a", "--as", "claude", "--to", "prompts/x"]), 1, &["is a folder of your own prompts"]);

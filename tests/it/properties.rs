@@ -199,32 +199,6 @@ proptest! {
     }
 
     #[test]
-    fn what_is_imported_or_exported_expands_to_the_same(
-        frontmatter in prop::sample::select(FRONTMATTERS),
-        body in text_of(BODIES),
-        other in text_of(BODIES),
-        are_optional in any::<bool>(),
-    ) {
-        let line = json!({
-            "name": "p",
-            "arguments": [{"name": "a", "required": !are_optional}, {"name": "b"}],
-            "messages": [
-                {"role": "user", "content": {"text": body}},
-                {"role": "assistant", "content": {"text": other}},
-                {"role": "user", "content": {"text": "{{b}}"}},
-            ],
-        });
-        for file in [
-            format!("{frontmatter}{body}"),
-            format!("prompt = '''\n{}'''", body.replace("'''", "")),
-            format!("prompt: |\n  {}\ndefaults: {{lang: English}}", body.replace('\n', "\n  ")),
-            line.to_string(),
-        ] {
-            conversion::check(file.as_bytes());
-        }
-    }
-
-    #[test]
     fn any_bytes_are_a_prompt_file(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prompt::check(&bytes);
     }
@@ -257,5 +231,35 @@ proptest! {
     #[test]
     fn any_texts_are_values(a in text_of(INPUT), b in text_of(INPUT)) {
         arguments::values_in_quotes_are_the_values(&a, &b);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))] // each is read in all formats, and expanded often
+
+    #[test]
+    fn what_is_imported_or_exported_expands_to_the_same(
+        frontmatter in prop::sample::select(FRONTMATTERS),
+        body in text_of(BODIES),
+        other in text_of(BODIES),
+        are_optional in any::<bool>(),
+    ) {
+        let line = json!({
+            "name": "p",
+            "arguments": [{"name": "a", "required": !are_optional}, {"name": "b"}],
+            "messages": [
+                {"role": "user", "content": {"text": body}},
+                {"role": "assistant", "content": {"text": other}},
+                {"role": "user", "content": {"text": "{{b}}"}},
+            ],
+        });
+        for file in [
+            format!("{frontmatter}{body}"),
+            format!("prompt = '''\n{}'''", body.replace("'''", "")),
+            format!("prompt: |\n  {}\ndefaults: {{lang: English}}", body.replace('\n', "\n  ")),
+            line.to_string(),
+        ] {
+            conversion::check(file.as_bytes());
+        }
     }
 }

@@ -10,8 +10,9 @@ use crate::prompt::{
 };
 use crate::wording::{all_of, quoted};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Deserialize)]
 struct Line {
@@ -25,7 +26,13 @@ struct Line {
     messages: Vec<LineMessage>,
     #[serde(default)]
     tags: Option<Vec<String>>,
+    /// All other keys.
+    #[serde(skip)]
+    unread: Vec<String>,
 }
+
+/// The keys that are read, and the one of exported lines.
+const KEYS: [&str; 7] = ["name", "title", "description", "arguments", "messages", "tags", "meta"];
 
 #[derive(Deserialize)]
 struct LineArgument {
@@ -88,7 +95,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
 }
 
 fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
-    serde_json::from_str(text).map_err(|error| {
+    let line: Line = serde_json::from_str(text).map_err(|error| {
         // The column of serde_json counts bytes.
         let before = text.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
         let column = String::from_utf8_lossy(before).chars().count() + 1;
@@ -96,7 +103,10 @@ fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
         let position = Some(Position { line: number, column });
         Diagnostic::error(position, format!("not a prompt of hexai: {message}"), "correct the line, or delete it")
-    })
+    })?;
+    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
+    let unread = keys.into_keys().filter(|key| !KEYS.contains(&key.as_str())).collect();
+    Ok(Line { unread, ..line })
 }
 
 fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
@@ -134,7 +144,7 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         messages,
         attachments: Vec::new(),
         lenient: Vec::new(),
-        unread_keys: Vec::new(),
+        unread_keys: line.unread.into_iter().map(|key| (key, Position { line: number, column: 1 })).collect(),
         has_words: false,
         metadata: Metadata::default(),
     })
