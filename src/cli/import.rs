@@ -20,7 +20,7 @@ Examples:
                                                         Claude Code
   prompt-expander import --dry-run ~/.gemini/commands   only say what would be
                                                         imported
-  prompt-expander import fabric:patterns/summarize      a folder whose path does
+  prompt-expander import fabric:team/patterns           a folder whose path does
                                                         not say its format
   prompt-expander import --project .github/prompts      copy into the project's
                                                         folder
@@ -208,10 +208,10 @@ impl Import {
             output::note("nothing was written; leave out --dry-run to import");
             return;
         }
-        let is_served = report
-            .imported
-            .iter()
-            .fold(false, |is_served, done| warn_of_the_same_name(library, &done.name, &done.path) || is_served);
+        let mut is_served = false;
+        for Done { name, path, .. } in &report.imported {
+            is_served |= warn_of_the_same_name(library, name, path);
+        }
         if is_served {
             output::note(&format!(
                 "type `:{0} …` in a chat; `prompt-expander explain {0}` shows what the agent gets",
@@ -247,6 +247,17 @@ impl Source {
                 shown(&path)
             )
         })?;
+        // A folder that is itself a prompt.
+        let is_pattern = |path: &Path| {
+            let parent = path.parent().map_or(System::PromptExpander, System::of_folder);
+            system == Some(System::Fabric) || (system.is_none() && parent == System::Fabric)
+        };
+        let of_prompt = [(path.join("SKILL.md"), true), (path.join("system.md"), is_pattern(&path))];
+        let of_prompt = of_prompt.into_iter().find(|(file, counts)| *counts && file.is_file());
+        let (path, metadata) = match of_prompt {
+            Some((file, _)) => (file.clone(), file.metadata()?),
+            None => (path, metadata),
+        };
         let (path, file) = if metadata.is_dir() || is_jsonl(&path) {
             (path, None)
         } else if metadata.is_file() {

@@ -122,6 +122,22 @@ fn the_text_of_an_imported_file_has_marks_of_this_program_and_a_backslash_where_
 }
 
 #[test]
+fn a_file_or_a_folder_that_is_a_prompt_is_imported_alone_by_the_name_that_its_program_gives_it() {
+    for (source, folder, file, other) in [
+        (".claude/commands/git/fix.md", ".claude/commands", "git/fix.md", "other.md"),
+        (".claude/skills/fix", ".claude/skills", "fix/SKILL.md", "other/SKILL.md"),
+        ("x/fix/SKILL.md", "x", "fix/SKILL.md", "other/SKILL.md"),
+        ("fabric/patterns/fix", "fabric/patterns", "fix/system.md", "other/system.md"),
+        ("fabric:x/fix", "x", "fix/system.md", "other/system.md"),
+        ("codex:x/fix.md", "x", "fix.md", "other.md"),
+    ] {
+        let client = client(&[(&format!("{folder}/{file}"), "Fix"), (&format!("{folder}/{other}"), "Other")]);
+        let name = if file.starts_with("git/") { ":git/fix" } else { ":fix" };
+        has(&run(&client, &["import", source]), 0, &[name, "1 prompt imported, 0 unchanged, 0 errors"]);
+    }
+}
+
+#[test]
 fn a_file_of_this_program_is_copied_byte_for_byte() {
     let text = "\u{feff}---\r\ntitle: T # note\r\ntags: x\r\n---\r\nDo <<input>>";
     let client = client(&[("team/a.md", text)]);

@@ -235,7 +235,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))] // each is read in all formats, and expanded often
+    #![proptest_config(ProptestConfig::with_cases(50))] // each is read in all formats, and expanded often
 
     #[test]
     fn what_is_imported_or_exported_expands_to_the_same(

@@ -41,7 +41,10 @@ pub(super) fn check(file: &[u8]) {
         let prompt = prompt.with_base_directory("/h/$ARGUMENTS/{{input}}/p");
         if text.len() < MAX_FILE / 8 {
             is_imported(&prompt, text);
-            is_exported(&prompt);
+            // What other formats say is among what these say.
+            if matches!(format, Format::Markdown | Format::ClaudeCommand | Format::HexaiPrompt) {
+                is_exported(&prompt);
+            }
         }
     }
 }
