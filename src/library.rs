@@ -36,7 +36,9 @@ pub(crate) use test_files::{TestFile, TestFileError, is_test_file};
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{FileState, OwnFile, WriteError, create, create_file, delete_if, replace};
+pub(crate) use write::{
+    FileState, OwnFile, WriteError, create, create_file, create_with_folders, delete_if, plan, replace,
+};
 
 use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
 use crate::wording::printable;

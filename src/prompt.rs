@@ -10,12 +10,14 @@
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
 //! | files become one text | [`Format::parse_with`], in `include.rs` |
 //! | a template decides | `engine: jinja`, in `jinja.rs` |
+//! | a prompt is written in another format | [`import`], [`export`], in `conversion.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod attachment;
 mod binding;
+mod conversion;
 mod diagnostic;
 mod foreign_marks;
 mod format;
@@ -34,6 +36,7 @@ mod unexpanded;
 
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
+pub use conversion::{Conversion, ExportFormat, export, import};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
@@ -85,8 +88,10 @@ pub struct Prompt {
     pub attachments: Vec<AttachmentPath>,
     /// What was read leniently in the frontmatter.
     lenient: Vec<Diagnostic>,
-    /// Whether the frontmatter has keys that only files for other programs have.
-    has_foreign_keys: bool,
+    /// The keys of the file that mean something to another program only, and where they are.
+    unread_keys: Vec<(String, Position)>,
+    /// Whether the frontmatter says that each argument gets one word of the text, and the input is the whole text.
+    has_words: bool,
     /// Where the lines of the messages come from, if it includes files.
     origins: Origins,
 }
@@ -493,7 +498,7 @@ impl Prompt {
     }
 
     /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
-    /// for `$name` and `$1`.
+    /// for `$name` and `$1`, and this program if the frontmatter has `words: true`.
     pub(crate) fn takes_words(&self) -> bool {
         match self.format {
             Format::ClaudeCommand | Format::Skill => {
@@ -502,7 +507,7 @@ impl Prompt {
                 self.messages.iter().any(is_bare)
             }
             Format::CodexPrompt => self.has_placeholders() && self.arguments.iter().all(|argument| !argument.required),
-            _ => false,
+            _ => self.has_words && self.has_placeholders(),
         }
     }
 

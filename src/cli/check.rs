@@ -177,7 +177,7 @@ fn quoted(path: &Path) -> String {
 }
 
 /// The same text with its lines broken at spaces, if it is for a terminal.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let Some(columns) = output::terminal_width() else { return text.to_owned() };
     let lines = text.lines().map(|line| {
         let (indent, rest) = line.split_at(line.len() - line.trim_start().len());

@@ -268,7 +268,7 @@ pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path)
     true
 }
 
-fn warn_of_unserved(directory: &Path) {
+pub(super) fn warn_of_unserved(directory: &Path) {
     let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
     let directory = full_path(directory);
     let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };

@@ -54,30 +54,55 @@ fn kinds(system: System) -> &'static [Kind] {
     }
 }
 
+/// Keys that only command files of other programs have, in which `$1` is an argument.
+const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
+
 /// The warnings about a message.
 pub(super) fn warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
     if prompt.format == Format::Markdown {
         return in_own_file(prompt, message);
     }
-    let body = message.body();
     let system = prompt.format.system();
-    let has_positional =
-        matches!(system, System::ClaudeCode | System::OpenCode) && are_arguments(prompt, message, &positional(body));
-    let mut code = None;
-    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
+    let has_positional = matches!(system, System::ClaudeCode | System::OpenCode)
+        && are_arguments(prompt, message, &positional(message.body()));
     let kinds = kinds(system).iter().chain(has_positional.then_some(&POSITIONAL));
-    let warning_of = |Kind { find, action: (verb, how), is_in_code }: &Kind| {
-        let mut found = find(body);
-        found.retain(|range| !placeholders.contains(&range.start));
-        if !is_in_code && !found.is_empty() {
-            let code = code.get_or_insert_with(|| Code::of(body));
-            found.retain(|range| !code.contains(range.start));
-        }
+    let warning_of = |(Kind { action: (verb, how), .. }, found): (&Kind, Vec<Range<usize>>)| {
         let it = if found.len() > 1 { "them" } else { "it" };
         let consequence = format!("{} would {verb} {it}{how}", system.title());
         warning(message, &found, &consequence, "the agent gets the text, and decides what to do with it")
     };
-    kinds.filter_map(warning_of).collect()
+    found(message, kinds).into_iter().filter_map(warning_of).collect()
+}
+
+/// What the program of an exported prompt will do with marks that are only text here.
+pub(super) fn effects(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
+    let system = prompt.format.system();
+    let effect_of = |(Kind { action: (verb, how), .. }, found): (&Kind, Vec<Range<usize>>)| {
+        let first = found.first()?;
+        let more = if found.len() > 1 { format!(" and {} more like it", found.len() - 1) } else { String::new() };
+        let mark = quoted(&message.body()[first.clone()]);
+        let text = format!("{} will {verb} {mark}{more}{how}", system.title());
+        let position = message.positions().at(first.start);
+        Some(Diagnostic::warning(Some(position), text, "rewrite it in the new file if that is not wanted"))
+    };
+    found(message, kinds(system).iter()).into_iter().filter_map(effect_of).collect()
+}
+
+/// The marks of each kind in a message.
+fn found<'k>(message: &MessageTemplate, kinds: impl Iterator<Item = &'k Kind>) -> Vec<(&'k Kind, Vec<Range<usize>>)> {
+    let body = message.body();
+    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
+    let mut code = None;
+    let in_body = |kind: &'k Kind| {
+        let mut found = (kind.find)(body);
+        found.retain(|range| !placeholders.contains(&range.start));
+        if !kind.is_in_code && !found.is_empty() {
+            let code = code.get_or_insert_with(|| Code::of(body));
+            found.retain(|range| !code.contains(range.start));
+        }
+        (kind, found)
+    };
+    kinds.map(in_body).collect()
 }
 
 /// The warning about marks of one kind.
@@ -181,7 +206,7 @@ fn are_arguments(prompt: &Prompt, message: &MessageTemplate, found: &[Range<usiz
     let is_after = |range: &Range<usize>| body[..range.start].ends_with(['#', '"', '\'', '<', '@', '/', '=']);
     let has_own =
         prompt.messages.iter().any(|message| message.placeholders().any(|it| !message.written(it).starts_with('$')));
-    prompt.has_foreign_keys
+    prompt.unread_keys.iter().any(|(key, _)| COMMAND_KEYS.contains(&key.as_str()))
         || (!has_own
             && (body.contains("$ARGUMENTS")
                 || (has("$1") && !found.iter().all(|range| &body[range.clone()] == "$1"))

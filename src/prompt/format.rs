@@ -1,15 +1,16 @@
 //! The formats of prompt files.
 
-mod claude_command;
+pub(super) mod claude_command;
 mod codex_prompt;
 mod continue_prompt;
 pub(super) mod draft;
 mod fabric_pattern;
 mod frontmatter;
-mod gemini_toml;
-mod hexai_jsonl;
+pub(super) mod gemini_toml;
+pub(super) mod hexai_jsonl;
 mod llm_template;
 pub(super) mod markdown;
+pub(super) mod markdown_writer;
 mod messages;
 mod vscode_prompt;
 mod yaml;

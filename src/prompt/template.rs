@@ -315,6 +315,15 @@ impl MessageTemplate {
         self.place.positions(&self.body)
     }
 
+    /// The text before the body, and the texts and placeholders of the body.
+    pub(super) fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Text(range) => Segment::Text(&self.body[range.clone()]),
+            Part::Placeholder(placeholder) => Segment::Placeholder(placeholder),
+        });
+        std::iter::once(Segment::Text(self.preamble.as_str())).chain(parts)
+    }
+
     /// The placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {
@@ -345,15 +354,32 @@ impl MessageTemplate {
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
     pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
-        let parts = self.parts.iter().map(move |part| match part {
-            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
-            Part::Placeholder(placeholder) => match value(&placeholder.name) {
+        self.segments().map(move |segment| match segment {
+            Segment::Text(text) => Piece::Text(text),
+            Segment::Placeholder(placeholder) => match value(&placeholder.name) {
                 value if value.as_str().is_empty() && placeholder.stays => Piece::Text(self.written(placeholder)),
                 value => value,
             },
-        });
-        std::iter::once(Piece::Text(self.preamble.as_str())).chain(parts)
+        })
     }
+}
+
+/// What a message consists of.
+pub(super) enum Segment<'t> {
+    Text(&'t str),
+    Placeholder(&'t Placeholder),
+}
+
+/// The bytes of a body for this program at which a placeholder begins, with or without a backslash before it. `has_input` is whether a
+/// placeholder such as `{{input}}` stands for the input somewhere in the prompt.
+pub(super) fn marks_in(body: &str, names: &BTreeSet<&str>, has_input: bool) -> Vec<usize> {
+    let mut template = MessageTemplate::new(Role::User, body.to_owned(), Place::at_line(1));
+    template.parts = split(body, names, &Syntax::OWN, Syntax::OWN.fallback.as_ref().filter(|_| !has_input));
+    let mut marks: Vec<usize> = template.placeholders().map(|placeholder| placeholder.range.start).collect();
+    marks.extend(template.escaped());
+    marks.sort_unstable();
+    marks.dedup();
+    marks
 }
 
 /// The parts of a body. `more` is a mark besides those of the syntax.

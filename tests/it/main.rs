@@ -24,6 +24,7 @@ mod faults;
 mod fresh;
 mod hook;
 mod icons;
+mod import_and_export;
 mod includes;
 #[cfg(unix)]
 mod install;

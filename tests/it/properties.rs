@@ -4,6 +4,7 @@
 //! a stable compiler, and briefly; there for as long as one likes.
 
 mod arguments;
+mod conversion;
 mod expand;
 mod foreign;
 mod golden;
@@ -36,6 +37,8 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("prompt", prompt::check);
     for_each_seed("prompt", foreign::check);
     for_each_seed("foreign", foreign::check);
+    for_each_seed("prompt", conversion::check);
+    for_each_seed("foreign", conversion::check);
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
     for_each_seed("golden", golden::check_bytes);
@@ -117,6 +120,30 @@ const FOREIGN: &[&str] = &[
     "{{plugin:a}}", "{{#if}}", "<system>", "</system>", "prompt = '''", "prompt = \"", "'''", "\"", "prompt: ", "system: ",
     "prompt: |\n  ", "defaults: {a: b}\n", "functions: ", "arguments: a b\n", "argument-hint: NAME=\n", "name: T\n",
     "{\"name\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":{\"text\":\"{{a}}\"}}]}", "word ", "é", "\u{feff}", "\r\n", "\0",
+];
+
+/// Signs of the bodies of all systems, of messages and of code.
+#[rustfmt::skip]
+const BODIES: &[&str] = &[
+    "\n", "\n\n", " ", "\\", "\\\\", "{", "}", "<", ">", "$", "$$", "$ARGUMENTS", "\\$ARGUMENTS", "$1", "$2", "$a", "$b", "$NAME", "[0]",
+    "{{args}}", "{{input}}", "\\{{input}}", "<<input>>", "{{a}}", "{{ b }}", "<<a>>", "{{{a}}}", "{{lang}}", "${input:a:hint}",
+    "${input:a}", "${lang}", "`", "```\n", "---", "---\n", "\n<!-- user -->\n", "\n<!-- assistant -->\n", "\n\\<!-- user -->\n",
+    "!`ls`", "@a.md", "'''", "\"\"\"", "\"", "word ", "# H\n", "é", "\u{feff}", "\u{2028}", "\r\n", "\r", "\0", "\t",
+];
+
+/// Frontmatters of all systems.
+#[rustfmt::skip]
+const FRONTMATTERS: &[&str] = &[
+    "",
+    "---\n---\n",
+    "---\nmessages: true\n---\n",
+    "---\nmessages: true\narguments: [a, b]\n---\n",
+    "---\narguments: a b\nargument-hint: NAME=\nallowed-tools: Bash\n---\n",
+    "---\ntitle: T\ndescription: \"D --- d\"\nauthor: A\nversion: 1.10\ncategory: C\ntags: [x, \"y z\", \"1,2\"]\narguments:\n  - name: a\n    \
+     title: A\n    required: true\n    choices: [one, \"b=x\"]\n  - name: b\n    default: \" {{a}}\\n\"\n    choices: [x]\n    strict: true\n---\n",
+    "---\narguments: [a]\nattachments: [x.png, \"https://example.com/a\"]\n---\n",
+    "---\nwords: true\narguments: [b, a]\n---\n",
+    "---\narguments: [input, a]\n---\n",
 ];
 
 /// Signs of placeholders, and names.
@@ -227,5 +254,35 @@ proptest! {
     #[test]
     fn any_texts_are_values(a in text_of(INPUT), b in text_of(INPUT)) {
         arguments::values_in_quotes_are_the_values(&a, &b);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))] // each is read in all formats, and expanded often
+
+    #[test]
+    fn what_is_imported_or_exported_expands_to_the_same(
+        frontmatter in prop::sample::select(FRONTMATTERS),
+        body in text_of(BODIES),
+        other in text_of(BODIES),
+        are_optional in any::<bool>(),
+    ) {
+        let line = json!({
+            "name": "p",
+            "arguments": [{"name": "a", "required": !are_optional}, {"name": "b"}],
+            "messages": [
+                {"role": "user", "content": {"text": body}},
+                {"role": "assistant", "content": {"text": other}},
+                {"role": "user", "content": {"text": "{{b}}"}},
+            ],
+        });
+        for file in [
+            format!("{frontmatter}{body}"),
+            format!("prompt = '''\n{}'''", body.replace("'''", "")),
+            format!("prompt: |\n  {}\ndefaults: {{lang: English}}", body.replace('\n', "\n  ")),
+            line.to_string(),
+        ] {
+            conversion::check(file.as_bytes());
+        }
     }
 }

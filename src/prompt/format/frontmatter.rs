@@ -35,7 +35,8 @@ pub(in crate::prompt) struct Frontmatter {
     pub(super) tags: Vec<String>,
     pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
-    pub(super) has_foreign_keys: bool,
+    pub(super) unread_keys: Vec<(String, Position)>,
+    pub(super) has_words: bool,
     pub(super) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
     pub(super) has_messages: bool,
@@ -134,8 +135,8 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 9] =
-    ["title", "description", "arguments", "tags", "messages", "attachments", "icons", "include", "engine"];
+const KEYS: [&str; 10] =
+    ["title", "description", "arguments", "tags", "messages", "attachments", "icons", "include", "engine", "words"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
@@ -143,9 +144,6 @@ const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Keys of other programs that look like a misspelled [key](KEYS).
 const FOREIGN_KEYS: [&str; 2] = ["agents", "icon"];
-
-/// Keys that only command files of other programs have, in which `$1` is an argument.
-const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
 
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
@@ -189,12 +187,11 @@ pub(super) fn read(
         }
     };
     reader.lint(&fields, &KEYS);
-    let has_foreign_keys = fields.iter().any(|field| COMMAND_KEYS.contains(&field.key.as_str()));
     let mut fields = Fields(fields);
     let arguments = fields.take("arguments");
     let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
     let is_own = format == Format::Markdown;
-    Ok(Some(Frontmatter {
+    let mut frontmatter = Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
         jinja: reader.jinja(fields.take("engine")),
@@ -208,10 +205,14 @@ pub(super) fn read(
             category: plain_text(fields.take("category")),
             icons: if is_own { reader.icons(fields.take("icons")) } else { Vec::new() },
         },
-        has_foreign_keys,
         attachments: if is_own { reader.attachments(fields.take("attachments"))? } else { Vec::new() },
         has_messages: is_own && reader.truth(fields.take("messages")),
-    }))
+        has_words: is_own && reader.truth(fields.take("words")),
+        unread_keys: Vec::new(),
+    };
+    frontmatter.unread_keys = fields.0.into_iter().map(|field| (field.key, field.position)).collect();
+    frontmatter.unread_keys.sort_by_key(|(_, position)| *position);
+    Ok(Some(frontmatter))
 }
 
 /// Whether a value is what swissarmyhammer writes as `parameters`: the arguments, as a list of maps.

@@ -2,15 +2,18 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
+use crate::prompt::conversion::{Content, KEPT, Kept, Section, Segment};
 use crate::prompt::include::Origins;
 use crate::prompt::template::Place;
 use crate::prompt::{
-    Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position, Prompt,
-    Role,
+    Argument, Diagnostic, INPUT, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position,
+    Prompt, Role,
 };
-use crate::wording::quoted;
+use crate::wording::{all_of, quoted};
 use serde::Deserialize;
-use std::collections::HashMap;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Deserialize)]
 struct Line {
@@ -24,7 +27,13 @@ struct Line {
     messages: Vec<LineMessage>,
     #[serde(default)]
     tags: Option<Vec<String>>,
+    /// All other keys.
+    #[serde(skip)]
+    unread: Vec<String>,
 }
+
+/// The keys that are read, and the one of exported lines.
+const KEYS: [&str; 7] = ["name", "title", "description", "arguments", "messages", "tags", "meta"];
 
 #[derive(Deserialize)]
 struct LineArgument {
@@ -38,11 +47,11 @@ struct LineArgument {
 #[derive(Deserialize)]
 struct LineMessage {
     role: String,
-    content: Content,
+    content: LineContent,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct LineContent {
     text: String,
 }
 
@@ -87,7 +96,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
 }
 
 fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
-    serde_json::from_str(text).map_err(|error| {
+    let line: Line = serde_json::from_str(text).map_err(|error| {
         // The column of serde_json counts bytes.
         let before = text.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
         let column = String::from_utf8_lossy(before).chars().count() + 1;
@@ -95,7 +104,10 @@ fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
         let position = Some(Position { line: number, column });
         Diagnostic::error(position, format!("not a prompt of hexai: {message}"), "correct the line, or delete it")
-    })
+    })?;
+    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
+    let unread = keys.into_keys().filter(|key| !KEYS.contains(&key.as_str())).collect();
+    Ok(Line { unread, ..line })
 }
 
 /// `written` is the line as it is in the file.
@@ -135,7 +147,8 @@ fn prompt(name: Name, line: Line, number: usize, written: &str) -> Result<Prompt
         messages,
         attachments: Vec::new(),
         lenient: Vec::new(),
-        has_foreign_keys: false,
+        unread_keys: line.unread.into_iter().map(|key| (key, Position { line: number, column: 1 })).collect(),
+        has_words: false,
         metadata: Metadata::default(),
         origins: Origins::default(),
     })
@@ -149,6 +162,70 @@ fn place(text: &str, number: usize, written: &str) -> Place {
         (Some((at, _)), None) => Place::in_line(number, written[..=at].chars().count() + 1),
         _ => Place::made_at_line(number),
     }
+}
+
+/// Writes a line: the input is an argument too, since hexai has nothing else to fill in.
+pub(in crate::prompt) fn write(name: &Name, content: &Content, kept: Option<&Kept>) -> (String, Vec<Diagnostic>) {
+    let mut arguments: Vec<Value> = Vec::new();
+    for argument in &content.arguments {
+        let Argument { name, description, .. } = argument;
+        let line = json!({ "name": name, "description": description, "required": argument.is_needed() });
+        arguments.push(without_null(line));
+    }
+    let is_declared = |name: &str| content.arguments.iter().any(|argument| argument.name == name);
+    let is_empty = content.messages.iter().all(|message| message.segments.is_empty());
+    if (content.uses(INPUT) || is_empty) && !is_declared(INPUT) {
+        arguments.push(json!({ "name": INPUT, "description": "The whole text", "required": false }));
+    }
+    let mut texts = BTreeSet::new();
+    let text = |Section { role, segments }: &Section| {
+        // hexai has no prompt without text.
+        let mut text = String::from(if is_empty { "{{input}}" } else { "" });
+        for segment in segments {
+            match segment {
+                Segment::Text(part) => {
+                    let marks = content.arguments.iter().map(|argument| format!("{{{{{}}}}}", argument.name));
+                    texts.extend(marks.filter(|mark| part.contains(mark.as_str())));
+                    text += part;
+                }
+                Segment::Placeholder(name) => text.extend(["{{", name, "}}"]),
+            }
+        }
+        json!({ "role": role.name(), "content": { "type": "text", "text": text } })
+    };
+    let messages: Vec<Value> = content.messages.iter().map(text).collect();
+    let mut line = without_null(json!({
+        "name": name.as_str(),
+        "title": content.title,
+        "description": content.description,
+        "arguments": arguments,
+        "messages": messages,
+        "tags": content.tags,
+    }));
+    if let Some(Kept { frontmatter, body }) = kept {
+        line["meta"] = json!({ KEPT: without_null(json!({ "frontmatter": frontmatter, "body": body })) });
+    }
+    let notes = (!texts.is_empty()).then(|| {
+        let texts: Vec<&String> = texts.iter().collect();
+        let message = format!("hexai will fill in {}, which is text in the prompt", all_of(&texts));
+        Diagnostic::warning(None, message, "write it in another way, with a space between the braces")
+    });
+    (format!("{line}\n"), notes.into_iter().collect())
+}
+
+fn without_null(mut object: Value) -> Value {
+    if let Value::Object(keys) = &mut object {
+        keys.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// What an exported line has for this program; `None` if it was not exported.
+pub(in crate::prompt) fn kept(line: &str) -> Option<Kept> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let kept = line.get("meta")?.get(KEPT)?;
+    let text = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Kept { frontmatter: text("frontmatter").unwrap_or_default(), body: text("body") })
 }
 
 impl LineArgument {

@@ -59,7 +59,9 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let Node { position, value, .. } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(refused)?;
     let fields = match value {
         Value::Map(fields) => fields,
-        Value::Text { text, .. } => return prompt(name, text, position.line, HashMap::new(), Vec::new()),
+        Value::Text { text, .. } => {
+            return prompt(name, text, position.line, HashMap::new(), Vec::new(), Frontmatter::default());
+        }
         Value::List(_) => {
             let message = "the template is a list; llm reads a map with `prompt` or `system`, or a text";
             return Err(Diagnostic::error(Some(position), message, "write `prompt: …`"));
@@ -101,7 +103,13 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
             "nothing is read or run here; the text alone is served",
         ))
     });
-    prompt(name, texts.join("\n\n"), line, defaults(&fields), unread.collect())
+    let is_unread = |field: &&Field| {
+        let key = field.key.as_str();
+        !["name", "prompt", "system", "defaults"].contains(&key) && UNREAD.iter().all(|(unread, _)| key != *unread)
+    };
+    let unread_keys = fields.iter().filter(is_unread).map(|field| (field.key.clone(), field.position)).collect();
+    let frontmatter = Frontmatter { unread_keys, ..Frontmatter::default() };
+    prompt(name, texts.join("\n\n"), line, defaults(&fields), unread.collect(), frontmatter)
 }
 
 fn without_text() -> Diagnostic {
@@ -128,9 +136,10 @@ fn prompt(
     line: usize,
     defaults: HashMap<&str, &str>,
     lenient: Vec<Diagnostic>,
+    frontmatter: Frontmatter,
 ) -> Result<Prompt, Diagnostic> {
     let format = Format::LlmTemplate;
-    let mut source = Source { lenient, ..Source::new(Frontmatter::default(), &body, line) };
+    let mut source = Source { lenient, ..Source::new(frontmatter, &body, line) };
     source.place = Place::made_at_line(line);
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let arguments = source.body.split('$').skip(1).filter_map(|rest| {

@@ -152,7 +152,15 @@ impl<'t> Source<'t> {
     fn into_prompt_of(self, messages: Option<Vec<MessageTemplate>>, format: Format, name: Name) -> Prompt {
         let Source { frontmatter, body, place, lenient } = self;
         let Frontmatter {
-            mut title, mut description, arguments, tags, metadata, attachments, has_foreign_keys, ..
+            mut title,
+            mut description,
+            arguments,
+            tags,
+            metadata,
+            attachments,
+            unread_keys,
+            has_words,
+            ..
         } = frontmatter;
         if title.is_none() || description.is_none() {
             let outline = outline(&body);
@@ -173,7 +181,8 @@ impl<'t> Source<'t> {
             tags,
             metadata,
             lenient,
-            has_foreign_keys,
+            unread_keys,
+            has_words,
             origins: Origins::default(),
         }
     }

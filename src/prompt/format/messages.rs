@@ -116,6 +116,18 @@ pub(super) fn divide(source: &mut Source<'_>, lines: &[Line]) -> Result<Option<V
     Ok(Some(with_system(messages, of_system, source.first_line())))
 }
 
+/// The marker that begins a message of this role.
+pub(super) fn marker(role: Role) -> &'static str {
+    let speaker = if role == Role::Assistant { Speaker::Assistant } else { Speaker::User };
+    SPEAKERS.iter().find(|(other, _)| *other == speaker).map_or("", |(_, marker)| marker)
+}
+
+/// The bytes at which the lines begin that are markers, with or without a backslash.
+pub(super) fn markers_in(body: &str) -> Vec<usize> {
+    let is_marker = |line: &Line| matches!(line.kind, Kind::Marker(_) | Kind::Escaped);
+    lines(body).into_iter().filter(is_marker).map(|line| line.start).collect()
+}
+
 /// The messages, of which the first of the user begins with the texts of the system. There is always one.
 fn with_system(
     mut messages: Vec<MessageTemplate>,
