@@ -412,3 +412,48 @@ fn export_overwrites_nothing_and_needs_a_folder_that_is_not_ones_own() {
     has(&export(&["a", "--as", "toml", "--to", "c"]), 2, &["[possible values: claude, gemini, jsonl]"]);
     assert!(Path::new(&client.root().join("c")).is_dir());
 }
+
+#[test]
+fn a_template_is_imported_as_it_is_and_not_exported() {
+    let judge = "---\nengine: jinja\nicons: [https://example.com/a.png]\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
+    let client = client(&[("from/judge.md", judge)]);
+    has(&run(&client, &["import", "from"]), 0, &["judge"]);
+    assert_eq!(read(&client, "prompts/judge.md"), judge);
+    let refused = ["judge` is a template (`engine: jinja`), which no other program can fill in"];
+    has(&run(&client, &["export", "judge", "--as", "claude", "--to", "out"]), 1, &refused);
+}
+
+#[test]
+fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
+    let files = [
+        ("from/ask.md", "---\ninclude: true\n---\nAnswer {{input}}\n{{> _style}}\n"),
+        ("from/_style.md", "Be brief.\n"),
+        ("from/judge.md", "---\ninclude: true\nengine: jinja\n---\n{% if input %}{{ input }}{% endif %}\n{{> _style}}\n"),
+    ];
+    let client = client(&files);
+    has(
+        &run(&client, &["import", "from"]),
+        1,
+        &["the files that it includes is part of the imported prompt", "cannot be written as one file"],
+    );
+    assert_eq!(run(&client, &["expand", "ask", "it"]).stdout, "Answer it\nBe brief.\n");
+    assert!(!client.root().join("prompts/judge.md").exists());
+}
+
+#[test]
+fn icons_are_exported_and_imported() {
+    let file = "---\nicons:\n  - src: https://example.com/a.png\n    mimeType: image/png\n    sizes: [48x48, any]\n    \
+                theme: dark\n  - data:image/png;base64,AAAA\n---\nDo {{input}}.\n";
+    let client = client(&[("prompts/it.md", file)]);
+    for (format, source) in [("claude", "out/it.md"), ("gemini", "out/it.toml")] {
+        let _ = fs::remove_dir_all(client.root().join("out"));
+        has(&run(&client, &["export", "it", "--as", format, "--to", "out"]), 0, &["it"]);
+        let target = format!("back-{format}");
+        let source = format!("{format}:{}", Path::new(source).parent().unwrap().display());
+        has(&run(&client, &["import", &source, "--to", &target]), 0, &["it"]);
+        let imported = read(&client, &format!("{target}/it.md"));
+        for part in ["https://example.com/a.png", "image/png", "48x48", "any", "dark", "data:image/png;base64,AAAA"] {
+            assert!(imported.contains(part), "{part} is not in {imported}");
+        }
+    }
+}
