@@ -32,13 +32,15 @@ mod show;
 mod source;
 mod stdin;
 mod test;
+#[cfg(feature = "http")]
+mod token;
 mod version;
 
 use crate::prompt::{COLONS, Name};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use serve::Serve;
+use serve::{Serve, ServeCommand};
 use source::{Common, Folders, Hidden};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -241,6 +243,16 @@ enum Command {
     /// nothing the user types is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(WithCommon<hook::Hook>),
+    /// Run the server: over HTTP for many clients with --http, else on standard input and output
+    ///
+    /// Without --http, this is the same as no command. Over HTTP, Ctrl-C or SIGTERM stops it: requests that are running are
+    /// answered first. It says on standard error where it listens.
+    #[command(after_help = with_common(serve::EXAMPLES))]
+    Serve(WithCommon<ServeCommand>),
+    /// Print tokens for clients of a server over HTTP
+    #[cfg(feature = "http")]
+    #[command(after_help = token::EXAMPLES)]
+    Token(token::Token),
     /// Print a script that lets your shell complete commands, options and prompt names
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
@@ -316,6 +328,9 @@ impl Cli {
             Some(Command::Test(test)) => test.command.run(&before.and(test.common)),
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
             Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
+            Some(Command::Serve(serve)) => serve.command.run(before.and(serve.common).library()),
+            #[cfg(feature = "http")]
+            Some(Command::Token(token)) => token.run(),
             Some(Command::Completions(completions)) => completions.run(program),
             Some(Command::Man(man)) => man.run(),
         }
@@ -380,14 +395,22 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(command) = matches.subcommand_name().and_then(|name| program.find_subcommand(name)) else { return Ok(()) };
     let is_given = |option: &&Arg| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let name = command.get_name();
     // `install` has a --project that means something else: they differ in their help.
     let is_own = |option: &Arg| {
         command.get_arguments().any(|own| (own.get_id(), own.get_help()) == (option.get_id(), option.get_help()))
     };
-    let misplaced = program.get_arguments().filter(is_given).find(|option| !is_own(option));
-    let Some(option) = misplaced.and_then(Arg::get_long) else { return Ok(()) };
-    let name = command.get_name();
-    let message = if matches!(name, "install" | "uninstall") && option == "project" {
+    // `serve` has the options of the server itself: those before it would have no effect.
+    let of_server = Serve::augment_args(clap::Command::new(""));
+    let is_of_server =
+        |option: &Arg| name == "serve" && of_server.get_arguments().any(|own| own.get_id() == option.get_id());
+    let misplaced =
+        program.get_arguments().filter(is_given).find(|option| !is_own(option) || is_of_server(option)).cloned();
+    let Some(misplaced) = misplaced else { return Ok(()) };
+    let Some(option) = misplaced.get_long() else { return Ok(()) };
+    let message = if is_of_server(&misplaced) {
+        format!("put --{option} after `serve`")
+    } else if matches!(name, "install" | "uninstall") && option == "project" {
         format!(
             "put --project after `{name}` to register for the project, or after `--`, as in `install codex -- --project`, \
              for a server with the project's prompts"

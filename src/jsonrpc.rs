@@ -329,22 +329,26 @@ impl<T: Serialize + Debug + Send + Sync> Body for T {
 
 /// The response to a request, or to a batch.
 #[derive(Debug)]
-pub struct Response(Box<dyn Body>);
+pub struct Response {
+    body: Box<dyn Body>,
+    /// The code of its error.
+    error: Option<i64>,
+}
 
 impl Response {
     /// A response with a result.
     pub fn result(id: Id, result: impl Serialize + Debug + Send + Sync + 'static) -> Response {
-        Response(Box::new(Success { jsonrpc: Version::V2, id, result }))
+        Response { body: Box::new(Success { jsonrpc: Version::V2, id, result }), error: None }
     }
 
     /// A response with an error. The id is that of the request, if it could be read.
     pub fn error(id: Option<Id>, error: Error) -> Response {
-        Response(Box::new(ErrorResponse { jsonrpc: Version::V2, id, error }))
+        Response { error: Some(error.code), body: Box::new(ErrorResponse { jsonrpc: Version::V2, id, error }) }
     }
 
     /// The responses to a batch, in order.
     pub fn batch(responses: Vec<Box<RawValue>>) -> Response {
-        Response(Box::new(responses))
+        Response { body: Box::new(responses), error: None }
     }
 
     /// Writes the response as compact JSON, which has no line break.
@@ -352,7 +356,7 @@ impl Response {
     /// # Errors
     /// Those of `output`.
     pub fn write(&self, output: &mut Output) -> io::Result<()> {
-        Ok(self.0.write(output)?)
+        Ok(self.body.write(output)?)
     }
 
     /// The response as JSON.
@@ -360,7 +364,12 @@ impl Response {
     /// # Errors
     /// Those of the result's `Serialize`.
     pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        self.0.to_json()
+        self.body.to_json()
+    }
+
+    /// The code of its error, if it is one.
+    pub fn error_code(&self) -> Option<i64> {
+        self.error
     }
 }
 
@@ -376,6 +385,14 @@ impl Notification {
     /// A notification; `params` are left out if there are none.
     pub fn new(method: &'static str, params: Option<impl Serialize + Debug + Send + Sync + 'static>) -> Notification {
         Notification { method, message: Arc::new(NotificationMessage { jsonrpc: Version::V2, method, params }) }
+    }
+
+    /// The notification as JSON.
+    ///
+    /// # Errors
+    /// Those of the `Serialize` of its params.
+    pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        self.message.to_json()
     }
 
     /// Writes the notification as compact JSON, which has no line break.
@@ -410,7 +427,8 @@ impl Error {
         Error { code: -32600, message: format!("invalid request: {message}"), data: None }
     }
 
-    fn invalid_params(message: impl Display) -> Error {
+    /// `-32602`: the params of a request are invalid.
+    pub fn invalid_params(message: impl Display) -> Error {
         Error { code: -32602, message: format!("invalid params: {message}"), data: None }
     }
 }

@@ -8,6 +8,7 @@
 mod attachments;
 mod builtin;
 mod cache;
+mod caller;
 mod folder;
 mod include;
 mod jsonl;
@@ -23,6 +24,7 @@ mod watch;
 mod watch_paths;
 mod write;
 
+pub use caller::{Caller, Prefix, Role, Token};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
@@ -173,10 +175,12 @@ trait SourceView: fmt::Debug + Send + Sync {
     fn add_watch_paths(&self, _: &mut WatchPaths) {}
 }
 
-/// A library at one moment.
+/// A library at one moment, as one caller sees it.
 #[derive(Debug)]
 pub struct View {
-    sources: Vec<LazyView>,
+    sources: Arc<[LazyView]>,
+    /// Nothing else exists.
+    prefix: Option<Prefix>,
 }
 
 /// The view of a source, which is made when it is first needed, because a project's folder must be searched for.
@@ -332,7 +336,12 @@ impl Library {
     /// The library at this moment. To be called once for each message; nothing is looked at yet.
     pub fn view(&self) -> View {
         let lazy = |source| LazyView { source: Arc::clone(source), view: OnceLock::new() };
-        View { sources: self.sources.iter().map(lazy).collect() }
+        View { sources: self.sources.iter().map(lazy).collect(), prefix: None }
+    }
+
+    /// The same for a caller: what they may not see is not in it.
+    pub fn view_for(&self, caller: &Caller) -> View {
+        self.view().restricted_to(caller)
     }
 
     /// Where the project's prompts were looked for, if they were asked for and there are none, not even an agent's.
@@ -355,6 +364,11 @@ impl Library {
         &self.changes
     }
 
+    /// Whether a folder of it is on a network file system, so that any access may take long.
+    pub fn is_on_network(&self) -> bool {
+        watch::is_on_network(self)
+    }
+
     /// See [`Source::watch_paths`].
     fn watch_paths(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().flat_map(|source| source.watch_paths())
@@ -367,10 +381,15 @@ pub(crate) fn system_of(path: &Path) -> System {
 }
 
 impl View {
+    /// The same state of all sources, with only what a caller may see.
+    pub fn restricted_to(&self, caller: &Caller) -> View {
+        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone() }
+    }
+
     /// The prompt with exactly this name; `Err` if its file is broken: a broken file overrides the prompts of later sources
     /// too. Nothing but this one file is looked at.
     pub fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        self.sources().find_map(|source| source.get(name))
+        self.sources_of(name).find_map(|source| source.get(name))
     }
 
     /// The expansion of one of its prompts, with the attachments, which are read now.
@@ -386,7 +405,7 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach(&self, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        let source = || self.sources().find(|source| source.locate(&prompt.name).is_some());
+        let source = || self.sources_of(&prompt.name).find(|source| source.locate(&prompt.name).is_some());
         match prompt.attachments.is_empty() {
             true => Ok(messages),
             false => with_attachments(messages, source().map_or(Ok(Vec::new()), |source| source.attachments(prompt))),
@@ -433,7 +452,7 @@ impl View {
 
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
     pub fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
-        self.sources().find_map(|source| source.raw(name))
+        self.sources_of(name).find_map(|source| source.raw(name))
     }
 
     /// Where the prompt, or the broken file, with exactly this name is, and who wrote it. Nothing is opened.
@@ -443,7 +462,7 @@ impl View {
 
     /// The program that the prompt with exactly this name is written for.
     pub fn system(&self, name: &Name) -> Option<System> {
-        self.sources().find(|source| source.locate(name).is_some()).map(|source| source.system())
+        self.sources_of(name).find(|source| source.locate(name).is_some()).map(|source| source.system())
     }
 
     /// The name of the prompt, or of the broken one, in this file.
@@ -458,7 +477,7 @@ impl View {
     }
 
     fn located(&self, name: &Name) -> impl Iterator<Item = (Layer, Location)> {
-        self.sources().filter_map(|source| Some((source.layer(), source.locate(name)?)))
+        self.sources_of(name).filter_map(|source| Some((source.layer(), source.locate(name)?)))
     }
 
     /// Which prompts there are: folders are read, files are not.
@@ -473,6 +492,9 @@ impl View {
         // The sort is stable, and the first of each name remains, even if its file is broken.
         all.entries.sort_by(|a, b| a.name().cmp(b.name()));
         all.entries.dedup_by(|later, first| later.name() == first.name());
+        if let Some(prefix) = &self.prefix {
+            prefix.restrict(&mut all);
+        }
         all
     }
 
@@ -492,7 +514,8 @@ impl View {
 
     /// The sources that cannot be read at this moment although they should be.
     pub fn missing(&self) -> Vec<Problem> {
-        self.sources().filter_map(|source| source.missing()).collect()
+        let is_visible = self.prefix.is_none();
+        self.sources().filter(|_| is_visible).filter_map(|source| source.missing()).collect()
     }
 
     /// Reads every file of every folder, and reports everything that is, or looks, wrong.
@@ -555,6 +578,13 @@ impl View {
         self.sources().for_each(|source| source.add_watch_paths(paths));
     }
 
+    /// Those that may have a prompt of this name; none if the caller may not see it.
+    fn sources_of(&self, name: &Name) -> impl Iterator<Item = &dyn SourceView> {
+        let is_visible = self.prefix.as_ref().is_none_or(|prefix| prefix.contains(name));
+        self.sources().filter(move |_| is_visible)
+    }
+
+    /// All of them, for the person whose folders they are.
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
         self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
     }

@@ -113,6 +113,7 @@ pub(crate) struct ListChanged {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourcesCapability {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) subscribe: bool,
     pub(crate) list_changed: bool,
 }
@@ -510,6 +511,15 @@ pub(crate) struct SubscriptionMeta {
     /// The id of the `subscriptions/listen` request.
     #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
     pub(crate) subscription_id: Id,
+}
+
+/// The result of a `subscriptions/listen` that the server ends.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListenResult {
+    pub(crate) result_type: &'static str,
+    #[serde(rename = "_meta")]
+    pub(crate) meta: SubscriptionMeta,
 }
 
 /// Params of `notifications/tools/list_changed` and its siblings; left out if there is no `_meta`.

@@ -13,13 +13,15 @@ mod page;
 mod prompts;
 mod resources;
 mod session;
+mod status;
 mod subscriptions;
 mod tools;
 
+pub use lifecycle::{check_modern_version, legacy_version, modern_version};
 pub use notifier::{Change, Listener};
 pub use page::PAGE_SIZE;
 pub use session::Session;
-pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED};
+pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
 pub use tools::LEAST_LIMIT;
 
 use crate::agents::{PartLimit, Unit};
@@ -33,12 +35,31 @@ use page::{Kind, Page};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tools::ServerTool;
 
 /// The maximum total length of the responses to a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
+
+/// The methods of all requests, of both eras.
+pub const METHODS: [&str; 15] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 /// Answers the requests of all conversations.
 #[derive(Debug)]
@@ -49,6 +70,17 @@ pub struct Server {
     /// For all clients; `None`: that of the agent, if it is known.
     result_limit: Option<PartLimit>,
     notifier: Option<Notifier>,
+    /// Whether a folder of the library is on a network file system.
+    is_on_network: OnceLock<bool>,
+}
+
+/// How long a message may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// It opens a few files at most.
+    Quick,
+    /// It scans folders, or waits for a network.
+    Blocking,
 }
 
 /// The reply to a message.
@@ -65,7 +97,14 @@ pub enum Reply {
 impl Server {
     /// A server of this library that sends no notifications of changes.
     pub fn new(library: Arc<Library>) -> Server {
-        Server { library, tools: tools::TOOLS, page_size: PAGE_SIZE, result_limit: None, notifier: None }
+        Server {
+            library,
+            tools: tools::TOOLS,
+            page_size: PAGE_SIZE,
+            result_limit: None,
+            notifier: None,
+            is_on_network: OnceLock::new(),
+        }
     }
 
     /// The same with this many prompts, or resources, in one page of a list.
@@ -91,6 +130,31 @@ impl Server {
     pub fn add_listener(&self, listener: &Arc<dyn Listener>) {
         if let Some(notifier) = &self.notifier {
             notifier.add(listener);
+        }
+    }
+
+    /// Watches the library from now on, instead of from when a client first needs it.
+    pub fn start_watching(&self) {
+        self.watch();
+    }
+
+    /// How long the answer to a message may take.
+    pub fn work(&self, message: &Message) -> Work {
+        let is_quick = match message {
+            Message::Notification { .. } | Message::Response => true,
+            Message::Batch(_) => false,
+            Message::Request(request) => match request.method.as_str() {
+                "tools/list" | "prompts/list" | "resources/list" | "completion/complete" | "subscriptions/listen" => {
+                    false
+                }
+                "tools/call" => request.params.get("name").and_then(Value::as_str) == Some("expand_prompt"),
+                _ => true,
+            },
+        };
+        if is_quick && !*self.is_on_network.get_or_init(|| self.library.is_on_network()) {
+            Work::Quick
+        } else {
+            Work::Blocking
         }
     }
 
@@ -189,7 +253,7 @@ impl Server {
     /// A snapshot of the library for a legacy client that is shown all of it in one page; more would delay the page. It is
     /// taken before the page is made, so that a change between the two may be announced twice, but is not missed.
     fn snapshot_of_one_page(&self, session: &Session, view: &View, size: NonZeroUsize) -> Option<Snapshot> {
-        let is_wanted = self.notifier.is_some() && session.protocol_version.is_some();
+        let is_wanted = self.notifier.is_some() && session.protocol_version.is_some() && !session.is_one_request;
         (is_wanted && view.list().entries.len() <= size.get()).then(|| Snapshot::of(view))
     }
 
@@ -213,10 +277,10 @@ impl Server {
         let page = |kind, size| Page::requested(kind, size, read(params)?);
         let agent = era.agent(params).or(session.agent);
         let version = session.protocol_version.filter(|_| era == Era::Legacy);
-        let view = &self.library.view();
+        let view = &self.library.view_for(&session.caller);
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut session.protocol_version, params)?;
+                let result = lifecycle::initialize(&mut session.protocol_version, params, !session.is_one_request)?;
                 session.agent = lifecycle::agent(result.client_info.as_ref());
                 session.subscriptions.initialize();
                 (session.shown, session.lists) = Default::default();
@@ -228,8 +292,11 @@ impl Server {
             ("tools/list", _) => {
                 page::only_page(read(params)?)?;
                 self.watch_for(session);
-                session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, view)));
-                era.response(id, tools::list(self.tools, view), Some(FRESH))
+                let names = view.names();
+                if !session.is_one_request {
+                    session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, &names)));
+                }
+                era.response(id, tools::list(self.tools, &names), Some(FRESH))
             }
             ("tools/call", _) => {
                 let limit = self.result_limit.or_else(|| agent?.part);
@@ -262,12 +329,12 @@ impl Server {
                 session.subscriptions.shown(view, params.uri);
                 era.response(id, resources::read(view, params)?, Some(FRESH))
             }
-            ("resources/subscribe", Era::Legacy) => {
+            ("resources/subscribe", Era::Legacy) if !session.is_one_request => {
                 self.watch_for(session);
                 session.subscriptions.subscribe(view, read(params)?)?;
                 era.response(id, mcp::Empty {}, None)
             }
-            ("resources/unsubscribe", Era::Legacy) => {
+            ("resources/unsubscribe", Era::Legacy) if !session.is_one_request => {
                 session.subscriptions.unsubscribe(read(params)?);
                 era.response(id, mcp::Empty {}, None)
             }

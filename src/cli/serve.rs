@@ -1,10 +1,13 @@
-//! The server: MCP on standard input and output. It runs if there is no command.
+//! The server: MCP on standard input and output, if there is no command or `serve`; over HTTP with `serve --http`.
+
+#[cfg(feature = "http")]
+mod http;
 
 use super::output;
 use super::record::{self, Log};
 use crate::library::Library;
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
-use crate::transport::stdio::{self, Tap};
+use crate::transport::{Tap, stdio};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
@@ -13,6 +16,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander serve                        what an agent starts: MCP on standard
+                                               input and output
+  prompt-expander serve --http 127.0.0.1:3333  for many clients; add
+                                               http://127.0.0.1:3333/mcp to them
+  prompt-expander serve --http 0.0.0.0:3333 --token-file tokens
+                                               for other machines, whose requests
+                                               need a token";
+
+// The command `serve`: the options of the server, and those of the server over HTTP.
+#[derive(Debug, Args)]
+pub(super) struct ServeCommand {
+    #[cfg(feature = "http")]
+    #[command(flatten)]
+    http: http::Http,
+    #[command(flatten)]
+    serve: Serve,
+}
 
 // The options that only the server has.
 #[derive(Debug, Args)]
@@ -26,7 +50,7 @@ pub(super) struct Serve {
     /// below what each of them shows its model, and for no other client.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     result_limit: Option<usize>,
-    /// What to log on standard error; the default is nothing, or `info` with --log-file
+    /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
     #[arg(long, value_name = "LEVEL")]
@@ -34,7 +58,10 @@ pub(super) struct Serve {
     /// Append the log to this file instead of writing it to standard error
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// Append all messages from and to the client to this file, with time, process and direction
+    /// How to write the log: as text, or as one JSON object for each line
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<Format>,
+    /// Append all messages from and to clients to this file, with time, process and direction
     ///
     /// The file contains what you typed and your prompts. If it is new, only you can read it.
     #[arg(long, value_name = "FILE")]
@@ -63,6 +90,15 @@ enum Level {
     Trace,
 }
 
+/// How an event of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum Format {
+    /// The time, the level, the message and its fields
+    Text,
+    /// The same as a JSON object, for programs that collect logs
+    Json,
+}
+
 impl From<Level> for LevelFilter {
     fn from(level: Level) -> LevelFilter {
         match level {
@@ -76,14 +112,37 @@ impl From<Level> for LevelFilter {
     }
 }
 
+impl ServeCommand {
+    /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
+    pub(super) fn run(mut self, library: Library) -> anyhow::Result<ExitCode> {
+        #[cfg(feature = "http")]
+        if let Some(address) = self.http.http.take() {
+            let library = Arc::new(library);
+            http::hold_warnings();
+            let server = self.serve.server(Arc::clone(&library), http::warn);
+            let tap = self.serve.open_tap(&library, http::warn);
+            let started = || {
+                self.serve.log(&library);
+                warn_of_missing_folders(&library);
+            };
+            self.http.serve(&address, server, tap, started)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        self.serve.run(library)
+    }
+}
+
+fn warn_of_missing_folders(library: &Library) {
+    for problem in library.view().missing() {
+        output::warning(&problem.to_string());
+    }
+}
+
 impl Serve {
     /// Serves until the end of input.
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         self.log(&library);
-        let missing = library.view().missing();
-        for problem in &missing {
-            output::warning(&problem.to_string());
-        }
+        warn_of_missing_folders(&library);
         if io::stdin().is_terminal() {
             // If standard error is closed, the server still works.
             let _ = writeln!(
@@ -93,30 +152,42 @@ impl Serve {
                  see `prompt-expander --help`."
             );
         }
-        let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
-        let tap = tap.map(|file| Tap::new(file, output::warning));
-        let server = Server::new(Arc::new(library))
-            .with_page_size(self.page_size)
-            .with_result_limit(self.result_limit)
-            .with_notifications(output::warning);
+        let tap = self.open_tap(&library, output::warning);
+        let server = self.server(Arc::new(library), output::warning);
         stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
     }
 
+    fn open_tap(&self, library: &Library, warn: fn(&str)) -> Option<Tap> {
+        let file = self.tap.as_deref().and_then(|path| record::open(path, library, warn));
+        file.map(|file| Tap::new(file, warn))
+    }
+
+    fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
+        Server::new(library)
+            .with_page_size(self.page_size)
+            .with_result_limit(self.result_limit)
+            .with_notifications(warn)
+    }
+
     /// Starts logging if the options ask for it.
     fn log(&self, library: &Library) {
-        let level = match (self.log_level, &self.log_file) {
-            (None, None) => return,
-            (Some(level), _) => level,
-            (None, Some(_)) => Level::Info,
+        let level = match self.log_level {
+            Some(level) => level,
+            None if self.log_file.is_some() || self.log_format.is_some() => Level::Info,
+            None => return,
         };
-        let log =
-            tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false).with_ansi(false);
-        match self.log_file.as_deref().map(|path| record::open(path, library)) {
-            None => log.with_writer(io::stderr).init(),
-            Some(Some(file)) => log.with_writer(Arc::new(Log::new(file))).init(),
+        let writer = match self.log_file.as_deref().map(|path| record::open(path, library, output::warning)) {
+            None => BoxMakeWriter::new(io::stderr),
+            Some(Some(file)) => BoxMakeWriter::new(Arc::new(Log::new(file))),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file
+        };
+        let log = tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false);
+        let log = log.with_ansi(false).with_writer(writer);
+        match self.log_format.unwrap_or(Format::Text) {
+            Format::Text => log.init(),
+            Format::Json => log.json().flatten_event(true).with_span_list(false).init(),
         }
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         let folder = std::env::current_dir().unwrap_or_default();

@@ -162,7 +162,7 @@ pub(super) fn not_written(view: &View, name: &Name) -> Option<String> {
     let next = match view.test_file(name) {
         Some(tests) if tests.exists() => format!("`prompt-expander test {name}` runs its tests"),
         Some(tests) => format!("to test it, write {} yourself", full_path(&tests.path)),
-        None => "to test it, copy it into your own folder".to_owned(),
+        None => "to test it, copy it into your own folder with `prompt-expander import`".to_owned(),
     };
     Some(format!("it is a prompt for {program}, and nothing is written to that program's folder; {next}"))
 }

@@ -2,7 +2,7 @@
 //! rewritten with the same content changes none of them.
 
 use super::cache::Fingerprint;
-use super::{Layer, View};
+use super::{Layer, Names, Prefix, View};
 use crate::prompt::Name;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,6 +16,22 @@ impl Snapshot {
     pub fn of(view: &View) -> Snapshot {
         let entries = view.list().entries.into_iter();
         Snapshot(entries.map(|entry| (entry.name().clone(), (entry.layer(), entry.fingerprint()))).collect())
+    }
+
+    /// What callers with this prefix see of it.
+    pub fn restricted_to(&self, prefix: &Prefix) -> Snapshot {
+        let visible = self.0.iter().filter(|(name, _)| prefix.contains(name));
+        Snapshot(visible.map(|(name, state)| (name.clone(), *state)).collect())
+    }
+
+    /// Every name, as [`View::names`] has them, but without what was skipped.
+    pub fn names(&self) -> Names {
+        let mut names = Names::default();
+        for (name, (layer, _)) in &self.0 {
+            let list = if *layer == Layer::Builtin { &mut names.builtin } else { &mut names.own };
+            list.push(name.clone());
+        }
+        names
     }
 
     /// A hash of the content of the file with this name, which may be broken; `None` if there is none.

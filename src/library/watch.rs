@@ -166,6 +166,11 @@ fn watch_paths(library: &Library) -> WatchPaths {
     paths
 }
 
+/// Whether a folder of the library is on a network file system.
+pub(super) fn is_on_network(library: &Library) -> bool {
+    watch_paths(library).sources().any(|folder| is_remote(folder))
+}
+
 fn watcher(
     paths: &Arc<WatchPaths>,
     is_stale: &Arc<AtomicBool>,

@@ -6,7 +6,7 @@
 //! share a pipe.
 
 use crate::agents::Agent;
-use crate::jsonrpc::{self, Id, Mismatch, Object, Response, read};
+use crate::jsonrpc::{self, Id, Mismatch, Object, Request, Response, read};
 use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Icon, Implementation, InitializeParams, InitializeResult,
     ListChanged, ModernParams, ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities,
@@ -106,6 +106,35 @@ pub(super) enum Era {
     Modern,
 }
 
+/// The legacy version of this name.
+pub fn legacy_version(name: &str) -> Option<&'static str> {
+    LEGACY.into_iter().find(|version| *version == name)
+}
+
+/// The protocol version that a modern request names; `None` if it is a legacy request. Whether the version is supported is for
+/// [`check_modern_version`].
+///
+/// # Errors
+/// `-32602`: the `_meta` of a modern request is incomplete.
+pub fn modern_version(request: &Request) -> Result<Option<&str>, jsonrpc::Error> {
+    let era = Era::of(&request.method, &request.params);
+    era.meta(&request.params).map(|meta| meta.map(|meta| meta.protocol_version)).map_err(|failure| era.error(failure))
+}
+
+/// # Errors
+/// `-32022`: the version of a modern request is not supported.
+pub fn check_modern_version(version: &str) -> Result<(), jsonrpc::Error> {
+    check_supported(version).map_err(|failure| Era::Modern.error(failure))
+}
+
+fn check_supported(version: &str) -> Result<(), Failure> {
+    if MODERN.contains(&version) {
+        return Ok(());
+    }
+    let data = json!({ "requested": version, "supported": MODERN });
+    Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data))
+}
+
 impl Era {
     /// The era that a request claims: modern by its `_meta`, or by a method that only the modern era has.
     pub(super) fn of(method: &str, params: &Object) -> Era {
@@ -119,16 +148,24 @@ impl Era {
     /// # Errors
     /// The `_meta` of a modern request is incomplete, or names a version that is not supported.
     pub(super) fn check(self, params: &Object) -> Result<(), Failure> {
-        if self == Era::Legacy {
+        let Some(RequestMeta { protocol_version, client_capabilities: Empty {}, log_level }) = self.meta(params)?
+        else {
             return Ok(());
+        };
+        check_supported(protocol_version)?;
+        log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level.as_str()))
+    }
+
+    /// The metadata of a modern request.
+    ///
+    /// # Errors
+    /// It is incomplete.
+    fn meta(self, params: &Object) -> Result<Option<RequestMeta<'_>>, Failure> {
+        if self == Era::Legacy {
+            return Ok(None);
         }
         let ModernParams { meta } = read(params)?;
-        let RequestMeta { protocol_version, client_capabilities: Empty {}, log_level } = meta;
-        if !MODERN.contains(&protocol_version) {
-            let data = json!({ "requested": protocol_version, "supported": MODERN });
-            return Err(Failure::new(FailureKind::UnsupportedVersion, "unsupported protocol version").with_data(data));
-        }
-        log_level.map_or(Ok(()), |level| check_level("_meta.io.modelcontextprotocol/logLevel", level.as_str()))
+        Ok(Some(meta))
     }
 
     /// The agent that a modern request comes from, if it says so and is a known one.
@@ -193,16 +230,21 @@ pub(super) fn set_level(params: SetLevelParams<'_>) -> Result<Empty, Failure> {
 }
 
 /// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
-pub(super) fn initialize(negotiated: &mut Option<&'static str>, params: &Object) -> Result<InitializeResult, Failure> {
+/// `can_subscribe`: whether the client can subscribe to resources.
+pub(super) fn initialize(
+    negotiated: &mut Option<&'static str>,
+    params: &Object,
+    can_subscribe: bool,
+) -> Result<InitializeResult, Failure> {
     let InitializeParams { protocol_version: requested } = read(params)?;
     let client_info = params.get("clientInfo").filter(|client_info| !client_info.is_null()).cloned();
     let [.., newest] = LEGACY;
-    let version = LEGACY.into_iter().find(|version| *version == requested).unwrap_or(newest);
+    let version = legacy_version(requested).unwrap_or(newest);
     tracing::info!(client = %logged(&client_info), requested, version, "initialize");
     *negotiated = Some(version);
     Ok(InitializeResult {
         protocol_version: version,
-        capabilities: capabilities(Era::Legacy),
+        capabilities: capabilities(Era::Legacy, can_subscribe),
         server_info: if version == newest { server_info_with_icon() } else { SERVER_INFO },
         instructions: INSTRUCTIONS.trim_ascii_end(),
         client_info,
@@ -223,7 +265,7 @@ pub(super) fn logged(json: &impl Serialize) -> String {
 pub(super) fn discover(id: &Id) -> Response {
     let result = DiscoverResult {
         supported_versions: MODERN,
-        capabilities: capabilities(Era::Modern),
+        capabilities: capabilities(Era::Modern, true),
         instructions: INSTRUCTIONS.trim_ascii_end(),
     };
     modern_response(id, result, Some(CONSTANT), server_info_with_icon())
@@ -250,11 +292,11 @@ fn server_info_with_icon() -> Implementation {
     Implementation { icons: vec![icon], ..SERVER_INFO }
 }
 
-fn capabilities(era: Era) -> ServerCapabilities {
+fn capabilities(era: Era, can_subscribe: bool) -> ServerCapabilities {
     ServerCapabilities {
         tools: ListChanged { list_changed: true },
         prompts: ListChanged { list_changed: true },
-        resources: ResourcesCapability { subscribe: true, list_changed: true },
+        resources: ResourcesCapability { subscribe: can_subscribe, list_changed: true },
         completions: Empty {},
         logging: (era == Era::Legacy).then_some(Empty {}),
     }

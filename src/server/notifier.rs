@@ -20,7 +20,8 @@
 //! - an event of a burst during which the client was shown a page: it may be of a state between the snapshots.
 
 use super::tools::{self, ServerTool};
-use crate::library::{Library, Snapshot, Watch};
+use crate::library::{Caller, Library, Prefix, Snapshot, Watch};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
@@ -33,21 +34,30 @@ const QUIET: Duration = Duration::from_millis(100);
 /// A burst is over after this long even if events keep coming.
 const LONGEST_BURST: Duration = Duration::from_millis(600);
 
-/// A conversation that is notified of changes: a pipe.
+/// A conversation that is notified of changes: a pipe, or a stream over HTTP.
 pub trait Listener: Send + Sync {
     /// Sends the notifications that [`Session::notifications`](super::Session::notifications) selects. It blocks
-    /// while the client does not read.
+    /// while the client of a pipe does not read.
     fn notify(&self, change: &Change);
 }
 
 /// What a burst of events has changed in the library.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Change {
-    /// The lists of the snapshot before; `None` if anything may have changed since.
-    before: Option<ListHashes>,
-    pub(super) now: ListHashes,
-    pub(super) snapshot: Snapshot,
+    /// `None` if anything may have changed since.
+    before: Option<Arc<Look>>,
+    now: Arc<Look>,
     burst_started: Instant,
+}
+
+/// What the library shows at one moment.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) lists: ListHashes,
+    pub(super) snapshot: Snapshot,
+    tools: &'static [ServerTool],
+    /// The same for those who see only a part of it, made when the first of them needs it.
+    restricted: Mutex<BTreeMap<Prefix, Arc<Look>>>,
 }
 
 /// A hash of each list.
@@ -60,10 +70,33 @@ pub(super) struct ListHashes {
 }
 
 impl Change {
-    /// The lists before it, for a client that was last shown a page of one at this time; `None` if unknown.
-    pub(super) fn before(&self, shown: Option<Instant>) -> Option<ListHashes> {
+    /// What the caller sees now.
+    pub(super) fn now(&self, caller: &Caller) -> Arc<Look> {
+        self.now.restricted_to(caller)
+    }
+
+    /// What the caller saw before it, for a client that was last shown a page of a list at this time; `None` if unknown.
+    pub(super) fn before(&self, caller: &Caller, shown: Option<Instant>) -> Option<Arc<Look>> {
         let was_shown_meanwhile = shown.is_some_and(|shown| shown + QUIET >= self.burst_started);
-        self.before.filter(|_| !was_shown_meanwhile)
+        self.before.as_ref().filter(|_| !was_shown_meanwhile).map(|before| before.restricted_to(caller))
+    }
+}
+
+impl Look {
+    fn new(snapshot: Snapshot, tools: &'static [ServerTool]) -> Look {
+        let lists = ListHashes {
+            tools: tools::descriptions_hash(tools, &snapshot.names()),
+            prompts: snapshot.listing_hash(),
+            resources: snapshot.contents_hash(),
+        };
+        Look { lists, snapshot, tools, restricted: Mutex::default() }
+    }
+
+    fn restricted_to(self: &Arc<Self>, caller: &Caller) -> Arc<Look> {
+        let Some(prefix) = &caller.prefix else { return Arc::clone(self) };
+        let mut restricted = lock(&self.restricted);
+        let look = || Arc::new(Look::new(self.snapshot.restricted_to(prefix), self.tools));
+        Arc::clone(restricted.entry(prefix.clone()).or_insert_with(look))
     }
 }
 
@@ -104,7 +137,10 @@ impl Notifier {
     /// Adds a listener, which is notified until it is dropped.
     pub(super) fn add(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = lock(&self.shared.listeners.0);
-        listeners.retain(|listener| listener.strong_count() > 0);
+        // Thousands may be added one after the other: those that were dropped are removed only when it would have to grow.
+        if listeners.len() == listeners.capacity() {
+            listeners.retain(|listener| listener.strong_count() > 0);
+        }
         listeners.push(Arc::downgrade(listener));
     }
 
@@ -149,15 +185,10 @@ impl Drop for Notifier {
 }
 
 /// Runs until the notifier is dropped.
-fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Shared) {
-    let look = || {
-        let view = library.view();
-        let snapshot = Snapshot::of(&view);
-        let (prompts, resources) = (snapshot.listing_hash(), snapshot.contents_hash());
-        (ListHashes { tools: tools::descriptions_hash(tools, &view), prompts, resources }, snapshot)
-    };
+fn run(mut watch: Watch, library: &Library, tools: &'static [ServerTool], shared: &Shared) {
+    let look = || Arc::new(Look::new(Snapshot::of(&library.view()), tools));
     // A bug must not end the notifications: after a panic, anything may have changed.
-    let mut before = catch_unwind(AssertUnwindSafe(look)).map(|(lists, _)| lists).ok();
+    let mut before = catch_unwind(AssertUnwindSafe(look)).ok();
     let baseline = Instant::now();
     loop {
         let burst_started = watch.wait_for_burst(library, QUIET, LONGEST_BURST);
@@ -171,12 +202,12 @@ fn run(mut watch: Watch, library: &Library, tools: &[ServerTool], shared: &Share
             watch.renew(library);
             look()
         });
-        let Ok((now, snapshot)) = catch_unwind(renew_and_look) else {
+        let Ok(now) = catch_unwind(renew_and_look) else {
             tracing::error!("looking for changed prompt files failed because of a bug");
             before = None;
             continue;
         };
-        let change = Change { before: before.replace(now), now, snapshot, burst_started };
+        let change = Change { before: before.replace(Arc::clone(&now)), now, burst_started };
         let listeners: Vec<_> = lock(&shared.listeners.0).iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
             listener.notify(&change);

@@ -1,19 +1,26 @@
 //! What the server knows of one conversation.
 
+use super::lifecycle;
 use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};
 use crate::agents::Agent;
 use crate::jsonrpc::Notification;
+use crate::library::Caller;
 use std::time::Instant;
 
-/// One conversation: that of a pipe.
+/// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
 #[derive(Debug, Default)]
 pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
     pub(super) protocol_version: Option<&'static str>,
     /// The agent that the last `initialize` came from, if it is a known one.
     pub(super) agent: Option<&'static Agent>,
+    /// Who the client works for.
+    pub(super) caller: Caller,
     pub(super) subscriptions: Subscriptions,
+    /// Whether nothing of it is remembered after one request: what the client was shown is not recorded, and a legacy client
+    /// cannot subscribe to resources.
+    pub(super) is_one_request: bool,
     /// When the client was last shown a page of a list of which there is no hash.
     pub(super) shown: Option<Instant>,
     pub(super) lists: ShownLists,
@@ -28,6 +35,44 @@ pub(super) struct ShownLists {
 }
 
 impl Session {
+    /// Who the client works for.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The same of a caller who is not the user of this machine.
+    pub fn with_caller(self, caller: Caller) -> Session {
+        Session { caller, ..self }
+    }
+
+    /// The conversation of one request over HTTP. `protocol_version` and `agent` are those of an earlier `initialize`, if the
+    /// client still says so; unknown ones are ignored.
+    pub fn of_request(protocol_version: Option<&str>, agent: Option<&str>) -> Session {
+        Session {
+            protocol_version: protocol_version.and_then(lifecycle::legacy_version),
+            agent: agent.and_then(Agent::named),
+            is_one_request: true,
+            ..Session::default()
+        }
+    }
+
+    /// The conversation of a stream on which legacy clients are notified of changes of all lists.
+    pub fn of_notifications() -> Session {
+        let mut session = Session::of_request(Some(lifecycle::WITH_BATCHES), None);
+        session.subscriptions.initialized();
+        session
+    }
+
+    /// The version that `initialize` negotiated.
+    pub fn protocol_version(&self) -> Option<&'static str> {
+        self.protocol_version
+    }
+
+    /// The name of the agent that the client is, if it is a known one.
+    pub fn agent(&self) -> Option<&'static str> {
+        self.agent.map(|agent| agent.name)
+    }
+
     /// The client is about to be shown a list, of which this is the hash.
     pub(super) fn shown_list(&mut self, list: fn(&mut ShownLists) -> &mut Option<u64>, hash: Option<u64>) {
         *list(&mut self.lists) = hash;
@@ -46,10 +91,12 @@ impl Session {
     pub fn notifications(&mut self, change: &Change) -> Vec<Notification> {
         // A legacy client that has not finished its handshake is not notified yet.
         let is_notified = self.protocol_version.is_none() || self.subscriptions.is_initialized();
-        let before = change.before(self.shown);
+        let now = change.now(&self.caller);
+        let before = change.before(&self.caller, self.shown);
+        let before = before.as_ref().map(|before| &before.lists);
         let has_changed = |shown: &mut Option<u64>, list: fn(&ListHashes) -> u64| {
-            let now = list(&change.now);
-            let has_changed = match (&*shown, &before) {
+            let now = list(&now.lists);
+            let has_changed = match (&*shown, before) {
                 (Some(shown), _) => *shown != now,
                 (None, Some(before)) => list(before) != now,
                 (None, None) => true,
@@ -62,6 +109,6 @@ impl Session {
             prompts: has_changed(&mut self.lists.prompts, |lists| lists.prompts),
             resources: has_changed(&mut self.lists.resources, |lists| lists.resources),
         };
-        self.subscriptions.notifications(changed, &change.snapshot)
+        self.subscriptions.notifications(changed, &now.snapshot)
     }
 }

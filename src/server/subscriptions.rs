@@ -6,12 +6,13 @@
 
 use super::lifecycle::{Failure, FailureKind};
 use super::resources;
-use crate::jsonrpc::{Id, Notification, Object, read};
+use crate::jsonrpc::{Id, Notification, Object, Response, read};
 use crate::library::{Snapshot, View};
 use crate::mcp::{
-    CancelledParams, ListChangedParams, ListenParams, ResourceParams, ResourceUpdatedParams, SubscriptionMeta,
-    SubscriptionsAcknowledgedParams,
+    CancelledParams, ListChangedParams, ListenParams, ListenResult, ResourceParams, ResourceUpdatedParams,
+    SubscriptionMeta, SubscriptionsAcknowledgedParams,
 };
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// How many `subscriptions/listen` may be open at once.
@@ -146,8 +147,9 @@ impl Subscriptions {
         }
         let uris = honored.resource_subscriptions.iter().flatten();
         self.check_limit(uris.clone().count())?;
-        let listing = view.list();
-        let resources = uris.map(|uri| (uri.clone(), resources::content_hash(&listing, uri))).collect();
+        let listing = OnceCell::new(); // most clients listen to lists only
+        let content = |uri: &String| resources::content_hash(listing.get_or_init(|| view.list()), uri);
+        let resources = uris.map(|uri| (uri.clone(), content(uri))).collect();
         let listen = Listen { id: id.clone(), lists, resources };
         let params = SubscriptionsAcknowledgedParams { notifications: honored, meta: listen.meta() };
         self.listens.push(listen);
@@ -177,6 +179,20 @@ impl Subscriptions {
         }
         notifications
     }
+}
+
+/// The notifications of all lists, for a legacy client that may have missed some.
+pub fn all_lists_changed() -> Vec<Notification> {
+    let methods = Lists::ALL.methods(Lists::ALL);
+    methods.map(|method| Notification::new(method, None::<ListChangedParams>)).collect()
+}
+
+/// The response to a `subscriptions/listen` with this id that the server ends.
+pub fn end_of_listen(id: &Id) -> Response {
+    Response::result(
+        id.clone(),
+        ListenResult { result_type: "complete", meta: SubscriptionMeta { subscription_id: id.clone() } },
+    )
 }
 
 /// The URIs whose content is another one in the snapshot, which the client knows from now on.

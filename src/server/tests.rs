@@ -1,8 +1,12 @@
 //! What only a server without a process can show; the rest is tested over real pipes in `tests/it`.
 
 use super::*;
+use crate::library::{Caller, Prefix, Role};
 use crate::server::tools::ToolError;
 use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, mpsc};
 
 const PANICKING: &[ServerTool] = &[ServerTool {
     name: "panic",
@@ -43,4 +47,147 @@ fn a_fault_of_ours_in_a_tool_is_an_internal_error() {
         handle(&server, call)["error"],
         json!({"code": -32603, "message": "internal error: reported, not thrown"})
     );
+}
+
+/// The caller of a token that is for `team-a/` only.
+fn of_team_a() -> Caller {
+    Caller { role: Role::Read, prefix: Some(Prefix::new("team-a/").unwrap()), ..Caller::local() }
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (file, text) in files {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+#[test]
+fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        &[
+            ("team-a/report.md", "---\ntags: [x]\narguments:\n  - name: a\n    choices: [one, two]\n---\nReport {{a}}"),
+            ("team-a/broken.md", "---\ndescription: x"),
+        ],
+    );
+    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()]).with_builtin()));
+    let named = |name: &str| {
+        let uri = format!("prompt://{name}");
+        let call = |tool: &str, arguments: Value| ("tools/call", json!({"name": tool, "arguments": arguments}));
+        let complete = |reference: Value, argument: &str, value: &str| {
+            ("completion/complete", json!({"ref": reference, "argument": {"name": argument, "value": value}}))
+        };
+        vec![
+            ("tools/list", json!({})),
+            ("prompts/list", json!({})),
+            ("prompts/list", json!({"filter": {"query": name}})),
+            ("prompts/list", json!({"limit": 1})),
+            ("prompts/get", json!({"name": name})),
+            call("list_prompts", json!({})),
+            call("list_prompts", json!({"query": name, "limit": 1})),
+            call("list_prompts", json!({"tag": "hidden"})),
+            call("expand_prompt", json!({"command": name, "input": ""})),
+            call("expand_prompt", json!({"command": format!(":{}", name.to_uppercase()), "input": ""})),
+            call("expand_prompt", json!({"command": format!("{name} and text"), "input": ""})),
+            call("expand_prompt", json!({"command": name.replace('e', ""), "input": ""})),
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("resources/read", json!({"uri": uri})),
+            ("resources/subscribe", json!({"uri": uri})),
+            ("resources/unsubscribe", json!({"uri": uri})),
+            complete(json!({"type": "ref/prompt", "name": name}), "a", ""),
+            complete(json!({"type": "ref/resource", "uri": "prompt://{+name}"}), "name", ""),
+            complete(json!({"type": "ref/resource", "uri": "prompt://{+name}"}), "name", &name[..2]),
+            complete(json!({"type": "ref/resource", "uri": uri}), "name", ""),
+        ]
+    };
+    let hidden =
+        ["team-b/secret", "secret", "team-abc/secret", "TEAM-A/secret", "team-b/team-a/secret", "team-b/broken"];
+    let shown = ["team-a/report", "team-a/broken", "report"];
+    let answers = |caller: &Caller| {
+        let mut answers = String::new();
+        for (method, params) in hidden.into_iter().chain(shown).chain(["research"]).flat_map(named) {
+            let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            let message = Message::parse(line.to_string().as_bytes()).unwrap();
+            let Reply::Response(response) = server.handle(&mut Session::default().with_caller(caller.clone()), message)
+            else {
+                panic!("{method}")
+            };
+            answers.push_str(&format!("{params} -> {}\n", response.to_json().unwrap()));
+        }
+        answers
+    };
+    let before = answers(&of_team_a());
+    for name in &hidden[..5] {
+        write(
+            folder.path(),
+            &[(&format!("{name}.md"), "---\ndescription: hidden\ntags: [hidden]\narguments: [a]\n---\nX")],
+        );
+    }
+    write(
+        folder.path(),
+        &[("team-b/broken.md", "---\ndescription: x"), ("team-b/bad\\name.md", "x"), ("a\nb.md", "x")],
+    );
+    let after = answers(&of_team_a());
+    for (before, after) in before.lines().zip(after.lines()) {
+        assert_eq!(before, after);
+    }
+    assert!(after.contains("Report {{a}}") && !after.contains("Research the topic below"));
+    let all = answers(&Caller::local());
+    assert!(all.contains("\"name\":\"team-b/secret\"") && all.contains("Research the topic below"));
+}
+
+#[test]
+fn a_change_that_a_caller_may_not_see_notifies_them_of_nothing() {
+    struct Two(Mutex<[Session; 2]>, mpsc::Sender<[Vec<String>; 2]>);
+    impl Listener for Two {
+        fn notify(&self, change: &Change) {
+            let written = |notification: crate::jsonrpc::Notification| format!("{notification:?}");
+            let mut sessions = self.0.lock().unwrap();
+            let notifications =
+                sessions.each_mut().map(|session| session.notifications(change).into_iter().map(written).collect());
+            self.1.send(notifications).unwrap();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("team-a/x.md", "X"), ("team-b/secret.md", "0")]);
+    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()]))).with_notifications(|_| {});
+    let listen = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,
+        "promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["prompt://team-b/secret"]}},{META}}}}}"#
+    );
+    let mut sessions = [Session::default().with_caller(of_team_a()), Session::default()];
+    for session in &mut sessions {
+        let reply = server.handle(session, Message::parse(listen.as_bytes()).unwrap());
+        assert!(matches!(reply, Reply::Stream(_)), "{reply:?}");
+    }
+    let (sender, changes) = mpsc::channel();
+    let listener: Arc<dyn Listener> = Arc::new(Two(Mutex::new(sessions), sender));
+    server.add_listener(&listener);
+    // What comes right after the start may announce anything.
+    write(folder.path(), &[("team-b/secret.md", "1")]);
+    changes.recv().unwrap();
+    write(folder.path(), &[("team-b/secret.md", "2"), ("team-b/new.md", "new"), ("other.md", "new")]);
+    let mut seen = Vec::new();
+    while seen.len() < 4 {
+        let [team_a, local] = changes.recv().unwrap();
+        assert_eq!(team_a, [""; 0]);
+        seen.extend(local); // both lists, the tools and the resource
+    }
+    write(folder.path(), &[("team-a/x.md", "---\ndescription: new\n---\nX")]);
+    let team_a = changes.iter().find_map(|[team_a, _]| (!team_a.is_empty()).then_some(team_a)).unwrap();
+    assert_eq!(team_a.len(), 2, "{team_a:?}");
+}
+
+#[test]
+fn the_list_of_methods_is_that_of_the_table() {
+    let table = include_str!("../server.rs").split("The table of methods.").nth(1).unwrap();
+    let arms = table.lines().filter_map(|line| line.trim_start().strip_prefix("(\"")?.split_once("\", "));
+    let mut methods: Vec<&str> = arms.filter(|(_, rest)| rest.contains("=>")).map(|(method, _)| method).collect();
+    methods.sort_unstable();
+    assert_eq!(methods, METHODS);
 }

@@ -12,7 +12,7 @@ pub use parts::LEAST_LIMIT;
 use super::lifecycle::{Era, Failure, FailureKind};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
-use crate::library::View;
+use crate::library::{Names, View};
 use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
 use serde::{Serialize, Serializer};
@@ -29,7 +29,7 @@ pub(super) struct ServerTool {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     /// For a model; made for each listing.
-    pub(super) description: fn(&View) -> String,
+    pub(super) description: fn(&Names) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
     /// How many characters of a result Claude Code should show its model; `None`: its default, 50,000.
@@ -65,11 +65,11 @@ impl From<serde_json::Error> for ToolError {
 }
 
 /// `tools/list`.
-pub(super) fn list(tools: &[ServerTool], view: &View) -> ListToolsResult {
+pub(super) fn list(tools: &[ServerTool], names: &Names) -> ListToolsResult {
     let tools = tools.iter().map(|tool| Tool {
         name: tool.name,
         title: tool.title,
-        description: (tool.description)(view),
+        description: (tool.description)(names),
         input_schema: (tool.input_schema)(),
         output_schema: (tool.output_schema)(),
         // Codex refuses to call, or asks before it calls, a tool that is not annotated as read-only.
@@ -92,9 +92,9 @@ pub(super) fn list(tools: &[ServerTool], view: &View) -> ListToolsResult {
 }
 
 /// A hash of the current descriptions of the tools, which name the commands.
-pub(super) fn descriptions_hash(tools: &[ServerTool], view: &View) -> u64 {
+pub(super) fn descriptions_hash(tools: &[ServerTool], names: &Names) -> u64 {
     let mut hasher = DefaultHasher::new();
-    tools.iter().for_each(|tool| (tool.description)(view).hash(&mut hasher));
+    tools.iter().for_each(|tool| (tool.description)(names).hash(&mut hasher));
     hasher.finish()
 }
 

@@ -415,7 +415,8 @@ fn export_overwrites_nothing_and_needs_a_folder_that_is_not_ones_own() {
 
 #[test]
 fn a_template_is_imported_as_it_is_and_not_exported() {
-    let judge = "---\nengine: jinja\nicons: [https://example.com/a.png]\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
+    let judge =
+        "---\nengine: jinja\nicons: [https://example.com/a.png]\n---\n{% if input %}Judge {{ input }}.{% endif %}\n";
     let client = client(&[("from/judge.md", judge)]);
     has(&run(&client, &["import", "from"]), 0, &["judge"]);
     assert_eq!(read(&client, "prompts/judge.md"), judge);
@@ -428,7 +429,10 @@ fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
     let files = [
         ("from/ask.md", "---\ninclude: true\n---\nAnswer {{input}}\n{{> _style}}\n"),
         ("from/_style.md", "Be brief.\n"),
-        ("from/judge.md", "---\ninclude: true\nengine: jinja\n---\n{% if input %}{{ input }}{% endif %}\n{{> _style}}\n"),
+        (
+            "from/judge.md",
+            "---\ninclude: true\nengine: jinja\n---\n{% if input %}{{ input }}{% endif %}\n{{> _style}}\n",
+        ),
     ];
     let client = client(&files);
     has(

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
+#[cfg(all(unix, feature = "http"))]
+mod access;
 #[cfg(unix)]
 mod attachments;
 mod cases;
@@ -23,6 +25,10 @@ mod faults;
 #[cfg(unix)]
 mod fresh;
 mod hook;
+#[cfg(all(unix, feature = "http"))]
+mod http;
+#[cfg(all(unix, feature = "http"))]
+mod http_client;
 mod icons;
 mod import_and_export;
 mod includes;
@@ -40,6 +46,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+mod operating;
 mod other_programs;
 mod parts;
 mod path_and_show;
@@ -57,4 +64,5 @@ mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;
+mod websocket;
 mod wire;

@@ -8,8 +8,12 @@ mod conversion;
 mod expand;
 mod foreign;
 mod golden;
+#[cfg(feature = "http")]
+mod http_headers;
 mod jinja;
 mod prompt;
+#[cfg(feature = "http")]
+mod session;
 mod wire;
 
 use proptest::prelude::*;
@@ -42,6 +46,11 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
     for_each_seed("golden", golden::check_bytes);
+    #[cfg(feature = "http")]
+    {
+        for_each_seed("session", session::check);
+        for_each_seed("http_headers", http_headers::check);
+    }
     for_each_seed("jinja", jinja::check_bytes);
 }
 

@@ -14,7 +14,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("hook", &["agents", "library", "prompt"]),
     ("doctor", &["agents", "library", "prompt"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
-    ("transport", &["jsonrpc", "server"]),
+    ("transport", &["jsonrpc", "library", "server"]),
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];
 
@@ -22,20 +22,24 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 19] = [
+const USED_IN: [(&str, &[&str]); 23] = [
     ("anstream", &["cli"]),
-    ("base64", &["cli", "server"]),
+    ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("diffy", &["cli"]),
     ("dirs", &["cli"]),
+    ("governor", &["transport"]),
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),
     ("percent_encoding", &["server"]),
+    ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
+    ("sha2", &["transport"]),
     ("signal_hook", &["cli"]),
+    ("subtle", &["transport"]),
     ("textwrap", &["cli"]),
     ("toml_edit", &["agents", "prompt"]),
     ("tracing_subscriber", &["cli"]),
@@ -95,6 +99,16 @@ fn a_dependency_is_used_in_its_modules_only() {
                 !is_used || modules.contains(&module.as_str()),
                 "{file} uses {dependency}, which is for {modules:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn only_http_needs_a_runtime() {
+    for dependency in ["axum", "hyper", "hyper_util", "tokio", "tungstenite"] {
+        for (_, file, code) in code() {
+            let is_used = code.contains(&format!("{dependency}::"));
+            assert!(!is_used || file.starts_with("transport/http"), "{file} uses {dependency}");
         }
     }
 }

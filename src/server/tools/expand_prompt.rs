@@ -24,7 +24,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     name: "expand_prompt",
     title: "Expand a prompt",
     // No file is read for it, so the name of a template that nobody has changed yet may be in it.
-    description: |view| format!("{}{}", include_str!("expand_prompt.md"), commands(&view.names(), NAMES_BUDGET)),
+    description: |names| format!("{}{}", include_str!("expand_prompt.md"), commands(names, NAMES_BUDGET)),
     input_schema,
     output_schema,
     shown_by_claude_code: Some(150_000),

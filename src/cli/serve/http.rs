@@ -1,0 +1,230 @@
+//! `serve --http`: the server over HTTP, for many clients.
+
+use super::output;
+use crate::server::Server;
+use crate::transport::Tap;
+use crate::transport::http::auth::Access;
+use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
+use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
+use crate::transport::http::{self, Keys, Options};
+use crate::wording::named;
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use std::fs;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The environment variable with the key, or two keys in two lines.
+const KEY_VARIABLE: &str = "PROMPT_EXPANDER_KEY";
+
+// The options of the server over HTTP.
+#[derive(Debug, Args)]
+#[group(id = "http_options")]
+pub(in super::super) struct Http {
+    /// Serve over HTTP at this address, instead of on standard input and output; a port alone is on this machine, and port 0
+    /// takes a free one
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) http: Option<String>,
+    /// The file with the key that signs session ids, the same for all servers behind one address; a second line can hold the
+    /// previous key
+    ///
+    /// The environment variable PROMPT_EXPANDER_KEY has the same effect. Without both, a key is made and stored in your state
+    /// directory (~/.local/state/prompt-expander on Linux), so that sessions survive a restart.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    key: Option<PathBuf>,
+    /// Only accept requests with a bearer token of this file; needed for an address that other machines can reach
+    ///
+    /// Each line is a token or `sha256:` and its hash, and what it may do, as `prompt-expander token add` prints it. The file
+    /// is read again when it changes. Without tokens, everyone on this machine can read your prompts.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// Also accept requests in which this server has another name than `localhost` or its address, such as that of a proxy; may
+    /// be repeated
+    #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
+    allow_host: Vec<AllowedHost>,
+    /// Also accept requests of the web pages of this origin, such as `https://app.example.com`; may be repeated
+    ///
+    /// Those of this machine may always use the server. Programs that are not web pages need no origin.
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<AllowedOrigin>,
+    /// How many messages a client may send, such as `600/minute` or `prompts/list=30/minute,burst=5`; may be repeated
+    ///
+    /// The limit is for each token or, without tokens, for each address. Of a method, it is in addition to the limit of all
+    /// messages. `burst` is how many may come at once after a pause; by default those of one minute. By default, there is no limit.
+    #[arg(long, value_name = "[METHOD=]N/minute[,burst=B]", requires = "http")]
+    rate_limit: Vec<RateLimit>,
+    /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default 32 MiB
+    #[arg(long, value_name = "BYTES", requires = "http", value_parser = parse_bytes)]
+    max_body: Option<usize>,
+}
+
+/// Warnings before the first line of standard error, which says where the server listens; `None` after it.
+static EARLY_WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Prints a warning, or holds it back until the server listens.
+pub(super) fn warn(message: &str) {
+    match &mut *EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(warnings) => warnings.push(message.to_owned()),
+        None => output::warning(message),
+    }
+}
+
+/// Holds back warnings from now on.
+pub(super) fn hold_warnings() {
+    *EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+}
+
+impl Http {
+    /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
+    pub(super) fn serve(
+        self,
+        address: &str,
+        server: Server,
+        tap: Option<Tap>,
+        started: impl FnOnce(),
+    ) -> anyhow::Result<()> {
+        let address = socket_address(address)?;
+        if !address.ip().is_loopback() && self.token_file.is_none() {
+            bail!(
+                "{address} can be reached from other machines, where anyone could read your prompts; add --token-file FILE with a \
+                 line from `prompt-expander token add NAME`, or listen on 127.0.0.1:{port}",
+                port = address.port()
+            );
+        }
+        let keys = self.keys()?;
+        let options = Options {
+            address,
+            keys,
+            max_body: self.max_body.unwrap_or(MAX_BODY),
+            access: Access::new(self.token_file, warn).map_err(anyhow::Error::msg)?,
+            sites: Sites::new(address.ip(), self.allow_host, self.allow_origin),
+            rate_limits: RateLimits::new(self.rate_limit).map_err(anyhow::Error::msg)?,
+            tap,
+        };
+        let listening = |address: SocketAddr| {
+            // If standard error is closed, the server still works.
+            let _ = writeln!(io::stderr(), "listening on http://{address}{}", http::PATH);
+            started();
+            let warnings = EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).take();
+            warnings.iter().flatten().for_each(|warning| output::warning(warning));
+        };
+        http::serve(Arc::new(server), options, listening).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                anyhow!("{address} is in use, perhaps by another server; choose another port, or port 0 for a free one")
+            }
+            io::ErrorKind::PermissionDenied => {
+                anyhow!("you may not listen on {address}: {error}; choose a port from 1024 on")
+            }
+            io::ErrorKind::AddrNotAvailable => anyhow!("this machine does not have the address {}", address.ip()),
+            _ => anyhow!("cannot serve on {address}: {error}"),
+        })
+    }
+
+    /// The keys of session ids.
+    fn keys(&self) -> anyhow::Result<Keys> {
+        if let Some(path) = &self.key {
+            let path_named = named(&path.display().to_string());
+            let text = fs::read_to_string(path).with_context(|| format!("cannot read the key in {path_named}"))?;
+            return Keys::parse(&text).map_err(|error| anyhow!("{path_named} is not valid for --key: {error}"));
+        }
+        if let Some(text) = std::env::var_os(KEY_VARIABLE).filter(|text| !text.is_empty()) {
+            let text = text.to_str().ok_or_else(|| anyhow!("{KEY_VARIABLE} is not UTF-8"))?;
+            return Keys::parse(text).map_err(|error| anyhow!("{KEY_VARIABLE} is not valid: {error}"));
+        }
+        let stored = match state_folder() {
+            Some(folder) => stored_key(&folder).map_err(|error| format!("{}: {error}", folder.display())),
+            None => Err("the home directory is unknown".to_owned()),
+        };
+        let text = match stored {
+            Ok(text) => text,
+            Err(reason) => {
+                warn(&format!(
+                    "the key of session ids cannot be stored ({reason}): clients have to connect anew after a restart; give \
+                     --key to avoid that"
+                ));
+                Keys::random().map_err(anyhow::Error::msg)?
+            }
+        };
+        Keys::parse(&text).map_err(anyhow::Error::msg)
+    }
+}
+
+/// The folder with what the program itself stores.
+fn state_folder() -> Option<PathBuf> {
+    Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("prompt-expander"))
+}
+
+/// The key in this folder, which is made if there is none.
+fn stored_key(folder: &Path) -> io::Result<String> {
+    let path = folder.join("session-key");
+    let read = || {
+        let text = fs::read_to_string(&path)?;
+        Keys::parse(&text).map(|_| text).map_err(|error| io::Error::other(format!("in session-key, {error}")))
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        read => return read,
+    }
+    fs::create_dir_all(folder)?;
+    // Complete when it gets its name: another server may start at the same time, and the first one wins.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(Keys::random().map_err(io::Error::other)?.as_bytes())?;
+    match file.persist_noclobber(&path) {
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => return Err(error.error),
+        _ => {}
+    }
+    read()
+}
+
+/// The address that a person means.
+fn socket_address(text: &str) -> anyhow::Result<SocketAddr> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    let advice = "write an address and a port, such as 127.0.0.1:3333";
+    let mut addresses = text
+        .to_socket_addrs()
+        .map_err(|error| anyhow!("--http {} is not an address: {error}; {advice}", named(text)))?;
+    addresses.next().ok_or_else(|| anyhow!("--http {} names no address; {advice}", named(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_on_this_machine() {
+        for (text, want) in [
+            ("3333", "127.0.0.1:3333"),
+            (":0", "127.0.0.1:0"),
+            ("127.0.0.2:80", "127.0.0.2:80"),
+            ("[::1]:80", "[::1]:80"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+        ] {
+            assert_eq!(socket_address(text).unwrap(), want.parse().unwrap(), "{text}");
+        }
+        for text in ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "http://127.0.0.1:80", "::1"] {
+            let error = socket_address(text).unwrap_err().to_string();
+            assert!(error.contains("127.0.0.1:3333"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_stored_key_is_made_once_and_only_its_owner_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("state/prompt-expander");
+        let key = stored_key(&folder).unwrap();
+        assert_eq!(stored_key(&folder).unwrap(), key);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(folder.join("session-key")).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        fs::write(folder.join("session-key"), "short").unwrap();
+        assert!(stored_key(&folder).is_err(), "a broken one is not replaced");
+    }
+}

@@ -1,0 +1,107 @@
+//! Who uses the library: what they may do, and which prompts there are for them.
+
+use super::{Listing, Problem};
+use crate::prompt::Name;
+use std::fmt;
+use std::sync::Arc;
+
+/// Who sent a message. The default is the user of this machine, for whom all prompts exist and who may do everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The token that they have; `None` for the user of this machine.
+    pub token: Option<Token>,
+    /// What they may do.
+    pub role: Role,
+    /// Which prompts there are for them; `None`: all.
+    pub prefix: Option<Prefix>,
+}
+
+/// Which token somebody has, without the token.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// The first half of the SHA-256 of the token: the same after a restart, and on every server with this token.
+    pub id: [u8; 16],
+    /// For logs and people.
+    pub name: Arc<str>,
+}
+
+/// The name alone: with the id, a weak token can be guessed.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
+}
+
+/// What a caller may do. Each role includes those before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// List, read and expand prompts.
+    Read,
+    /// Change prompts, too.
+    Write,
+    /// Operate the server, too.
+    #[default]
+    Admin,
+}
+
+impl Caller {
+    /// The user of this machine.
+    pub fn local() -> Caller {
+        Caller::default()
+    }
+}
+
+impl Role {
+    /// All roles, the least first.
+    pub const ALL: [Role; 3] = [Role::Read, Role::Write, Role::Admin];
+
+    /// Its name in a token file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Read => "read",
+            Role::Write => "write",
+            Role::Admin => "admin",
+        }
+    }
+}
+
+/// A folder such as `team-a/`: only the prompts whose names begin with it exist for a caller, under these whole names.
+///
+/// The name alone decides, in all sources: a built-in prompt has no such name, and a prompt that is there for the caller is
+/// overridden only by one that is there for them, too. What a prompt includes or attaches is part of it, wherever that file is:
+/// who wrote the prompt has decided so.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Prefix(Arc<str>);
+
+impl Prefix {
+    /// # Errors
+    /// The text is not a folder of prompts with a slash after it. The reason is a clause for a person.
+    pub fn new(text: &str) -> Result<Prefix, &'static str> {
+        match text.strip_suffix('/') {
+            Some(folder) if Name::new(folder).is_ok() => Ok(Prefix(text.into())),
+            Some(_) => Err("must be a folder of prompts, such as `team-a/`"),
+            // `team` would include `team-b/` and `teamwork`, which is hardly meant.
+            None => Err("must end in a slash, such as `team-a/`"),
+        }
+    }
+
+    /// Whether the prompt of this name exists for the caller.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        name.starts_with(&*self.0)
+    }
+
+    /// Leaves only what exists for the caller. A problem of the whole prompts folder does not.
+    pub(super) fn restrict(&self, listing: &mut Listing<'_>) {
+        let is_inside =
+            |problem: &Problem| self.contains(&problem.file) || self.0.trim_end_matches('/') == problem.file;
+        listing.entries.retain(|entry| self.contains(entry.name()));
+        listing.skipped.retain(is_inside);
+        listing.problems.retain(is_inside);
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,283 @@
+//! Sessions of legacy clients. Nothing of a session is stored: its id says what the server has to know, and is signed. So a
+//! session survives a restart, and another process with the same key knows it too.
+//!
+//! An id consists of 128 random bits, the protocol version, the time when it was made, whose it is, the agent, and a signature
+//! (HMAC-SHA256) of all that: `RANDOM.VERSION.SECONDS.OWNER.AGENT.SIGNATURE`.
+
+use crate::server;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::collections::{HashSet, VecDeque};
+use std::fmt::{self, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long an id is valid.
+const VALID: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How many deleted ids are remembered; of more, the oldest are forgotten, and would be valid again.
+const MAX_DELETED: usize = 100_000;
+
+/// The least length of a key, in bytes.
+pub const LEAST_KEY: usize = 16;
+
+/// No id is longer.
+const MAX_LENGTH: usize = 512;
+
+/// The keys that sign session ids.
+#[derive(Clone)]
+pub struct Keys {
+    /// Signs new ids.
+    current: Vec<u8>,
+    /// Its ids are still valid.
+    previous: Option<Vec<u8>>,
+}
+
+/// Never shows a key.
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// Reads one or two keys, each on a line of its own: the first signs, and the ids of the second are still valid.
+    ///
+    /// # Errors
+    /// There is no key, or more than two; a key is shorter than [`LEAST_KEY`].
+    pub fn parse(text: &str) -> Result<Keys, String> {
+        let mut keys = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.as_bytes().to_vec());
+        let keys = (keys.next(), keys.next(), keys.next());
+        let (Some(current), previous, None) = keys else {
+            return Err("it must have one key, or two: the new one on the first line, the old one on the second".into());
+        };
+        if [Some(&current), previous.as_ref()].into_iter().flatten().any(|key| key.len() < LEAST_KEY) {
+            return Err(format!("a key must have at least {LEAST_KEY} characters"));
+        }
+        Ok(Keys { current, previous })
+    }
+
+    /// A random key, as text.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn random() -> Result<String, String> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+        Ok(URL_SAFE_NO_PAD.encode(key))
+    }
+
+    fn mac(key: &[u8], text: &str) -> Hmac<Sha256> {
+        #[allow(clippy::expect_used)] // the keys of HMAC may have any length
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any key");
+        mac.update(text.as_bytes());
+        mac
+    }
+
+    /// Whether one of the keys made this signature; it takes the same time wherever they differ.
+    fn have_signed(&self, text: &str, signature: &[u8]) -> bool {
+        let mut keys = [Some(&self.current), self.previous.as_ref()].into_iter().flatten();
+        keys.any(|key| Keys::mac(key, text).verify_slice(signature).is_ok())
+    }
+}
+
+/// A session, as its id describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionId {
+    /// Identifies it.
+    pub random: u128,
+    /// What `initialize` negotiated.
+    pub version: &'static str,
+    /// The name of the agent, if it is a known one.
+    pub agent: Option<String>,
+    /// When it was made, in seconds since 1970.
+    pub made: u64,
+}
+
+/// Makes and reads session ids.
+#[derive(Debug)]
+pub struct Sessions {
+    keys: Keys,
+    deleted: Mutex<Deleted>,
+}
+
+#[derive(Debug, Default)]
+struct Deleted {
+    ids: HashSet<u128>,
+    /// The same, the oldest first.
+    order: VecDeque<u128>,
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl Sessions {
+    /// Sessions whose ids are signed with these keys.
+    pub fn new(keys: Keys) -> Sessions {
+        Sessions { keys, deleted: Mutex::default() }
+    }
+
+    /// The id of a new session. `owner` is whose it is, and `now` in seconds since 1970.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn make(&self, version: &str, agent: Option<&str>, owner: &str, now: u64) -> Result<String, String> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+        let random = u128::from_be_bytes(random);
+        let mut id = format!("{random:032x}.{version}.{now}.{owner}.{}", agent.unwrap_or_default());
+        let signature = Keys::mac(&self.keys.current, &id).finalize().into_bytes();
+        let _ = write!(id, ".{}", URL_SAFE_NO_PAD.encode(signature));
+        Ok(id)
+    }
+
+    /// The session with this id; `None` if the id is forged, expired or deleted, or belongs to someone else. An id that seems
+    /// to come from the future is valid: the clock may have been set back.
+    pub fn read(&self, id: &str, owner: &str, now: u64) -> Option<SessionId> {
+        let (text, signature) = id.rsplit_once('.').filter(|_| id.len() <= MAX_LENGTH)?;
+        if !self.keys.have_signed(text, &URL_SAFE_NO_PAD.decode(signature).ok()?) {
+            return None;
+        }
+        let mut parts = text.split('.');
+        let mut part = || parts.next();
+        let (random, version, made, of, agent) = (part()?, part()?, part()?, part()?, part()?);
+        let session = SessionId {
+            random: u128::from_str_radix(random, 16).ok()?,
+            version: server::legacy_version(version)?,
+            agent: (!agent.is_empty()).then(|| agent.to_owned()),
+            made: made.parse().ok()?,
+        };
+        let is_valid = of == owner
+            && now.saturating_sub(session.made) <= VALID.as_secs()
+            && !self.deleted().ids.contains(&session.random);
+        is_valid.then_some(session)
+    }
+
+    /// Ends a session.
+    pub fn delete(&self, session: &SessionId) {
+        let mut deleted = self.deleted();
+        if deleted.ids.insert(session.random) {
+            deleted.order.push_back(session.random);
+        }
+        if deleted.order.len() > MAX_DELETED
+            && let Some(oldest) = deleted.order.pop_front()
+        {
+            deleted.ids.remove(&oldest);
+        }
+    }
+
+    fn deleted(&self) -> std::sync::MutexGuard<'_, Deleted> {
+        self.deleted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "0123456789abcdef";
+    const DAY: u64 = 24 * 60 * 60;
+
+    fn sessions(keys: &str) -> Sessions {
+        Sessions::new(Keys::parse(keys).unwrap())
+    }
+
+    #[test]
+    fn an_id_says_what_the_server_has_to_know_to_any_process_with_the_key() {
+        let id = sessions(KEY).make("2025-06-18", Some("codex"), "ana", 1_000).unwrap();
+        assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
+        let session = sessions(KEY).read(&id, "ana", 2_000).unwrap();
+        assert_eq!((session.version, session.agent.as_deref(), session.made), ("2025-06-18", Some("codex"), 1_000));
+        let other = sessions(KEY).make("2025-06-18", Some("codex"), "ana", 1_000).unwrap();
+        assert_ne!(sessions(KEY).read(&other, "ana", 2_000).unwrap().random, session.random);
+    }
+
+    #[test]
+    fn an_id_is_valid_for_30_days_and_if_the_clock_was_set_back() {
+        let sessions = sessions(KEY);
+        let id = sessions.make("2025-11-25", None, "", 100 * DAY).unwrap();
+        for (now, is_valid) in [(100, true), (130, true), (131, false), (0, true)] {
+            assert_eq!(sessions.read(&id, "", now * DAY).is_some(), is_valid, "day {now}");
+        }
+    }
+
+    #[test]
+    fn a_forged_or_foreign_id_is_unknown() {
+        let sessions = sessions(KEY);
+        let id = sessions.make("2025-11-25", None, "ana", 1_000).unwrap();
+        let text = id.rsplit_once('.').unwrap().0;
+        for at in 0..id.len() {
+            let mut forged = id.clone().into_bytes();
+            forged[at] = if forged[at] == b'0' { b'1' } else { b'0' };
+            let forged = String::from_utf8(forged).unwrap();
+            assert_eq!(sessions.read(&forged, "ana", 1_000), None, "{forged}");
+        }
+        let unsigned =
+            [text.to_owned(), format!("{text}."), format!("{text}.AAAA"), String::new(), ".".into(), "é".into()];
+        for forged in unsigned.iter().chain([&"x.".repeat(100_000)]) {
+            assert_eq!(sessions.read(forged, "ana", 1_000), None);
+        }
+        assert_eq!(sessions.read(&id, "bob", 1_000), None);
+        assert_eq!(super::tests::sessions("another key of 16").read(&id, "ana", 1_000), None);
+    }
+
+    #[test]
+    fn a_signed_text_that_is_no_session_is_unknown() {
+        let sessions = sessions(KEY);
+        for text in
+            ["", "x", "0.2025-11-25.1.ana", "0.2026-07-28.1.ana.", "zz.2025-11-25.1.ana.", "0.2025-11-25.-1.ana."]
+        {
+            let signature = Keys::mac(KEY.as_bytes(), text).finalize().into_bytes();
+            assert_eq!(
+                sessions.read(&format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)), "ana", 1),
+                None,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn ids_of_the_old_key_stay_valid_while_it_is_on_the_second_line() {
+        let [old, new] = [KEY, "fedcba9876543210"];
+        let id = sessions(old).make("2025-11-25", None, "", 1).unwrap();
+        assert!(sessions(&format!("{new}\n{old}\n")).read(&id, "", 1).is_some());
+        assert!(sessions(new).read(&id, "", 1).is_none());
+        let id = sessions(&format!("{new}\n{old}\n")).make("2025-11-25", None, "", 1).unwrap();
+        assert!(sessions(new).read(&id, "", 1).is_some(), "the first key signs");
+    }
+
+    #[test]
+    fn a_deleted_id_is_unknown_and_the_memory_of_deleted_ids_is_bounded() {
+        let sessions = sessions(KEY);
+        let id = sessions.make("2025-11-25", None, "", 1).unwrap();
+        let session = sessions.read(&id, "", 1).unwrap();
+        sessions.delete(&session);
+        sessions.delete(&session);
+        assert_eq!(sessions.read(&id, "", 1), None);
+        for random in 0..MAX_DELETED as u128 {
+            sessions.delete(&SessionId { random, ..session.clone() });
+        }
+        let deleted = sessions.deleted();
+        assert_eq!((deleted.ids.len(), deleted.order.len()), (MAX_DELETED, MAX_DELETED));
+    }
+
+    #[test]
+    fn keys_are_one_or_two_lines_of_at_least_16_characters_and_are_never_shown() {
+        for (text, is_valid) in [
+            (KEY.to_owned(), true),
+            (format!("\n {KEY} \r\n{KEY}\n\n"), true),
+            (String::new(), false),
+            (format!("{KEY}\n{KEY}\n{KEY}"), false),
+            (KEY[1..].to_owned(), false),
+            (format!("{KEY}\nshort"), false),
+        ] {
+            assert_eq!(Keys::parse(&text).is_ok(), is_valid, "{text:?}");
+        }
+        assert!(Keys::parse(&Keys::random().unwrap()).is_ok());
+        assert_eq!(format!("{:?}", sessions(KEY).keys), "Keys { .. }");
+    }
+}
