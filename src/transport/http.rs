@@ -667,7 +667,7 @@ struct IsError;
 fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
     let mut response = json(status, &Answer::error(id, error));
-    response.headers_mut().extend(headers);
+    response.headers_mut().extend(*headers);
     response
 }
 
