@@ -163,3 +163,30 @@ fn metrics_are_not_for_pages_of_other_sites() {
         assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
     }
 }
+
+#[test]
+fn every_request_of_the_page_is_answered() {
+    let page = crate::readme::page("docs/http.md");
+    let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();
+    assert!(commands.len() >= 6, "{commands:?}");
+    let home = || Client::new().prompt("research.md", "Research {{input}}.");
+    let token = "a-token-of-a-reader-of-forty-characters";
+    let with_tokens = home();
+    let file = with_tokens.root().join("tokens");
+    fs::write(&file, token).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let with_tokens = HttpServer::start_with(with_tokens, &["--token-file", "tokens"]);
+    let without = HttpServer::start(home());
+    for command in commands {
+        let server = if command.contains("$TOKEN") { &with_tokens } else { &without };
+        let line = command.replace("127.0.0.1:3333", &server.address.to_string()).replace("curl ", "curl -sSf ");
+        let output = std::process::Command::new("sh").args(["-c", &line]).env("TOKEN", token).output().unwrap();
+        let answer = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && !answer.contains("\"error\":"),
+            "{command}\n{answer}{output:?}",
+            output = output.stderr
+        );
+        assert!(!command.contains("research") || answer.contains("Research solar cells."), "{answer}");
+    }
+}
