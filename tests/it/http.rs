@@ -682,3 +682,25 @@ fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
     assert_eq!(server.post(PING).status, 200);
     assert!(connection.fails_to_write_within(Duration::from_secs(90)));
 }
+
+#[test]
+fn the_first_event_of_a_stream_has_a_data_line_only_where_the_version_says_so() {
+    let server = server();
+    for (version, first) in [("2025-11-25", "retry: 1000\ndata: \n\n"), ("2025-06-18", "retry: 1000\n\n")] {
+        let session = server.initialize(version);
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
+        );
+        std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+        let mut text = String::new();
+        while !text.contains("\n\n") {
+            let mut piece = [0; 1000];
+            let length = std::io::Read::read(&mut stream, &mut piece).unwrap();
+            assert_ne!(length, 0, "{text}");
+            text += str::from_utf8(&piece[..length]).unwrap();
+        }
+        let (_, event) = text.split_once("\nid: ").unwrap();
+        assert_eq!(event.split_once('\n').unwrap().1.trim_end_matches("\r\n"), first, "{version}");
+    }
+}

@@ -29,9 +29,13 @@ mod hook;
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;
+mod icons;
+mod import_and_export;
+mod includes;
 #[cfg(unix)]
 mod install;
 mod interop;
+mod jinja;
 mod lifecycle;
 mod limits;
 mod list_prompts;

@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 22] = [
+const USED_IN: [(&str, &[&str]); 23] = [
     ("anstream", &["cli"]),
     ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
@@ -32,6 +32,7 @@ const USED_IN: [(&str, &[&str]); 22] = [
     ("governor", &["transport"]),
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents"]),
+    ("minijinja", &["prompt"]),
     ("notify", &["library"]),
     ("percent_encoding", &["server"]),
     ("prometheus_client", &["transport"]),
