@@ -144,8 +144,11 @@ impl Server {
             Message::Notification { .. } | Message::Response => true,
             Message::Batch(_) => false,
             Message::Request(request) => match request.method.as_str() {
-                "tools/list" | "prompts/list" | "resources/list" | "completion/complete" | "subscriptions/listen" => {
-                    false
+                "tools/list" | "prompts/list" | "resources/list" | "completion/complete" => false,
+                // The content of resources is compared with that in the list.
+                "subscriptions/listen" => {
+                    let notifications = request.params.get("notifications");
+                    notifications.is_none_or(|notifications| notifications.get("resourceSubscriptions").is_none())
                 }
                 "tools/call" => request.params.get("name").and_then(Value::as_str) == Some("expand_prompt"),
                 _ => true,

@@ -433,12 +433,14 @@ impl App {
         let id = request.id.clone();
         let message = Message::Request(request);
         let reply = if opens_stream {
+            let is_quick = self.server.work(&message) == Work::Quick;
             let (app, listened) = (Arc::clone(self), id.clone());
             let open = move || app.streams.listen(&app.server, session, &listened, message);
-            match self.in_background(open).await.map_err(|error| (id, error)) {
+            let opened = if is_quick { Ok(open()) } else { self.in_background(open).await };
+            match opened {
                 Ok(Ok(stream)) => return Ok(event_stream(stream)),
                 Ok(Err(reply)) => reply,
-                Err((id, error)) => Reply::Response(Answer::error(Some(id), error)),
+                Err(error) => Reply::Response(Answer::error(Some(id), error)),
             }
         } else {
             self.handle(session, message, Some(id)).await.0
