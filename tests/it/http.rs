@@ -15,6 +15,9 @@ fn home() -> Client {
     Client::new().prompt("research.md", "Research {{input}}.")
 }
 
+/// Names and values.
+type Headers<'h> = &'h [(&'h str, &'h str)];
+
 fn server() -> HttpServer {
     HttpServer::start(home())
 }
@@ -56,7 +59,7 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
     let batch = format!("[{PING},{INITIALIZED},{}]", request(2, "nope", json!({})));
     let initialize = request(1, "initialize", json!({"protocolVersion": "2099-01-01"}));
     let unknown_tool = request(1, "tools/call", json!({"name": "nope"}));
-    let cases: &[(&str, &[(&str, &str)], &str, u16, i64)] = &[
+    let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("a request", &[], PING, 200, 0),
         ("a request in a session", &[in_session, version("2025-06-18")], PING, 200, 0),
         ("a session without a version", &[in_session], PING, 200, 0),
@@ -155,7 +158,7 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
     let bare_discover = request(7, "server/discover", json!({}));
     let unknown_prompt = get.replace("research", "nope");
     let unknown_resource = request(7, "resources/read", modern(json!({"uri": "prompt://nope"})));
-    let cases: &[(&str, &[(&str, &str)], &str, u16, i64)] = &[
+    let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("success", &of_list, &list, 200, 0),
         ("a name", &[of_get[0], of_get[1], ("Mcp-Name", "research")], &get, 200, 0),
         ("an encoded name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?cmVzZWFyY2g=?=")], &get, 200, 0),
