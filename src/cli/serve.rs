@@ -24,9 +24,7 @@ Examples:
                                                input and output
   prompt-expander serve --http 127.0.0.1:3333  for many clients; add
                                                http://127.0.0.1:3333/mcp to them
-  prompt-expander serve --http 0.0.0.0:3333 --token-file tokens
-                                               for other machines, which
-                                               need a token";
+  prompt-expander serve --http 0.0.0.0:3333 --token-file tokens";
 
 // The command `serve`: the options of the server, and those of the server over HTTP.
 #[derive(Debug, Args)]
