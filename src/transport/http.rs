@@ -184,6 +184,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             let Some(app) = each_second.upgrade() else { return };
             app.streams.tick();
             if app.access.needs_token() {
+                app.access.refresh();
                 app.streams.end_unless(|caller| app.access.is_still_valid(caller));
             }
         }
@@ -666,7 +667,7 @@ struct IsError;
 fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
     let mut response = json(status, &Answer::error(id, error));
-    response.headers_mut().extend(headers);
+    response.headers_mut().extend(*headers);
     response
 }
 
