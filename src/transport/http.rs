@@ -276,6 +276,9 @@ async fn connection(
         let respond = async move {
             let mut response = routed.await?;
             exchange.label(response.headers_mut());
+            if response.status().as_u16() >= 400 {
+                tracing::debug!(status = response.status().as_u16(), "refused");
+            }
             app.metrics.responded(response.status().as_u16());
             Ok::<_, Infallible>(response)
         };

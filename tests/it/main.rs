@@ -46,6 +46,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+#[cfg(all(unix, feature = "http"))]
 mod operating;
 mod other_programs;
 mod parts;
@@ -64,5 +65,6 @@ mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;
+#[cfg(all(unix, feature = "http"))]
 mod websocket;
 mod wire;

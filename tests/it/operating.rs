@@ -101,8 +101,10 @@ fn the_log_has_the_connection_and_the_id_of_each_request() {
         let headers = [&crate::http_client::USUAL[..], &[("X-Request-Id", id)]].concat();
         connection.send("POST", "/mcp", &headers, request(1, method, json!({})));
     }
+    server.send("GET", "/nowhere", &[("X-Request-Id", "three")], "");
     let home = server.stop();
     let log = fs::read_to_string(home.root().join("server.log")).unwrap();
+    assert!(log.lines().any(|line| line.contains("\"status\":404") && line.contains("\"id\":\"three\"")), "{log}");
     let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let answered: Vec<Value> = events.filter(|event| event["message"] == "answered").collect();
     let spans: Vec<(&Value, &Value)> =

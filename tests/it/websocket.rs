@@ -462,3 +462,19 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     assert_eq!(codes, [json!(null), json!(null), json!(429)]);
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
 }
+
+#[test]
+fn an_idle_client_is_pinged_and_closed_if_it_does_not_answer() {
+    let server = server();
+    let mut silent = open(&server);
+    let mut alive = open(&server);
+    // The server gives up after three quarters of a minute; until then, it pings both.
+    for _ in 0..2 {
+        assert_eq!(silent.try_read().unwrap(), (PING, Vec::new()));
+        assert_eq!(alive.try_read().unwrap(), (PING, Vec::new()));
+        alive.send(PONG, "");
+    }
+    assert_eq!(silent.closed().unwrap(), (1008, "the client does not answer pings".to_owned()));
+    assert_eq!(alive.try_read().unwrap(), (PING, Vec::new()));
+    alive.initialize();
+}
