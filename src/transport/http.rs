@@ -470,6 +470,7 @@ impl App {
         let owner = owner(&caller);
         let is_initialize = request.method == "initialize";
         let session = if is_initialize {
+            self.streams.broadcast(&self.server, &caller);
             Session::of_request(None, None)
         } else {
             let session = self.session(headers, &caller)?;

@@ -397,6 +397,24 @@ fn a_client_that_comes_back_is_told_of_a_change_if_there_may_have_been_one() {
 }
 
 #[test]
+fn a_first_stream_tells_of_a_change_since_its_session_was_made() {
+    let server = server();
+    let (session, other) = (server.initialize("2025-06-18"), server.initialize("2025-06-18"));
+    server.initialized(&session);
+    server.initialized(&other);
+    let mut stream = server.stream(&other);
+    server.home.save("new.md", "New.");
+    assert_eq!(stream.methods(3), LISTS);
+    let mut late = server.stream(&session);
+    assert_eq!(late.methods(3), LISTS);
+    let server = HttpServer::start(server.stop());
+    let mut restarted = server.stream(&session);
+    // The server may have been started within the second in which the session was made.
+    server.home.save("newer.md", "New.");
+    assert_eq!(restarted.methods(3), LISTS);
+}
+
+#[test]
 fn deleting_a_session_ends_its_stream() {
     let server = server();
     let session = server.initialize("2025-06-18");

@@ -223,7 +223,8 @@ impl Streams {
     }
 
     /// Opens the stream of a legacy session. `last_event` is the id of the last event that the client has received of an
-    /// earlier stream; if there were notifications since, the client gets those of all lists.
+    /// earlier stream. If there were notifications since, or without an id since the session was made, the client gets those of
+    /// all lists.
     pub(super) fn open(
         self: &Arc<Self>,
         server: &Server,
@@ -243,8 +244,7 @@ impl Streams {
         let is_primed = session.version >= FIRST_WITH_EMPTY_DATA;
         let data = if is_primed { "data: \n" } else { "" };
         queue.push(Bytes::from(format!("id: {id}\nretry: 1000\n{data}\n")));
-        // A client that ignores an event without data comes back without its id.
-        let has_missed = last_event.map_or(!is_primed && age >= INITIALIZED_WITHIN, |last| last != id);
+        let has_missed = last_event.map_or(state.has_changed_since(session.made), |last| last != id);
         let mut stream = LegacyStream { queue: Arc::clone(&queue), is_ready, has_missed };
         if is_ready {
             stream.make_ready(&id);
@@ -284,11 +284,14 @@ impl Streams {
         }
     }
 
-    fn broadcast(&self, server: &Server, caller: &Caller) -> Arc<Broadcast> {
+    /// All streams of those who see the same prompts as the caller. Called before a session is made, so that no change after that
+    /// is unknown.
+    pub(super) fn broadcast(&self, server: &Server, caller: &Caller) -> Arc<Broadcast> {
         let mut broadcasts = lock(&self.broadcasts);
         let broadcast = broadcasts.entry(caller.prefix.clone()).or_insert_with(|| {
             let session = Session::of_notifications().with_caller(caller.clone());
-            let state = BroadcastState { session, streams: BTreeMap::new(), opened: 0, sent: 0 };
+            let (since, streams) = (sessions::now(), BTreeMap::new());
+            let state = BroadcastState { session, streams, opened: 0, sent: 0, since, changed: None };
             let broadcast = Arc::new(Broadcast { process: self.process, state: Mutex::new(state) });
             server.add_listener(&(Arc::clone(&broadcast) as Arc<dyn Listener>));
             broadcast
@@ -336,7 +339,7 @@ impl Listener for Listen {
 }
 
 /// All streams of legacy clients who see the same prompts.
-struct Broadcast {
+pub(super) struct Broadcast {
     process: u64,
     state: Mutex<BroadcastState>,
 }
@@ -348,6 +351,9 @@ struct BroadcastState {
     opened: u64,
     /// How many changes were sent.
     sent: u64,
+    /// When it was made, and the last change sent, in seconds since 1970.
+    since: u64,
+    changed: Option<u64>,
 }
 
 struct LegacyStream {
@@ -373,6 +379,11 @@ impl Broadcast {
 }
 
 impl BroadcastState {
+    /// Whether there was, or may have been, a change since a session was made.
+    fn has_changed_since(&self, made: u64) -> bool {
+        made < self.since || self.changed.is_some_and(|changed| made <= changed)
+    }
+
     fn of_session(&mut self, session: u128) -> impl Iterator<Item = &mut LegacyStream> {
         self.streams.range_mut((session, 0)..=(session, u64::MAX)).map(|(_, stream)| stream)
     }
@@ -395,6 +406,7 @@ impl Listener for Broadcast {
             return;
         }
         state.sent += 1;
+        state.changed = Some(sessions::now());
         let events = events(&notifications, Some(&self.last_id(&state)));
         let mut streams = state.streams.iter_mut().peekable();
         while let Some(((session, _), stream)) = streams.next() {
