@@ -58,6 +58,11 @@ impl Session {
         session
     }
 
+    /// Who the client works for.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// The version that `initialize` negotiated.
     pub fn protocol_version(&self) -> Option<&'static str> {
         self.protocol_version

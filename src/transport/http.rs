@@ -4,6 +4,7 @@
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
 mod headers;
+mod joined;
 mod refusal;
 pub mod sessions;
 mod sse;
@@ -11,7 +12,7 @@ mod sse;
 pub use sessions::Keys;
 
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
-use crate::library::Caller;
+use crate::library::{Caller, Prefix, Role};
 use crate::server::{Reply, Server, Session, Work};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
@@ -24,6 +25,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use joined::{Joined, SharedAnswer};
 use refusal::Refusal;
 use serde_json::Value;
 use sessions::{SessionId, Sessions};
@@ -81,7 +83,8 @@ struct App {
     sessions: Sessions,
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
-    blocking: Semaphore,
+    blocking: Arc<Semaphore>,
+    lists: Joined<ListKey, Option<SharedAnswer>>,
     max_body: usize,
     stage: watch::Receiver<Stage>,
 }
@@ -123,12 +126,15 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let (stage, receiver) = watch::channel(Stage::Serving);
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
-    let threads = std::thread::available_parallelism().map_or(2, |threads| threads.get().max(2));
+    // One processor is left to those who do not wait for a list.
+    let threads = std::thread::available_parallelism().map_or(1, |threads| (threads.get() - 1).max(1));
+    let blocking = Arc::new(Semaphore::new(threads));
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
-        blocking: Semaphore::new(threads),
+        lists: Joined::new(Arc::clone(&blocking)),
+        blocking,
         max_body: options.max_body,
         stage: receiver.clone(),
     });
@@ -298,6 +304,9 @@ impl App {
         let session = Session::of_request(None, None).with_caller(caller);
         let opens_stream = request.method == "subscriptions/listen";
         headers::check_accept(headers, if opens_stream { EVENT_STREAM } else { JSON })?;
+        if self.server.work_of_request(&request) == Work::List {
+            return Ok(self.list(session, request).await);
+        }
         let id = request.id.clone();
         let message = Message::Request(request);
         let reply = if opens_stream {
@@ -342,8 +351,12 @@ impl App {
             let version = headers::version_of_legacy(version, session.as_ref().map(|session| session.version));
             Session::of_request(Some(version), agent)
         };
+        let session = session.with_caller(caller);
+        if self.server.work_of_request(&request) == Work::List {
+            return Ok(self.list(session, request).await);
+        }
         let id = request.id.clone();
-        let (reply, session) = self.handle(session.with_caller(caller), Message::Request(request), Some(id)).await;
+        let (reply, session) = self.handle(session, Message::Request(request), Some(id)).await;
         let Reply::Response(answer) = reply else { return Ok(empty(StatusCode::ACCEPTED)) };
         let mut response = json(StatusCode::OK, &answer);
         if is_initialize
@@ -440,10 +453,37 @@ impl App {
     /// # Errors
     /// It takes too long, or the server ends.
     async fn in_background<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let done = async {
+        self.in_time(async {
             let _permit = self.blocking.acquire().await.ok()?;
             spawn_blocking(work).await.ok()
+        })
+        .await
+    }
+
+    /// Handles a request for a list. Equal ones that wait share one answer ([`joined`]).
+    async fn list(&self, mut session: Session, mut request: Request) -> http::Response<Body> {
+        if let Some(Value::Object(meta)) = request.params.get_mut("_meta") {
+            // Others make no difference, such as a progress token.
+            meta.retain(|key, _| key.starts_with("io.modelcontextprotocol/"));
+        }
+        let key = ListKey::of(&session, &request);
+        let id = request.id.clone();
+        let (server, id_of_first) = (Arc::clone(&self.server), id.clone());
+        let compute = move || match server.handle(&mut session, Message::Request(request)) {
+            Reply::Response(answer) => SharedAnswer::of(&answer, &id_of_first),
+            Reply::None | Reply::Stream(_) => None,
         };
+        match self.in_time(async { self.lists.get(key, compute).await? }).await {
+            Ok(answer) => json_body(StatusCode::OK, answer.body(&id)),
+            Err(error) => json(StatusCode::OK, &Answer::error(Some(id), error)),
+        }
+    }
+
+    /// The result of blocking work, which is `None` after a panic.
+    ///
+    /// # Errors
+    /// It panics, takes too long, or the server ends.
+    async fn in_time<T>(&self, done: impl Future<Output = Option<T>>) -> Result<T, Error> {
         let mut stage = self.stage.clone();
         let message = tokio::select! {
             done = done => match done {
@@ -454,6 +494,31 @@ impl App {
             () = sleep(ANSWER_WITHIN) => format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs()),
         };
         Err(Error { code: -32603, message: format!("internal error: {message}"), data: None })
+    }
+}
+
+/// Requests for lists with the same key have the same answer, but for the id.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ListKey {
+    method: String,
+    params: String,
+    role: Role,
+    prefix: Option<Prefix>,
+    version: Option<&'static str>,
+    agent: Option<&'static str>,
+}
+
+impl ListKey {
+    fn of(session: &Session, request: &Request) -> ListKey {
+        let Caller { role, prefix, .. } = session.caller().clone();
+        ListKey {
+            method: request.method.clone(),
+            params: Value::Object(request.params.clone()).to_string(),
+            role,
+            prefix,
+            version: session.protocol_version(),
+            agent: session.agent(),
+        }
     }
 }
 
@@ -515,7 +580,11 @@ fn empty(status: StatusCode) -> http::Response<Body> {
 /// A response that holds an answer.
 fn json(status: StatusCode, answer: &Answer) -> http::Response<Body> {
     let Ok(json) = answer.to_json() else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
-    let mut response = http::Response::new(Body::from(String::from(Box::<str>::from(json))));
+    json_body(status, Body::from(String::from(Box::<str>::from(json))))
+}
+
+fn json_body(status: StatusCode, body: Body) -> http::Response<Body> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     response
