@@ -27,6 +27,8 @@ mod hook;
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;
+#[cfg(all(target_os = "linux", feature = "http"))]
+mod http_soak;
 #[cfg(unix)]
 mod install;
 mod interop;
