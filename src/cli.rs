@@ -30,6 +30,8 @@ mod show;
 mod source;
 mod stdin;
 mod test;
+#[cfg(feature = "http")]
+mod token;
 mod version;
 
 use crate::prompt::{COLONS, Name};
@@ -231,6 +233,10 @@ enum Command {
     /// answered first. It says on standard error where it listens.
     #[command(after_help = with_common(serve::EXAMPLES))]
     Serve(WithCommon<ServeCommand>),
+    /// Print tokens for clients of a server over HTTP
+    #[cfg(feature = "http")]
+    #[command(after_help = token::EXAMPLES)]
+    Token(token::Token),
     /// Print a script that lets your shell complete commands, options and prompt names
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Completions),
@@ -305,6 +311,8 @@ impl Cli {
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),
             Some(Command::Hook(hook)) => hook.command.run(&before.and(hook.common)),
             Some(Command::Serve(serve)) => serve.command.run(before.and(serve.common).library()),
+            #[cfg(feature = "http")]
+            Some(Command::Token(token)) => token.run(),
             Some(Command::Completions(completions)) => completions.run(program),
             Some(Command::Man(man)) => man.run(),
         }

@@ -80,7 +80,7 @@
 //! | [`mcp`] | [`jsonrpc`] |
 //! | [`library`] | [`prompt`] |
 //! | [`server`] | [`library`], [`prompt`], [`agents`], [`mcp`], [`jsonrpc`] |
-//! | [`transport`] | [`server`], [`jsonrpc`] |
+//! | [`transport`] | [`server`], [`library`], [`jsonrpc`] |
 //! | [`hook`], [`doctor`] | [`agents`], [`library`], [`prompt`] |
 //! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |
 //!

@@ -16,13 +16,20 @@ pub struct Caller {
     pub prefix: Option<Prefix>,
 }
 
-/// Which token somebody has. Nothing in it helps to guess the token.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Which token somebody has, without the token.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token {
     /// The first half of the SHA-256 of the token: the same after a restart, and on every server with this token.
     pub id: [u8; 16],
     /// For logs and people.
     pub name: Arc<str>,
+}
+
+/// The name alone: with the id, a weak token can be guessed.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
 }
 
 /// What a caller may do. Each role includes those before it.

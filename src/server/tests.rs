@@ -182,3 +182,12 @@ fn a_change_that_a_caller_may_not_see_notifies_them_of_nothing() {
     let team_a = changes.iter().find_map(|[team_a, _]| (!team_a.is_empty()).then_some(team_a)).unwrap();
     assert_eq!(team_a.len(), 2, "{team_a:?}");
 }
+
+#[test]
+fn the_list_of_methods_is_that_of_the_table() {
+    let table = include_str!("../server.rs").split("The table of methods.").nth(1).unwrap();
+    let arms = table.lines().filter_map(|line| line.trim_start().strip_prefix("(\"")?.split_once("\", "));
+    let mut methods: Vec<&str> = arms.filter(|(_, rest)| rest.contains("=>")).map(|(method, _)| method).collect();
+    methods.sort_unstable();
+    assert_eq!(methods, METHODS);
+}

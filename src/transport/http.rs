@@ -3,17 +3,22 @@
 //! A message that needs no scan is handled where it arrives; another one on a thread for blocking work, of which there are few.
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
+pub mod auth;
 mod headers;
 mod joined;
+pub mod limits;
+pub mod origin;
 mod refusal;
 pub mod sessions;
 mod sse;
+mod write_timeout;
 
 pub use sessions::Keys;
 
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
 use crate::library::{Caller, Prefix, Role};
 use crate::server::{Reply, Server, Session, Work};
+use auth::Access;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
@@ -26,6 +31,8 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use joined::{Joined, SharedAnswer};
+use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
+use origin::Sites;
 use refusal::Refusal;
 use serde_json::Value;
 use sessions::{SessionId, Sessions};
@@ -33,7 +40,8 @@ use sse::{EventStream, Streams};
 use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +50,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, sleep, timeout};
+use write_timeout::WriteTimeout;
 
 /// The path of MCP.
 pub const PATH: &str = "/mcp";
@@ -51,6 +60,9 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a client may take to send the body of a request.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a client may leave unread what was sent to it.
+const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long the answer to a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -75,6 +87,12 @@ pub struct Options {
     pub keys: Keys,
     /// The longest body of a request, in bytes.
     pub max_body: usize,
+    /// Who may use it.
+    pub access: Access,
+    /// By which names, and from which web pages.
+    pub sites: Sites,
+    /// How often.
+    pub rate_limits: RateLimits,
 }
 
 /// What all requests share.
@@ -83,9 +101,14 @@ struct App {
     sessions: Sessions,
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
-    blocking: Arc<Semaphore>,
+    blocking: Semaphore,
     lists: Joined<ListKey, Option<SharedAnswer>>,
+    /// Requests that may still come before others are answered.
+    requests: Semaphore,
     max_body: usize,
+    access: Access,
+    sites: Sites,
+    rate_limits: RateLimits,
     stage: watch::Receiver<Stage>,
 }
 
@@ -126,24 +149,31 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let (stage, receiver) = watch::channel(Stage::Serving);
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
-    // One processor is left to those who do not wait for a list.
-    let threads = std::thread::available_parallelism().map_or(1, |threads| (threads.get() - 1).max(1));
-    let blocking = Arc::new(Semaphore::new(threads));
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
-        lists: Joined::new(Arc::clone(&blocking)),
-        blocking,
+        blocking: Semaphore::new(threads.max(2)),
+        // One processor is left to those who do not wait for a list.
+        lists: Joined::new((threads - 1).max(1)),
+        requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
+        access: options.access,
+        sites: options.sites,
+        rate_limits: options.rate_limits,
         stage: receiver.clone(),
     });
-    let streams = Arc::clone(&app.streams);
+    let each_second = Arc::downgrade(&app);
     tokio::spawn(async move {
         let mut seconds = interval(Duration::from_secs(1));
         loop {
             seconds.tick().await;
-            streams.tick();
+            let Some(app) = each_second.upgrade() else { return };
+            app.streams.tick();
+            if app.access.needs_token() {
+                app.streams.end_unless(|caller| app.access.is_still_valid(caller));
+            }
         }
     });
     let router = Router::new().route(PATH, routing::any(mcp)).with_state(Arc::clone(&app));
@@ -185,12 +215,20 @@ async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 
 /// Accepts connections for ever.
 async fn accept(listener: &TcpListener, router: &Router, stage: &watch::Receiver<Stage>) {
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
+                let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else {
+                    let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    continue;
+                };
                 let _ = stream.set_nodelay(true);
-                let (router, stage) = (router.clone(), stage.clone());
-                tokio::spawn(connection(stream, Peer { address }, router, stage));
+                let served = connection(stream, Peer { address }, router.clone(), stage.clone());
+                tokio::spawn(async move {
+                    served.await;
+                    drop(permit);
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -219,7 +257,7 @@ async fn connection(
             .header_read_timeout(HEAD_WITHIN)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream, READ_BY_CLIENT_WITHIN)), service)
             .with_upgrades()
     );
     let served = tokio::select! {
@@ -237,34 +275,69 @@ async fn connection(
 /// A request to the endpoint of MCP.
 async fn mcp(State(app): State<Arc<App>>, request: http::Request<Body>) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let caller = Caller::local();
-    let answered = match head.method {
-        Method::POST => app.post(&head.headers, body, caller).await,
-        Method::GET => app.open_stream(&head.headers, &caller),
-        Method::DELETE => app.delete(&head.headers, &caller),
-        _ => {
-            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
-            Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
-        }
+    let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
+        Ok(of_page) => (app.answer(&head, body).await, of_page),
+        Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
-    answered.unwrap_or_else(refused)
+    let mut response = answered.unwrap_or_else(|refusal| refused(refusal, None));
+    response.headers_mut().extend(of_page);
+    response
 }
 
 impl App {
+    async fn answer(
+        self: &Arc<Self>,
+        head: &http::request::Parts,
+        body: Body,
+    ) -> Result<http::Response<Body>, Refusal> {
+        let headers = &head.headers;
+        if head.method == Method::OPTIONS {
+            let mut response = empty(StatusCode::NO_CONTENT); // a browser asks without a token
+            response.headers_mut().extend(origin::preflight());
+            return Ok(response);
+        }
+        let address = head.extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address.ip());
+        let caller = self.access.authorize(headers, address)?;
+        match head.method {
+            Method::POST => {
+                let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
+                self.post(headers, body, address, caller).await
+            }
+            Method::GET => self.open_stream(headers, &caller),
+            Method::DELETE => self.delete(headers, &caller),
+            _ => {
+                let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
+                Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
+            }
+        }
+    }
+
     /// A message.
     async fn post(
         self: &Arc<Self>,
         headers: &HeaderMap,
         body: Body,
+        address: IpAddr,
         caller: Caller,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
-        let body = read(body, headers, self.max_body).await?;
+        let mut stage = self.stage.clone();
+        let body = tokio::select! {
+            body = read(body, headers, self.max_body) => body?,
+            () = reached(&mut stage, Stage::Ending) => {
+                let error = internal_error(STOPPED);
+                return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
+            }
+        };
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
         };
         drop(body);
+        if let Err(refusal) = self.rate_limits.take(&caller, address, &message) {
+            let id = if let Message::Request(request) = message { Some(request.id) } else { None };
+            return Ok(refused(refusal, id));
+        }
         match message {
             Message::Request(request) => {
                 let era = match headers::era(headers, &request) {
@@ -324,7 +397,7 @@ impl App {
             Reply::Response(answer) => {
                 let status = match answer.error_code() {
                     Some(-32601) => StatusCode::NOT_FOUND,
-                    Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
+                    Some(-32022..=-32020 | -32600) => StatusCode::BAD_REQUEST,
                     _ => StatusCode::OK,
                 };
                 json(status, &answer)
@@ -490,10 +563,10 @@ impl App {
                 Some(done) => return Ok(done),
                 None => "the request failed because of a bug".to_owned(),
             },
-            () = reached(&mut stage, Stage::Ending) => "the server was stopped; try again".to_owned(),
+            () = reached(&mut stage, Stage::Ending) => STOPPED.to_owned(),
             () = sleep(ANSWER_WITHIN) => format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs()),
         };
-        Err(Error { code: -32603, message: format!("internal error: {message}"), data: None })
+        Err(internal_error(&message))
     }
 }
 
@@ -522,6 +595,12 @@ impl ListKey {
     }
 }
 
+fn internal_error(message: &str) -> Error {
+    Error { code: -32603, message: format!("internal error: {message}"), data: None }
+}
+
+const STOPPED: &str = "the server was stopped; try again";
+
 const INITIALIZED: &str = "notifications/initialized";
 
 /// Whose a session is.
@@ -535,10 +614,7 @@ fn owner(caller: &Caller) -> String {
 
 /// Reads the body of a request.
 async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, Refusal> {
-    let too_long = || {
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {max} bytes"))
-            .with_header(CONNECTION, HeaderValue::from_static("close"))
-    };
+    let too_long = || limits::body_too_long(max).with_header(CONNECTION, HeaderValue::from_static("close"));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > max) {
         return Err(too_long());
@@ -590,9 +666,9 @@ fn json_body(status: StatusCode, body: Body) -> http::Response<Body> {
     response
 }
 
-fn refused(refusal: Refusal) -> http::Response<Body> {
+fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
-    let mut response = json(status, &Answer::error(None, error));
+    let mut response = json(status, &Answer::error(id, error));
     response.headers_mut().extend(headers);
     response
 }

@@ -318,7 +318,8 @@ fn help_is_written_for_a_newcomer() {
         let name = command.get_name();
         (format!("help-{name}"), vec![name, "--help"])
     });
-    for (file, arguments) in commands.chain([("help".to_owned(), vec!["--help"])]) {
+    let others = [("help".to_owned(), vec!["--help"]), ("help-token-add".to_owned(), vec!["token", "add", "--help"])];
+    for (file, arguments) in commands.chain(others) {
         let ran = client.run(arguments, "");
         assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
         golden(&format!("help/{file}.txt"), &ran.stdout);

@@ -1,12 +1,26 @@
 //! MCP over HTTP, as any client sees it: what is answered to which request, sessions and streams, and what broken or
 //! hostile clients cannot do.
 
-use crate::client::Client;
-use crate::http_client::HttpServer;
-use serde_json::json;
+use crate::client::{Client, modern};
+use crate::http_client::{Connection, HttpServer, USUAL, request};
+use serde_json::{Value, json};
+use std::fs;
+use std::time::Duration;
+
+const LISTS: [&str; 3] = ["prompts/list_changed", "resources/list_changed", "tools/list_changed"];
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+fn home() -> Client {
+    Client::new().prompt("research.md", "Research {{input}}.")
+}
 
 fn server() -> HttpServer {
-    HttpServer::start(Client::new().prompt("research.md", "Research {{input}}."))
+    HttpServer::start(home())
+}
+
+fn expand(id: u64) -> String {
+    request(id, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "research", "input": "x"}}))
 }
 
 #[test]
@@ -27,8 +41,641 @@ fn the_requests_that_curl_sends_are_answered() {
             ("accept", "application/json, text/event-stream"),
             ("Content-Type", "application/x-www-form-urlencoded"),
         ],
-        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"expand_prompt","arguments":{"command":"research","input":"x"}}}"#,
+        expand(3),
     );
     assert_eq!(answer.status, 200);
     assert_eq!(answer.json()["result"]["structuredContent"], json!({"prompt": "Research x."}));
+}
+
+#[test]
+fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
+    let server = server();
+    let session = server.initialize("2025-06-18");
+    let in_session = ("Mcp-Session-Id", session.as_str());
+    let version = |version| ("MCP-Protocol-Version", version);
+    let batch = format!("[{PING},{INITIALIZED},{}]", request(2, "nope", json!({})));
+    let initialize = request(1, "initialize", json!({"protocolVersion": "2099-01-01"}));
+    let unknown_tool = request(1, "tools/call", json!({"name": "nope"}));
+    let cases: &[(&str, &[(&str, &str)], &str, u16, i64)] = &[
+        ("a request", &[], PING, 200, 0),
+        ("a request in a session", &[in_session, version("2025-06-18")], PING, 200, 0),
+        ("a session without a version", &[in_session], PING, 200, 0),
+        ("the name of a header in capitals", &[("MCP-SESSION-ID", &session)], PING, 200, 0),
+        ("another version than that of the session", &[in_session, version("2025-11-25")], PING, 200, 0),
+        ("an unknown version", &[in_session, version("2024-01-01")], PING, 400, -32602),
+        ("a modern version without its metadata", &[version("2026-07-28")], PING, 400, -32602),
+        ("an unknown session", &[("Mcp-Session-Id", "nope")], PING, 404, 404),
+        ("initialize", &[], &initialize, 200, 0),
+        ("initialize with any version header", &[version("x")], &initialize, 200, 0),
+        ("initialize with an unknown session", &[("Mcp-Session-Id", "nope")], &initialize, 200, 0),
+        ("initialize without its params", &[], &request(1, "initialize", json!({})), 200, -32602),
+        ("a notification", &[], INITIALIZED, 202, 0),
+        ("a notification of no method that is known", &[], r#"{"jsonrpc":"2.0","method":"nope"}"#, 202, 0),
+        ("a notification in an unknown session", &[("Mcp-Session-Id", "nope")], INITIALIZED, 404, 404),
+        ("a notification with an unknown version", &[version("x")], INITIALIZED, 400, 400),
+        ("a response", &[], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 202, 0),
+        ("an unknown method", &[], &request(1, "nope", json!({})), 200, -32601),
+        ("an unknown tool", &[], &unknown_tool, 200, -32601),
+        ("invalid params", &[], &request(1, "prompts/get", json!({})), 200, -32602),
+        ("an unknown resource", &[], &request(1, "resources/read", json!({"uri": "prompt://nope"})), 200, -32002),
+        (
+            "resources/subscribe",
+            &[],
+            &request(1, "resources/subscribe", json!({"uri": "prompt://research"})),
+            200,
+            -32601,
+        ),
+        ("resources/unsubscribe", &[], &request(1, "resources/unsubscribe", json!({"uri": "x"})), 200, -32601),
+        ("no JSON", &[], "{oops", 400, -32700),
+        ("no message", &[], "5", 400, -32600),
+        ("an id of null", &[], r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, 400, -32600),
+        ("nothing but spaces", &[], "  ", 400, -32700),
+        ("a batch without a version", &[], &batch, 200, 0),
+        ("a batch of 2025-03-26", &[version("2025-03-26")], &batch, 200, 0),
+        ("a batch of a later version", &[version("2025-06-18")], &batch, 400, -32600),
+        ("a batch of a later session", &[in_session], &batch, 400, -32600),
+        ("a batch of a modern version", &[version("2026-07-28")], &batch, 400, 400),
+        ("a batch of notifications", &[], &format!("[{INITIALIZED}]"), 202, 0),
+        ("an empty batch", &[], "[]", 400, -32600),
+        ("no Accept that covers the answer", &[("Accept", "text/html")], PING, 406, 406),
+        ("Accept of the answer alone", &[("Accept", "application/json")], PING, 200, 0),
+        ("Accept of a range", &[("Accept", "application/*")], PING, 200, 0),
+        ("another content type", &[("Content-Type", "text/plain")], PING, 415, 415),
+        ("a content type with a parameter", &[("Content-Type", "application/json; charset=utf-8")], PING, 200, 0),
+    ];
+    let mut connection = server.connect();
+    for (case, headers, body, status, code) in cases {
+        let has = |name: &str| headers.iter().any(|(own, _)| *own == name);
+        let usual = USUAL.into_iter().filter(|(name, _)| !has(name));
+        let headers: Vec<_> = usual.chain(headers.iter().copied()).collect();
+        let answer = connection.send("POST", "/mcp", &headers, body);
+        assert_eq!(answer.status, *status, "{case}: {}", answer.text());
+        if *status == 202 {
+            assert!(answer.body.is_empty(), "{case}");
+        } else {
+            let is_array = answer.body.starts_with(b"[");
+            assert_eq!(
+                (answer.json()["error"]["code"].as_i64().unwrap_or_default()),
+                *code,
+                "{case}: {}",
+                answer.text()
+            );
+            assert_eq!(is_array, case.starts_with("a batch") && *status == 200, "{case}");
+        }
+        let makes_session = case.starts_with("initialize") && *code == 0;
+        assert_eq!(answer.header("mcp-session-id").is_some(), makes_session, "{case}");
+    }
+    for (method, headers, status) in [
+        ("GET", &[][..], 400),
+        ("GET", &[("Mcp-Session-Id", "nope")], 404),
+        ("GET", &[in_session, ("Accept", "application/json")], 406),
+        ("GET", &[in_session, version("x")], 400),
+        ("DELETE", &[], 400),
+        ("DELETE", &[("Mcp-Session-Id", "nope")], 404),
+        ("PUT", &[], 405),
+        ("PATCH", &[], 405),
+    ] {
+        let answer = connection.send(method, "/mcp", headers, "");
+        assert_eq!(answer.status, status, "{method} {headers:?}");
+        assert_eq!(answer.header("allow").is_some(), status == 405, "{method}");
+    }
+}
+
+#[test]
+fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
+    let server = server();
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    let get = request(7, "prompts/get", modern(json!({"name": "research", "arguments": {"input": "x"}})));
+    let of = |method: &str| request(7, method, modern(json!({})));
+    let (list, ping) = (of("prompts/list"), of("ping"));
+    let in_2031 = list.replace("2026-07-28", "2031-01-01");
+    let without_capabilities = list.replace("clientCapabilities", "x");
+    let of_get = [version, ("Mcp-Method", "prompts/get")];
+    let of_list = [version, ("Mcp-Method", "prompts/list")];
+    let bare_discover = request(7, "server/discover", json!({}));
+    let unknown_prompt = get.replace("research", "nope");
+    let unknown_resource = request(7, "resources/read", modern(json!({"uri": "prompt://nope"})));
+    let cases: &[(&str, &[(&str, &str)], &str, u16, i64)] = &[
+        ("success", &of_list, &list, 200, 0),
+        ("a name", &[of_get[0], of_get[1], ("Mcp-Name", "research")], &get, 200, 0),
+        ("an encoded name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?cmVzZWFyY2g=?=")], &get, 200, 0),
+        ("no metadata", &of_list, &bare_discover, 400, -32602),
+        ("incomplete metadata", &of_list, &without_capabilities, 400, -32602),
+        ("no headers", &[], &list, 400, -32020),
+        ("no method", &[version], &list, 400, -32020),
+        ("another method", &of_get, &list, 400, -32020),
+        ("no name", &of_get, &get, 400, -32020),
+        ("another name", &[of_get[0], of_get[1], ("Mcp-Name", "Research")], &get, 400, -32020),
+        ("a broken name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?!?=")], &get, 400, -32020),
+        ("a legacy header", &[("MCP-Protocol-Version", "2025-06-18"), of_list[1]], &list, 400, -32020),
+        ("an unsupported version", &[("MCP-Protocol-Version", "2031-01-01")], &in_2031, 400, -32022),
+        ("a mismatch and an unsupported version", &of_list, &in_2031, 400, -32020),
+        ("a removed method", &[version, ("Mcp-Method", "ping")], &ping, 404, -32601),
+        ("initialize", &[version, ("Mcp-Method", "initialize")], &of("initialize"), 404, -32601),
+        ("setLevel", &[version, ("Mcp-Method", "logging/setLevel")], &of("logging/setLevel"), 404, -32601),
+        ("subscribe", &[version, ("Mcp-Method", "resources/subscribe")], &of("resources/subscribe"), 404, -32601),
+        ("an invented method", &[version, ("Mcp-Method", "nope")], &of("nope"), 404, -32601),
+        ("an unknown prompt", &[of_get[0], of_get[1], ("Mcp-Name", "nope")], &unknown_prompt, 200, -32602),
+        (
+            "an unknown resource",
+            &[version, ("Mcp-Method", "resources/read"), ("Mcp-Name", "prompt://nope")],
+            &unknown_resource,
+            200,
+            -32602,
+        ),
+        (
+            "a session and an event, which are ignored",
+            &[of_list[0], of_list[1], ("Mcp-Session-Id", "x"), ("Last-Event-ID", "x")],
+            &list,
+            200,
+            0,
+        ),
+        ("a notification", &[version], r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#, 202, 0),
+        ("a response", &[version], r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, 400, 400),
+        ("discover", &[version, ("Mcp-Method", "server/discover")], &of("server/discover"), 200, 0),
+        (
+            "listen without its params",
+            &[version, ("Mcp-Method", "subscriptions/listen")],
+            &of("subscriptions/listen"),
+            200,
+            -32602,
+        ),
+        (
+            "listen without events",
+            &[version, ("Mcp-Method", "subscriptions/listen"), ("Accept", "application/json")],
+            &of("subscriptions/listen"),
+            406,
+            406,
+        ),
+    ];
+    let mut connection = server.connect();
+    for (case, headers, body, status, code) in cases {
+        let usual = USUAL.into_iter().filter(|(name, _)| !headers.iter().any(|(own, _)| own == name));
+        let headers: Vec<_> = usual.chain(headers.iter().copied()).collect();
+        let answer = connection.send("POST", "/mcp", &headers, body);
+        assert_eq!(answer.status, *status, "{case}: {}", answer.text());
+        assert_eq!(answer.header("mcp-session-id"), None, "{case}");
+        if *status == 202 {
+            assert!(answer.body.is_empty(), "{case}");
+            continue;
+        }
+        assert_eq!(answer.error(), *code, "{case}: {}", answer.text());
+        if *code <= 0 {
+            assert_eq!(answer.json()["id"], 7, "{case}");
+        }
+        if *code == 0 {
+            assert_eq!(answer.json()["result"]["resultType"], "complete", "{case}");
+        }
+    }
+    assert_eq!(server.modern("resources/read", json!({"uri": "prompt://research"})).status, 200);
+}
+
+#[test]
+fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
+    let server = server();
+    for path in [
+        "/",
+        "/mcp/",
+        "/mcp/x",
+        "//mcp",
+        "/MCP",
+        "/%2e%2e/mcp",
+        "/mcp/%2e%2e/%2e%2e/etc/passwd",
+        "/.well-known/oauth-protected-resource",
+    ] {
+        for method in ["GET", "POST"] {
+            let answer = server.send(method, path, &USUAL, PING);
+            assert_eq!((answer.status, answer.header("content-type")), (404, None), "{method} {path}");
+        }
+    }
+    assert_eq!(server.send("POST", "/mcp?x=%2e%2e", &USUAL, PING).status, 200);
+}
+
+#[test]
+fn a_request_is_answered_in_the_version_of_its_header_its_session_or_2025_03_26() {
+    let server =
+        HttpServer::start(Client::new().prompt("a.md", "---\nattachments: [b.txt]\n---\nA").prompt("b.txt", "B"));
+    let link = |headers: &[(&str, &str)]| {
+        let answer = server.post_with(headers, format!("[{PING}]"));
+        answer.status == 200
+    };
+    let old = server.initialize("2025-03-26");
+    let new = server.initialize("2025-11-25");
+    assert!(link(&[]), "2025-03-26 has batches");
+    assert!(link(&[("Mcp-Session-Id", &old)]));
+    assert!(!link(&[("Mcp-Session-Id", &new)]));
+    assert!(link(&[("Mcp-Session-Id", &new), ("MCP-Protocol-Version", "2025-03-26")]));
+    assert!(!link(&[("Mcp-Session-Id", &old), ("MCP-Protocol-Version", "2025-11-25")]));
+}
+
+#[test]
+fn the_agent_of_a_session_gets_long_results_in_parts() {
+    let server = HttpServer::start(Client::new().prompt("long.md", "word ".repeat(40_000)));
+    let call =
+        request(1, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}));
+    let initialize =
+        request(1, "initialize", json!({"protocolVersion": "2025-06-18", "clientInfo": {"name": "codex-mcp-client"}}));
+    let session = server.post(&initialize).header("mcp-session-id").unwrap().to_owned();
+    let in_session = server.post_with(&[("Mcp-Session-Id", &session)], &call);
+    let alone = server.post(&call);
+    assert!(in_session.body.len() < alone.body.len() / 2, "{} {}", in_session.body.len(), alone.body.len());
+}
+
+#[test]
+fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
+    let server = server();
+    let (kept, deleted) = (server.initialize("2025-06-18"), server.initialize("2025-06-18"));
+    let post = |server: &HttpServer, session: &str| server.post_with(&[("Mcp-Session-Id", session)], PING).status;
+    assert_eq!(server.send("DELETE", "/mcp", &[("Mcp-Session-Id", &deleted)], "").status, 204);
+    assert_eq!((post(&server, &kept), post(&server, &deleted)), (200, 404));
+    let server = HttpServer::start(server.stop());
+    assert_eq!(post(&server, &kept), 200);
+    let forged = kept.replace("2025-06-18", "2025-11-25");
+    assert_eq!(post(&server, &forged), 404);
+}
+
+#[test]
+fn sessions_are_those_of_the_key_and_of_the_previous_one() {
+    let home = home();
+    let [old, new] = ["an old key of this test", "a new key of this test!"];
+    fs::write(home.root().join("old"), old).unwrap();
+    fs::write(home.root().join("both"), format!("{new}\n{old}\n")).unwrap();
+    fs::write(home.root().join("new"), new).unwrap();
+    fs::write(home.root().join("short"), "short").unwrap();
+    let first = HttpServer::start_with(home, &["--key", "old"]);
+    let ran = first.home.run(["serve", "--http", "0", "--key", "short"], "");
+    assert!(
+        !ran.status.success() && ran.stderr.contains("`short` is not valid for --key: a key must have at least 16"),
+        "{}",
+        ran.stderr
+    );
+    let session = first.initialize("2025-06-18");
+    let status = |server: &HttpServer| server.post_with(&[("Mcp-Session-Id", &session)], PING).status;
+    let second = HttpServer::start_with(Client::new().variable("PROMPT_EXPANDER_KEY", old), &[]);
+    assert_eq!(status(&second), 200, "another process with the key");
+    let home = first.stop();
+    let server = HttpServer::start_with(home, &["--key", "both"]);
+    assert_eq!(status(&server), 200);
+    let server = HttpServer::start_with(server.stop(), &["--key", "new"]);
+    assert_eq!(status(&server), 404);
+}
+
+#[test]
+fn without_a_place_for_its_key_the_server_says_so_and_works() {
+    let home = home();
+    fs::create_dir_all(home.root().join(".local")).unwrap();
+    fs::write(home.root().join(".local/state"), "a file").unwrap();
+    let server = HttpServer::start(home);
+    let line = server.stderr_line();
+    assert!(line.contains("the key of session ids cannot be stored") && line.contains("--key"), "{line}");
+    let session = server.initialize("2025-06-18");
+    assert_eq!(server.post_with(&[("Mcp-Session-Id", &session)], PING).status, 200);
+}
+
+#[test]
+fn a_stream_opened_before_or_after_initialized_gets_the_notifications_after_it() {
+    let server = server();
+    let (before, after, late) =
+        (server.initialize("2025-06-18"), server.initialize("2025-06-18"), server.initialize("2025-06-18"));
+    let mut early = server.stream(&before);
+    let mut not_yet = server.stream(&late);
+    server.initialized(&before);
+    server.initialized(&after);
+    let mut ready = server.stream(&after);
+    assert_eq!(ready.head.header("x-accel-buffering"), Some("no"));
+    server.home.save("new.md", "New.");
+    assert_eq!(early.methods(3), LISTS);
+    assert_eq!(ready.methods(3), LISTS);
+    server.initialized(&late);
+    assert_eq!(not_yet.methods(3), LISTS);
+}
+
+#[test]
+fn a_client_that_never_says_initialized_is_notified_all_the_same() {
+    let server = server();
+    let session = server.initialize("2025-06-18");
+    let mut stream = server.stream(&session);
+    server.home.save("new.md", "New.");
+    assert_eq!(stream.methods(3), LISTS);
+}
+
+#[test]
+fn the_newest_stream_of_a_session_gets_the_notifications() {
+    let server = server();
+    let session = server.initialize("2025-06-18");
+    server.initialized(&session);
+    let mut old = server.stream(&session);
+    let mut new = server.stream(&session);
+    server.home.save("new.md", "New.");
+    assert_eq!(new.methods(3), LISTS);
+    server.terminate();
+    assert_eq!((old.next(), new.next()), (None, None), "the old one got nothing");
+}
+
+#[test]
+fn a_client_that_comes_back_is_told_of_a_change_if_there_may_have_been_one() {
+    let server = server();
+    let session = server.initialize("2025-06-18");
+    server.initialized(&session);
+    let mut stream = server.stream(&session);
+    let first = stream.last_id.clone();
+    server.home.save("new.md", "New.");
+    assert_eq!(stream.methods(3), LISTS);
+    let last = stream.last_id.clone();
+    assert_ne!(first, last);
+    drop(stream);
+    let mut missed = server.stream_with(&session, &[("Last-Event-ID", &first)]);
+    assert_eq!(missed.methods(3), LISTS);
+    let mut current = server.stream_with(&session, &[("Last-Event-ID", &last)]);
+    let server = HttpServer::start(server.stop());
+    assert_eq!(current.next(), None, "it missed nothing");
+    let mut restarted = server.stream_with(&session, &[("Last-Event-ID", &last)]);
+    assert_eq!(restarted.methods(3), LISTS, "another process cannot know");
+}
+
+#[test]
+fn deleting_a_session_ends_its_stream() {
+    let server = server();
+    let session = server.initialize("2025-06-18");
+    let mut stream = server.stream(&session);
+    assert_eq!(server.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session)], "").status, 204);
+    assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn a_listen_is_acknowledged_first_then_gets_what_it_asked_for_with_its_id() {
+    const ID: &str = "io.modelcontextprotocol/subscriptionId";
+    let server = server();
+    let mut prompts = server.listen("listen:0", json!({"promptsListChanged": true, "x": 1}));
+    let acknowledged = prompts.message();
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        acknowledged["params"],
+        json!({"notifications": {"promptsListChanged": true}, "_meta": {ID: "listen:0"}})
+    );
+    let mut resource = server.listen("r", json!({"resourceSubscriptions": ["prompt://research"]}));
+    resource.message();
+    server.home.save("new.md", "New.");
+    let changed = prompts.message();
+    assert_eq!(changed["method"], "notifications/prompts/list_changed");
+    assert_eq!(changed["params"]["_meta"][ID], "listen:0");
+    server.home.save("research.md", "Research.");
+    let updated = resource.message();
+    assert_eq!(updated["method"], "notifications/resources/updated");
+    assert_eq!(updated["params"], json!({"uri": "prompt://research", "_meta": {ID: "r"}}));
+    server.terminate();
+    // The second change may have changed the list as well.
+    let last = std::iter::from_fn(|| prompts.next()).last().unwrap();
+    let last: Value = serde_json::from_str(&last.data).unwrap();
+    assert_eq!(
+        last,
+        json!({"jsonrpc": "2.0", "id": "listen:0", "result": {"resultType": "complete", "_meta": {ID: "listen:0"}}})
+    );
+}
+
+#[test]
+fn a_running_request_is_answered_after_sigterm_and_new_connections_are_refused() {
+    let mut server = server();
+    let mut running = server.connect();
+    let mut idle = server.connect();
+    let body = expand(5);
+    // The server asks for the body only once it handles the request.
+    running.write_raw(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n", body.len()));
+    assert_eq!(running.read().status, 100);
+    assert_eq!(idle.send("POST", "/mcp", &USUAL, PING).status, 200);
+    server.terminate();
+    assert!(idle.is_closed_within(Duration::from_secs(60)));
+    while std::net::TcpStream::connect(server.address).is_ok() {}
+    running.write_raw(body);
+    assert_eq!(running.read().json()["result"]["structuredContent"]["prompt"], "Research x.");
+    assert!(server.wait().success());
+}
+
+#[test]
+fn a_request_that_does_not_end_is_answered_with_an_error_after_sigterm() {
+    let mut server = server();
+    let mut endless = server.connect();
+    endless.write_raw("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(endless.read().status, 100);
+    let mut half = server.connect();
+    half.write_raw("POST /mcp HT");
+    server.terminate();
+    let answer = endless.read();
+    assert_eq!((answer.status, answer.error()), (503, -32603));
+    assert!(server.wait().success());
+}
+
+#[test]
+fn what_makes_it_impossible_to_listen_is_explained() {
+    let server = server();
+    let taken = server.address.to_string();
+    for (address, want) in [
+        (taken.as_str(), "is in use, perhaps by another server; choose another port"),
+        ("0.0.0.0:0", "can be reached from other machines"),
+        ("203.0.113.1:0", "can be reached from other machines"),
+        ("127.0.0.1", "write an address and a port, such as 127.0.0.1:3333"),
+        ("nowhere.invalid:80", "write an address and a port"),
+        ("[::1", "write an address and a port"),
+    ] {
+        let ran = home().run(["serve", "--http", address], "");
+        assert_eq!(ran.status.code(), Some(1), "{address}");
+        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(want), "{address}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn options_of_http_need_http_and_options_of_the_server_follow_serve() {
+    let client = home();
+    let ran = client.run(["serve", "--key", "x"], "");
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(ran.stderr.contains("--http"), "{}", ran.stderr);
+    let ran = client.run(["--page-size", "5", "serve"], "");
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(ran.stderr.contains("put --page-size after `serve`"), "{}", ran.stderr);
+    let ran = client.run(["serve", "--page-size", "1"], format!("{PING}\n"));
+    assert_eq!(ran.stdout, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    let ran = client.run(["serve"], "");
+    assert!(ran.status.success() && ran.stderr.is_empty(), "{}", ran.stderr);
+}
+
+#[test]
+fn the_first_line_of_standard_error_says_where_it_listens_before_the_log_and_warnings() {
+    let client = Client::new().arguments(["--no-builtin", "--prompts", "nowhere"]);
+    let server = HttpServer::start_with(client, &["--log-level", "info"]); // checks the first line
+    let lines = [server.stderr_line(), server.stderr_line()].join("\n");
+    assert!(lines.contains("serving") && lines.contains("nowhere"), "{lines}");
+}
+
+#[test]
+fn each_answer_shows_what_is_on_disk_while_64_clients_read_and_files_change() {
+    let server = server();
+    let address = server.address;
+    let readers = (0..64).map(|number| {
+        std::thread::spawn(move || {
+            let mut connection = Connection::to(address);
+            for round in 0..20 {
+                let answer = connection.send("POST", "/mcp", &USUAL, expand(number * 100 + round));
+                let answer = answer.json();
+                assert_eq!(answer["id"], number * 100 + round);
+                let prompt = answer["result"]["structuredContent"]["prompt"].as_str().unwrap().to_owned();
+                assert!(prompt.starts_with("Research x."), "{prompt}");
+            }
+        })
+    });
+    let readers: Vec<_> = readers.collect();
+    for round in 0..50 {
+        server.home.save("research.md", format!("Research {{{{input}}}}. Round {round}."));
+        let answer = server.post(expand(1)).json();
+        assert_eq!(answer["result"]["structuredContent"]["prompt"], format!("Research x. Round {round}."));
+    }
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+}
+
+#[test]
+fn a_folder_that_vanishes_and_comes_back_is_served_as_it_is() {
+    let server = server();
+    let session = server.initialize("2025-06-18");
+    server.initialized(&session);
+    let mut stream = server.stream(&session);
+    let (prompts, aside) = (server.home.prompts(), server.home.root().join("aside"));
+    let names = |server: &HttpServer| {
+        server.post(request(1, "prompts/list", json!({}))).json()["result"]["prompts"].as_array().map(Vec::len)
+    };
+    fs::rename(&prompts, &aside).unwrap();
+    assert_eq!(stream.methods(3), LISTS);
+    assert_eq!(names(&server), Some(0));
+    fs::rename(&aside, &prompts).unwrap();
+    assert_eq!(stream.methods(3), LISTS);
+    assert_eq!(names(&server), Some(1));
+}
+
+/// A request that is broken below MCP; the server answers with this status, or closes the connection.
+#[track_caller]
+fn refused(server: &HttpServer, bytes: impl AsRef<[u8]>, status: u16) {
+    let mut connection = server.connect();
+    connection.write_raw(bytes);
+    assert_eq!(connection.read().status, status);
+    assert_eq!(server.post(PING).status, 200, "the next client is served");
+}
+
+#[test]
+fn a_broken_request_is_refused_and_the_next_one_is_served() {
+    let server = server();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    refused(&server, format!("{head}Content-Length: 40\r\nContent-Length: 41\r\n\r\n{PING}"), 400);
+    refused(&server, format!("{head}Content-Length: x\r\n\r\n"), 400);
+    refused(&server, format!("{head}Content-Length: -1\r\n\r\n"), 400);
+    refused(&server, format!("{head}Content-Length: 99999999999999999999\r\n\r\n"), 400);
+    refused(&server, format!("{head}Transfer-Encoding: gzip\r\n\r\n"), 400);
+    refused(&server, format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n"), 400);
+    refused(&server, "nonsense\r\n\r\n", 400);
+    refused(&server, "POST /mcp HTTP/9.9\r\n\r\n", 400);
+    refused(&server, "GET /mcp\0 HTTP/1.1\r\n\r\n", 400);
+    refused(&server, [head.as_bytes(), b"Content-Length: 3\r\n\r\n\"\xff\""].concat(), 400);
+    refused(&server, format!("{head}Content-Length: 33554433\r\n\r\n"), 413);
+    refused(&server, format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000)), 431);
+    refused(&server, format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)), 431);
+}
+
+#[test]
+fn a_length_beside_chunks_does_not_hide_a_second_request() {
+    let server = server();
+    let chunk = format!("{:x}\r\n{PING}\r\n0\r\n\r\n", PING.len());
+    for (first, second) in
+        [("Content-Length: 4", "Transfer-Encoding: chunked"), ("Transfer-Encoding: chunked", "Content-Length: 4")]
+    {
+        let mut connection = server.connect();
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+        connection.write_raw(format!("{head}\r\n{first}\r\n{second}\r\n\r\n{chunk}"));
+        assert_eq!(connection.read().json()["result"], json!({}), "the chunks are the body");
+        assert!(connection.is_closed_within(Duration::from_secs(60)));
+    }
+}
+
+#[test]
+fn a_megabyte_of_headers_is_refused() {
+    use std::io::Write;
+    let server = server();
+    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+    let header = format!("X: {}\r\n", "y".repeat(1_000));
+    // The server closes the connection long before all of it is written.
+    let written = stream
+        .write_all(b"GET /mcp HTTP/1.1\r\n")
+        .and_then(|()| (0..100_000).try_for_each(|_| stream.write_all(header.as_bytes())));
+    assert!(written.is_err());
+    assert_eq!(server.post(PING).status, 200);
+}
+
+#[test]
+fn a_body_of_many_small_chunks_is_read_or_refused_in_time() {
+    let server = server();
+    let mut connection = server.connect();
+    connection.write_raw(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+    );
+    let spaces = "1\r\n \r\n".repeat(100_000);
+    connection.write_raw(&spaces);
+    connection.write_raw(format!("{:x}\r\n{PING}\r\n0\r\n\r\n", PING.len()));
+    assert_eq!(connection.read().status, 200);
+}
+
+#[test]
+fn many_idle_connections_do_not_keep_others_from_being_served() {
+    let server = server();
+    let most = raise_limit_of_files().saturating_sub(500);
+    let idle: Vec<Connection> = (0..most.min(2_000)).map(|_| server.connect()).collect();
+    assert_eq!(server.post(expand(1)).status, 200);
+    drop(idle);
+}
+
+/// How many files this process may have open.
+fn raise_limit_of_files() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    maximum.unwrap_or(u64::MAX)
+}
+
+#[test]
+fn a_listen_with_too_many_filters_is_refused() {
+    let server = server();
+    for (uris, status, code) in [(10_001, 400, -32600), (1_000_000, 400, -32700)] {
+        let uris: Vec<String> = (0..uris).map(|number| format!("prompt://{number}")).collect();
+        let answer = server.modern("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}));
+        assert_eq!((answer.status, answer.error()), (status, code));
+    }
+}
+
+#[test]
+fn a_slow_or_silent_client_is_disconnected() {
+    let server = server();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n";
+    let mut connections: Vec<Connection> = ["", "POST /mcp HT", "POST /mcp HTTP/1.1\r\nHost: x\r\n"]
+        .iter()
+        .map(|sent| {
+            let mut connection = server.connect();
+            connection.write_raw(sent);
+            connection
+        })
+        .collect();
+    let mut half_body = server.connect();
+    half_body.write_raw(format!("{head}{{"));
+    let answer = half_body.read();
+    assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
+    for connection in &mut connections {
+        assert!(connection.is_closed_within(Duration::from_secs(60)));
+    }
+}
+
+#[test]
+fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
+    let server = HttpServer::start(Client::new().prompt("long.md", "x".repeat(1_000_000)));
+    let call =
+        request(1, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}));
+    let mut connection = server.connect();
+    for _ in 0..20 {
+        connection.write("POST", "/mcp", &USUAL, &call);
+    }
+    assert_eq!(server.post(PING).status, 200);
+    assert!(connection.fails_to_write_within(Duration::from_secs(90)));
 }

@@ -12,7 +12,7 @@
 
 use crate::client::Client;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -301,11 +301,23 @@ impl Connection {
 
     /// Whether the server has closed the connection, without an answer, before this long has passed.
     pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
-        let end = Instant::now() + time;
         self.stream.get_ref().set_read_timeout(Some(time)).unwrap();
         let read = self.stream.read(&mut [0; 1]);
-        matches!(read, Ok(0))
-            || read.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset) && Instant::now() < end
+        matches!(read, Ok(0)) || read.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+    }
+
+    /// Whether the server closes the connection before this long has passed, although nothing of what it has sent was read.
+    pub(crate) fn fails_to_write_within(&mut self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        let stream = self.stream.get_mut();
+        stream.set_nonblocking(true).unwrap();
+        loop {
+            match stream.write(b"\r\n") {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return true,
+                _ if Instant::now() > end => return false,
+                _ => std::thread::sleep(Duration::from_millis(100)), // no event says that the other side is gone
+            }
+        }
     }
 
     /// Reads the head of a stream of events.

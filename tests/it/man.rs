@@ -146,7 +146,11 @@ fn page() -> String {
     page += &rendered(|page| man.render_description_section(page));
     page += &rendered(|page| man.render_options_section(page));
     page += ".SH COMMANDS\nThe options for all commands may also follow the name of a command.\n";
-    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+    let is_shown = |command: &&Command| command.get_name() != "help";
+    let commands = program.get_subcommands().filter(is_shown);
+    for command in
+        commands.flat_map(|command| std::iter::once(command).chain(command.get_subcommands().filter(is_shown)))
+    {
         let command = command.clone().mut_args(|option| {
             let is_common = option.get_id() == "help"
                 || program
@@ -154,7 +158,8 @@ fn page() -> String {
                     .any(|common| (common.get_id(), common.get_help()) == (option.get_id(), option.get_help()));
             option.hide(is_common)
         });
-        page += &format!(".SS {}\n{}", command.get_name(), synopsis(&command));
+        let name = command.get_bin_name().unwrap().trim_start_matches("prompt-expander ");
+        page += &format!(".SS {name}\n{}", synopsis(&command));
         let help = command.get_after_help().map(ToString::to_string);
         let man = Man::new(command);
         page += ".PP\n";

@@ -14,7 +14,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("hook", &["agents", "library", "prompt"]),
     ("doctor", &["agents", "library", "prompt"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
-    ("transport", &["jsonrpc", "server"]),
+    ("transport", &["jsonrpc", "library", "server"]),
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "server", "transport"]),
 ];
 
@@ -22,19 +22,22 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 18] = [
+const USED_IN: [(&str, &[&str]); 21] = [
     ("anstream", &["cli"]),
-    ("base64", &["cli", "server"]),
+    ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("diffy", &["cli"]),
     ("dirs", &["cli"]),
+    ("governor", &["transport"]),
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents"]),
     ("notify", &["library"]),
     ("percent_encoding", &["server"]),
     ("pulldown_cmark", &["prompt"]),
+    ("sha2", &["transport"]),
     ("signal_hook", &["cli"]),
+    ("subtle", &["transport"]),
     ("textwrap", &["cli"]),
     ("toml_edit", &["agents", "prompt"]),
     ("tracing_subscriber", &["cli"]),

@@ -2,6 +2,9 @@
 
 use super::output;
 use crate::server::Server;
+use crate::transport::http::auth::Access;
+use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
+use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
 use crate::transport::http::{self, Keys, Options};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
@@ -30,13 +33,31 @@ pub(in super::super) struct Http {
     /// directory (~/.local/state/prompt-expander on Linux), so that sessions survive a restart.
     #[arg(long, value_name = "FILE", requires = "http")]
     key: Option<PathBuf>,
-    /// The maximum length of a request's body, in bytes
-    #[arg(long, value_name = "BYTES", requires = "http", default_value_t = MAX_BODY)]
-    max_body: usize,
+    /// Only accept requests with a bearer token of this file; needed for an address that other machines can reach
+    ///
+    /// Each line is a token or `sha256:` and its hash, and what it may do, as `prompt-expander token add` prints it. The file
+    /// is read again when it changes. Without tokens, everyone on this machine can read your prompts.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// Also accept requests in which this server has another name than `localhost` or its address, such as that of a proxy; may
+    /// be repeated
+    #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
+    allow_host: Vec<AllowedHost>,
+    /// Also accept requests of the web pages of this origin, such as `https://app.example.com`; may be repeated
+    ///
+    /// Those of this machine may always use the server. Programs that are not web pages need no origin.
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<AllowedOrigin>,
+    /// How many messages a client may send, such as `600/minute` or `prompts/list=30/minute,burst=5`; may be repeated
+    ///
+    /// The limit is for each token or, without tokens, for each address. Of a method, it is in addition to the limit of all
+    /// messages. `burst` is how many may come at once after a pause; by default those of one minute. By default, there is no limit.
+    #[arg(long, value_name = "[METHOD=]N/minute[,burst=B]", requires = "http")]
+    rate_limit: Vec<RateLimit>,
+    /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default 32 MiB
+    #[arg(long, value_name = "BYTES", requires = "http", value_parser = parse_bytes)]
+    max_body: Option<usize>,
 }
-
-/// The same as that of a line on stdio.
-const MAX_BODY: usize = crate::transport::stdio::MAX_LINE;
 
 /// Warnings before the first line of standard error, which says where the server listens; `None` after it.
 static EARLY_WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(None);
@@ -58,15 +79,22 @@ impl Http {
     /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
     pub(super) fn serve(self, address: &str, server: Server, started: impl FnOnce()) -> anyhow::Result<()> {
         let address = socket_address(address)?;
-        if !address.ip().is_loopback() {
+        if !address.ip().is_loopback() && self.token_file.is_none() {
             bail!(
-                "{address} can be reached from other machines, where anyone could read your prompts; listen on \
-                 127.0.0.1:{port} instead",
+                "{address} can be reached from other machines, where anyone could read your prompts; add --token-file FILE with a \
+                 line from `prompt-expander token add NAME`, or listen on 127.0.0.1:{port}",
                 port = address.port()
             );
         }
         let keys = self.keys()?;
-        let options = Options { address, keys, max_body: self.max_body };
+        let options = Options {
+            address,
+            keys,
+            max_body: self.max_body.unwrap_or(MAX_BODY),
+            access: Access::new(self.token_file, warn).map_err(anyhow::Error::msg)?,
+            sites: Sites::new(address.ip(), self.allow_host, self.allow_origin),
+            rate_limits: RateLimits::new(self.rate_limit).map_err(anyhow::Error::msg)?,
+        };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
             let _ = writeln!(io::stderr(), "listening on http://{address}{}", http::PATH);

@@ -181,3 +181,138 @@ fn decoded(value: &str) -> Result<String, String> {
     let bytes = STANDARD.decode(encoded).map_err(|_| format!("the header {NAME} is not valid base64"))?;
     String::from_utf8(bytes).map_err(|_| format!("the header {NAME} is not UTF-8"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jsonrpc::Id;
+    use axum::http::{HeaderName, HeaderValue};
+    use serde_json::json;
+
+    fn headers(of: &[(&str, &str)]) -> HeaderMap {
+        let header = |(name, value): &(&str, &str)| {
+            (HeaderName::try_from(*name).unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+        };
+        of.iter().map(header).collect()
+    }
+
+    fn request(method: &str, params: Value) -> Request {
+        Request { id: Id::Unsigned(1), method: method.to_owned(), params: serde_json::from_value(params).unwrap() }
+    }
+
+    fn modern(method: &str, mut params: Value) -> Request {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        request(method, params)
+    }
+
+    #[test]
+    fn the_content_type_is_json_or_without_an_origin_what_curl_sends() {
+        for (of, is_accepted) in [
+            (&[("content-type", "application/json")][..], true),
+            (&[("content-type", "Application/JSON; charset=utf-8"), ("origin", "http://localhost")], true),
+            (&[("content-type", "application/x-www-form-urlencoded")], true),
+            (&[], true),
+            (&[("content-type", "application/x-www-form-urlencoded"), ("origin", "http://localhost")], false),
+            (&[("origin", "http://localhost")], false),
+            (&[("content-type", "text/plain")], false),
+            (&[("content-type", "application/jsonx")], false),
+            (&[("content-type", "\u{e9}")], false),
+        ] {
+            assert_eq!(check_content_type(&headers(of)).is_ok(), is_accepted, "{of:?}");
+        }
+    }
+
+    #[test]
+    fn a_media_type_is_accepted_by_name_by_range_or_without_the_header() {
+        for (accept, has_json, has_events) in [
+            (&["application/json, text/event-stream"][..], true, true),
+            (&["text/event-stream,application/json"], true, true),
+            (&["text/event-stream", "application/json"], true, true),
+            (&["*/*"], true, true),
+            (&["Application/*;q=0.5"], true, false),
+            (&["text/html, text/*; q=0.1"], false, true),
+            (&["application/json;q=0"], false, false),
+            (&["application/json; Q=0.0, */json"], false, false),
+            (&[""], false, false),
+            (&[], true, true),
+        ] {
+            let of: Vec<_> = accept.iter().map(|accept| ("accept", *accept)).collect();
+            let of = headers(&of);
+            assert_eq!(
+                (check_accept(&of, JSON).is_ok(), check_accept(&of, EVENT_STREAM).is_ok()),
+                (has_json, has_events),
+                "{accept:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_era_is_that_of_the_body_and_the_headers_say_the_same() {
+        let list = |version: &str| modern("tools/list", json!({})).with_version(version);
+        let ok: Result<Era, i64> = Ok(Era::Modern);
+        let legacy = |version| Ok(Era::Legacy(version));
+        let v = ("mcp-protocol-version", "2026-07-28");
+        let m = ("mcp-method", "tools/list");
+        for (of, request, want) in [
+            // Rows of "one server for both eras".
+            (&[][..], request("tools/list", json!({})), legacy(None)),
+            (&[("mcp-protocol-version", "2025-06-18")], request("tools/list", json!({})), legacy(Some("2025-06-18"))),
+            (&[v], request("tools/list", json!({})), Err(-32602)),
+            (&[("mcp-protocol-version", "1999-01-01")], request("tools/list", json!({})), Err(-32602)),
+            (&[v], request("initialize", json!({})), legacy(None)),
+            (&[("mcp-protocol-version", "x")], request("initialize", json!({})), legacy(None)),
+            (&[v, m], request("server/discover", json!({})), Err(-32602)),
+            // The order of the checks.
+            (&[], list("2031-01-01"), Err(-32020)),
+            (&[v, m], list("2031-01-01"), Err(-32020)),
+            (&[("mcp-protocol-version", "2031-01-01")], list("2031-01-01"), Err(-32022)),
+            (&[("mcp-protocol-version", "2025-11-25"), m], list("2025-11-25"), Err(-32022)),
+            (&[("mcp-protocol-version", "2025-11-25"), m], list("2026-07-28"), Err(-32020)),
+            (&[v], list("2026-07-28"), Err(-32020)),
+            (&[v, ("mcp-method", "prompts/list")], list("2026-07-28"), Err(-32020)),
+            (&[v, ("mcp-method", "Tools/List")], list("2026-07-28"), Err(-32020)),
+            (&[v, m, m], list("2026-07-28"), Err(-32020)),
+            (&[v, m], list("2026-07-28"), ok.clone()),
+            (&[v, ("mcp-method", " tools/list ")], list("2026-07-28"), ok.clone()),
+            (&[("mcp-protocol-version", "2026-07-28\u{e9}"), m], list("2026-07-28"), Err(-32020)),
+        ] {
+            let era = era(&headers(of), &request).map_err(|error| error.code);
+            assert_eq!(era, want, "{of:?} {request:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_compared_after_decoding() {
+        let v = ("mcp-protocol-version", "2026-07-28");
+        for (method, params, name, is_equal) in [
+            ("prompts/get", json!({"name": "a"}), Some("a"), true),
+            ("prompts/get", json!({"name": "a"}), Some("A"), false),
+            ("prompts/get", json!({"name": "a"}), None, false),
+            ("prompts/get", json!({}), Some("a"), false),
+            ("prompts/get", json!({}), None, true), // refused because of its params
+            ("tools/call", json!({"name": "café"}), Some("=?base64?Y2Fmw6k=?="), true),
+            ("tools/call", json!({"name": "café"}), Some("café"), true),
+            ("tools/call", json!({"name": "café"}), Some("=?BASE64?Y2Fmw6k=?="), false),
+            ("tools/call", json!({"name": "café"}), Some("=?base64?Y2Fmw6k?="), false),
+            ("tools/call", json!({"name": "\u{fffd}"}), Some("=?base64?/w==?="), false),
+            ("resources/read", json!({"uri": "prompt://a"}), Some("prompt://a"), true),
+            ("resources/read", json!({"uri": "prompt://a"}), Some("a"), false),
+            ("tools/list", json!({"name": "a"}), Some("b"), true), // has no name
+        ] {
+            let mut of = vec![v, ("mcp-method", method)];
+            of.extend(name.map(|name| ("mcp-name", name)));
+            let era = era(&headers(&of), &modern(method, params.clone())).map_err(|error| error.code);
+            assert_eq!(era, if is_equal { Ok(Era::Modern) } else { Err(-32020) }, "{method} {params} {name:?}");
+        }
+    }
+
+    impl Request {
+        fn with_version(mut self, version: &str) -> Request {
+            self.params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
+            self
+        }
+    }
+}

@@ -19,8 +19,8 @@ use tokio::task::spawn_blocking;
 #[derive(Debug)]
 pub(super) struct Joined<K, T> {
     waiting: Arc<Mutex<HashMap<K, watch::Receiver<Option<T>>>>>,
-    /// Threads for blocking work that are free.
-    blocking: Arc<Semaphore>,
+    /// How many more computations may run.
+    free: Arc<Semaphore>,
 }
 
 impl<K, T> Joined<K, T>
@@ -28,8 +28,9 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     T: Clone + Send + Sync + 'static,
 {
-    pub(super) fn new(blocking: Arc<Semaphore>) -> Joined<K, T> {
-        Joined { waiting: Arc::default(), blocking }
+    /// At most so many computations run at the same time.
+    pub(super) fn new(limit: usize) -> Joined<K, T> {
+        Joined { waiting: Arc::default(), free: Arc::new(Semaphore::new(limit)) }
     }
 
     /// The result of a computation that begins after this call. Whoever asks for the same key until it begins gets the same
@@ -57,9 +58,9 @@ where
         compute: impl FnOnce() -> T + Send + 'static,
         sender: watch::Sender<Option<T>>,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let (waiting, blocking) = (Arc::clone(&self.waiting), Arc::clone(&self.blocking));
+        let (waiting, free) = (Arc::clone(&self.waiting), Arc::clone(&self.free));
         async move {
-            let Ok(_permit) = blocking.acquire().await else { return };
+            let Ok(_permit) = free.acquire().await else { return };
             // After a panic the sender is dropped, which those who wait notice.
             let _ = spawn_blocking(move || {
                 lock(&waiting).remove(&key);
@@ -146,14 +147,13 @@ mod tests {
             move || counted.fetch_add(1, Ordering::SeqCst)
         };
         block_on(async {
-            let blocking = Arc::new(Semaphore::new(0));
-            let joined = Joined::new(Arc::clone(&blocking));
+            let joined = Joined::new(0);
             let (mut first, mut second) = (pin!(joined.get("list", compute())), pin!(joined.get("list", compute())));
             waits(first.as_mut()).await;
             waits(second.as_mut()).await;
             let mut other = pin!(joined.get("another list", compute()));
             waits(other.as_mut()).await;
-            blocking.add_permits(1);
+            joined.free.add_permits(1);
             let (first, second) = (first.await, second.await);
             assert_eq!(first, second);
             assert_ne!(other.await, first);
@@ -166,7 +166,7 @@ mod tests {
         let (begun, has_begun) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel();
         block_on(async {
-            let joined = Joined::new(Arc::new(Semaphore::new(1)));
+            let joined = Joined::new(1);
             let running = move || {
                 begun.send(()).unwrap();
                 may_go_on.recv().unwrap();
@@ -186,13 +186,12 @@ mod tests {
     #[test]
     fn all_who_wait_notice_a_panic_and_the_next_request_is_answered() {
         block_on(async {
-            let blocking = Arc::new(Semaphore::new(0));
-            let joined = Joined::new(Arc::clone(&blocking));
+            let joined = Joined::new(0);
             let (mut first, mut second) =
                 (pin!(joined.get("list", || panic!("a bug"))), pin!(joined.get("list", || panic!("a bug"))));
             waits(first.as_mut()).await;
             waits(second.as_mut()).await;
-            blocking.add_permits(1);
+            joined.free.add_permits(1);
             assert_eq!((first.await, second.await), (None, None));
             assert_eq!(joined.get("list", || 1).await, Some(1));
         });
@@ -201,8 +200,7 @@ mod tests {
     #[test]
     fn a_request_that_is_cancelled_leaves_the_computation_to_those_who_still_wait() {
         block_on(async {
-            let blocking = Arc::new(Semaphore::new(0));
-            let joined = Joined::new(Arc::clone(&blocking));
+            let joined = Joined::new(0);
             let mut remaining = pin!(async {
                 let mut first = Box::pin(joined.get("list", || 1));
                 waits(first.as_mut()).await;
@@ -212,7 +210,7 @@ mod tests {
                 second.await
             });
             waits(remaining.as_mut()).await;
-            blocking.add_permits(1);
+            joined.free.add_permits(1);
             assert_eq!(remaining.await, Some(1));
         });
     }

@@ -38,6 +38,7 @@ const MAX_INITIALIZED: usize = 10_000;
 /// What is to be written to one stream.
 #[derive(Debug)]
 pub(super) struct Queue {
+    caller: Caller,
     state: Mutex<QueueState>,
     /// Written when the server ends.
     farewell: Bytes,
@@ -52,8 +53,8 @@ struct QueueState {
 }
 
 impl Queue {
-    fn new(farewell: Bytes) -> Arc<Queue> {
-        Arc::new(Queue { state: Mutex::default(), farewell })
+    fn new(caller: Caller, farewell: Bytes) -> Arc<Queue> {
+        Arc::new(Queue { caller, state: Mutex::default(), farewell })
     }
 
     /// Adds events, or ends the stream if the client has left too many unread.
@@ -201,6 +202,12 @@ impl Streams {
         queues.iter().flatten().filter_map(Weak::upgrade).for_each(|queue| queue.end());
     }
 
+    /// Ends the streams of those who may no longer have one.
+    pub(super) fn end_unless(&self, is_valid: impl Fn(&Caller) -> bool) {
+        let queues: Vec<_> = lock(&self.comments).streams.iter().flatten().filter_map(Weak::upgrade).collect();
+        queues.iter().filter(|queue| !is_valid(&queue.caller)).for_each(|queue| queue.end());
+    }
+
     fn add(&self, queue: &Arc<Queue>) {
         let mut comments = lock(&self.comments);
         if comments.has_ended {
@@ -221,7 +228,7 @@ impl Streams {
     ) -> EventStream {
         let age = Duration::from_secs(sessions::now().saturating_sub(session.made));
         let broadcast = self.broadcast(server, caller);
-        let queue = Queue::new(Bytes::new());
+        let queue = Queue::new(caller.clone(), Bytes::new());
         let was_initialized = lock(&self.initialized).contains_key(&session.random);
         let mut state = lock(&broadcast.state);
         state.opened += 1;
@@ -289,7 +296,7 @@ impl Streams {
         id: &Id,
         message: Message,
     ) -> Result<EventStream, Reply> {
-        let queue = Queue::new(event(None, server::end_of_listen(id).to_json()));
+        let queue = Queue::new(session.caller().clone(), event(None, server::end_of_listen(id).to_json()));
         let listen = Arc::new(Listen { queue: Arc::clone(&queue), session: Mutex::new(session) });
         let listener = Arc::clone(&listen) as Arc<dyn Listener>;
         server.add_listener(&listener);
@@ -414,4 +421,76 @@ fn event(id: Option<&str>, message: serde_json::Result<Box<RawValue>>) -> Bytes 
 /// A panic cannot leave this data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All that the queue holds, and whether it has ended.
+    fn rest(queue: &Queue) -> (Vec<Bytes>, bool) {
+        let context = Context::from_waker(Waker::noop());
+        let mut events = Vec::new();
+        loop {
+            match queue.poll_next(&context) {
+                Poll::Ready(Some(event)) => events.push(event),
+                Poll::Ready(None) => return (events, true),
+                Poll::Pending => return (events, false),
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_ends_when_too_much_is_left_unread_but_one_change_may_be_long() {
+        let queue = Queue::new(Bytes::new());
+        let long = Bytes::from(vec![b'x'; MAX_UNREAD_BYTES * 2]);
+        queue.push(long.clone());
+        assert_eq!(rest(&queue), (vec![long.clone()], false));
+        queue.push(long.clone());
+        queue.push(COMMENT);
+        assert_eq!(rest(&queue), (vec![], true));
+
+        let queue = Queue::new(Bytes::new());
+        (0..MAX_UNREAD).for_each(|_| queue.push(COMMENT));
+        assert!(!rest(&queue).1);
+        (0..=MAX_UNREAD).for_each(|_| queue.push(COMMENT));
+        assert_eq!(rest(&queue), (vec![], true));
+        queue.push(COMMENT);
+        assert_eq!(rest(&queue), (vec![], true), "for ever");
+    }
+
+    #[test]
+    fn a_stream_that_the_server_ends_is_told_so_and_a_comment_is_not_sent_before_unread_events() {
+        let queue = Queue::new(Bytes::from_static(b"bye"));
+        queue.keep_alive();
+        queue.keep_alive();
+        assert_eq!(rest(&queue), (vec![COMMENT], false));
+        queue.end();
+        assert_eq!(rest(&queue), (vec![Bytes::from_static(b"bye")], true));
+    }
+
+    #[test]
+    fn each_stream_gets_a_comment_every_15_seconds() {
+        let streams = Streams::new(0);
+        let early = Queue::new(Bytes::new());
+        streams.add(&early);
+        (0..5).for_each(|_| streams.tick());
+        let late = Queue::new(Bytes::new());
+        streams.add(&late);
+        let mut comments = Vec::new();
+        for second in 6..=36 {
+            streams.tick();
+            for (name, queue) in [("early", &early), ("late", &late)] {
+                comments.extend(rest(queue).0.iter().map(|_| (name, second)));
+            }
+        }
+        assert_eq!(comments, [("early", 15), ("late", 20), ("early", 30), ("late", 35)]);
+        drop(late);
+        assert_eq!(streams.count(), 1);
+        streams.end();
+        assert!(rest(&early).1);
+        let after = Queue::new(Bytes::new());
+        streams.add(&after);
+        assert!(rest(&after).1, "one that is opened while the server ends");
+    }
 }
