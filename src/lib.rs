@@ -1,5 +1,5 @@
-//! A library of Markdown prompt files, and the interfaces to it: an MCP server on stdio, a command line, and the hooks of
-//! agents.
+//! A library of Markdown prompt files, and the interfaces to it: an MCP server on stdio and over HTTP, a command line, and the
+//! hooks of agents.
 //!
 //! A user types `:research solid-state batteries` in a chat with a coding agent. The agent calls the tool
 //! `expand_prompt`; the tool returns the whole prompt of `research.md` with the text filled in.
@@ -32,6 +32,10 @@
 //! | make the response | `Era::response` |
 //! | write it | [`jsonrpc::Response::write`], `Conversation::send` |
 //!
+//! Over HTTP (`transport/http.rs`, with `serve --http` only), the first two steps and the last are others: `headers.rs` checks what
+//! the headers say, `sessions.rs` reads the session's id, and each request has a [`server::Session`] of its own, because nothing
+//! of a client is remembered but the streams that it has open (`sse.rs`).
+//!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
 //!
@@ -61,8 +65,9 @@
 //! - A [`server::Server`] is shared by all conversations. A [`server::Session`] is one of them: its protocol version, its
 //!   subscriptions, and a hash of each list that its client was shown.
 //! - The whole of a message is handled with one [`library::View`].
-//! - Requests are answered one after the other, in the order of their arrival. The notifier has a thread of its own, which starts
-//!   when a client first needs notifications; before that, nothing is watched.
+//! - Requests on stdio are answered one after the other, in the order of their arrival; over HTTP all at once, those that scan folders
+//!   on a few threads ([`server::Server::work`]). The notifier has a thread of its own, which starts
+//!   when a client first needs notifications, over HTTP with the server; before that, nothing is watched.
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
 //!   and expansions ([`prompt::MAX_FILE`] and the others there), folders ([`library::MAX_ENTRIES`]).
 //! - Only four places start other programs: [`doctor`] those that an agent's config names, as that agent would;

@@ -13,6 +13,7 @@ mod page;
 mod prompts;
 mod resources;
 mod session;
+mod status;
 mod subscriptions;
 mod tools;
 

@@ -3,3 +3,6 @@
 #[cfg(feature = "http")]
 pub mod http;
 pub mod stdio;
+mod tap;
+
+pub use tap::Tap;

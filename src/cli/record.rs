@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Opens a file for appending; a new one can be read by its owner only. Warns and returns `None` if that fails; returns `None`,
 /// too, if `doctor` has started the server.
-pub(super) fn open(path: &Path, library: &Library) -> Option<File> {
+pub(super) fn open(path: &Path, library: &Library, warn: fn(&str)) -> Option<File> {
     let refuse = |why: &str| {
-        output::warning(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
+        warn(&format!("{} cannot be written to: {why}", named(&path.display().to_string())));
         None
     };
     if library.view().is_prompt_path(path) {

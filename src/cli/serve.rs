@@ -7,7 +7,7 @@ use super::output;
 use super::record::{self, Log};
 use crate::library::Library;
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
-use crate::transport::stdio::{self, Tap};
+use crate::transport::{Tap, stdio};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +47,7 @@ pub(super) struct Serve {
     /// below what each of them shows its model, and for no other client.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     result_limit: Option<usize>,
-    /// What to log on standard error; the default is nothing, or `info` with --log-file
+    /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
     #[arg(long, value_name = "LEVEL")]
@@ -54,7 +55,10 @@ pub(super) struct Serve {
     /// Append the log to this file instead of writing it to standard error
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// Append all messages from and to the client to this file, with time, process and direction
+    /// How to write the log: as text, or as one JSON object for each line
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<Format>,
+    /// Append all messages from and to clients to this file, with time, process and direction
     ///
     /// The file contains what you typed and your prompts. If it is new, only you can read it.
     #[arg(long, value_name = "FILE")]
@@ -83,6 +87,15 @@ enum Level {
     Trace,
 }
 
+/// How an event of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum Format {
+    /// The time, the level, the message and its fields
+    Text,
+    /// The same as a JSON object, for programs that collect logs
+    Json,
+}
+
 impl From<Level> for LevelFilter {
     fn from(level: Level) -> LevelFilter {
         match level {
@@ -104,11 +117,12 @@ impl ServeCommand {
             let library = Arc::new(library);
             http::hold_warnings();
             let server = self.serve.server(Arc::clone(&library), http::warn);
+            let tap = self.serve.open_tap(&library, http::warn);
             let started = || {
                 self.serve.log(&library);
                 warn_of_missing_folders(&library);
             };
-            self.http.serve(&address, server, started)?;
+            self.http.serve(&address, server, tap, started)?;
             return Ok(ExitCode::SUCCESS);
         }
         self.serve.run(library)
@@ -135,12 +149,16 @@ impl Serve {
                  see `prompt-expander --help`."
             );
         }
-        let tap = self.tap.as_deref().and_then(|path| record::open(path, &library));
-        let tap = tap.map(|file| Tap::new(file, output::warning));
+        let tap = self.open_tap(&library, output::warning);
         let server = self.server(Arc::new(library), output::warning);
         stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn open_tap(&self, library: &Library, warn: fn(&str)) -> Option<Tap> {
+        let file = self.tap.as_deref().and_then(|path| record::open(path, library, warn));
+        file.map(|file| Tap::new(file, warn))
     }
 
     fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
@@ -152,17 +170,21 @@ impl Serve {
 
     /// Starts logging if the options ask for it.
     fn log(&self, library: &Library) {
-        let level = match (self.log_level, &self.log_file) {
-            (None, None) => return,
-            (Some(level), _) => level,
-            (None, Some(_)) => Level::Info,
+        let level = match self.log_level {
+            Some(level) => level,
+            None if self.log_file.is_some() || self.log_format.is_some() => Level::Info,
+            None => return,
         };
-        let log =
-            tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false).with_ansi(false);
-        match self.log_file.as_deref().map(|path| record::open(path, library)) {
-            None => log.with_writer(io::stderr).init(),
-            Some(Some(file)) => log.with_writer(Arc::new(Log::new(file))).init(),
+        let writer = match self.log_file.as_deref().map(|path| record::open(path, library, output::warning)) {
+            None => BoxMakeWriter::new(io::stderr),
+            Some(Some(file)) => BoxMakeWriter::new(Arc::new(Log::new(file))),
             Some(None) => return, // `open` has warned, or `doctor` only tests the file
+        };
+        let log = tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false);
+        let log = log.with_ansi(false).with_writer(writer);
+        match self.log_format.unwrap_or(Format::Text) {
+            Format::Text => log.init(),
+            Format::Json => log.json().flatten_event(true).with_span_list(false).init(),
         }
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         let folder = std::env::current_dir().unwrap_or_default();

@@ -42,7 +42,7 @@ pub trait Listener: Send + Sync {
 }
 
 /// What a burst of events has changed in the library.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Change {
     /// `None` if anything may have changed since.
     before: Option<Arc<Look>>,

@@ -4,17 +4,22 @@
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
 pub mod auth;
-mod headers;
+pub mod headers;
 mod joined;
 pub mod limits;
+mod metrics;
+mod operate;
 pub mod origin;
 mod refusal;
 pub mod sessions;
 mod sse;
+mod websocket;
 mod write_timeout;
 
+pub use axum::http::{HeaderMap, HeaderName, HeaderValue};
 pub use sessions::Keys;
 
+use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
 use crate::library::{Caller, Prefix, Role};
 use crate::server::{Reply, Server, Session, Work};
@@ -22,8 +27,8 @@ use auth::Access;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::{Router, routing};
+use axum::http::{self, Method, StatusCode};
+use axum::{Extension, Router, routing};
 use headers::{EVENT_STREAM, Era, JSON};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -32,24 +37,28 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use joined::{Joined, SharedAnswer};
 use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
+use metrics::Metrics;
+use operate::Exchange;
 use origin::Sites;
 use refusal::Refusal;
 use serde_json::Value;
 use sessions::{SessionId, Sessions};
 use sse::{EventStream, Streams};
+use std::convert::Infallible;
 use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{interval, sleep, timeout};
+use tracing::{Instrument, Span};
 use write_timeout::WriteTimeout;
 
 /// The path of MCP.
@@ -79,14 +88,15 @@ const MAX_HEADERS: usize = 100;
 const BACKLOG: u32 = 4_096;
 
 /// How the server is reached, and by whom.
-#[derive(Debug)]
 pub struct Options {
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
     /// Sign session ids.
     pub keys: Keys,
-    /// The longest body of a request, in bytes.
+    /// The longest body of a request, and the longest message of a WebSocket, in bytes.
     pub max_body: usize,
+    /// Records all messages.
+    pub tap: Option<Tap>,
     /// Who may use it.
     pub access: Access,
     /// By which names, and from which web pages.
@@ -106,6 +116,8 @@ struct App {
     /// Requests that may still come before others are answered.
     requests: Semaphore,
     max_body: usize,
+    metrics: Metrics,
+    tap: Option<Tap>,
     access: Access,
     sites: Sites,
     rate_limits: RateLimits,
@@ -122,10 +134,14 @@ enum Stage {
     Ending,
 }
 
-/// Whose request it is, on which connection.
-#[derive(Debug, Clone, Copy)]
+/// A client's end of a connection.
 struct Peer {
     address: SocketAddr,
+    /// The number of the connection, from 1.
+    connection: u64,
+    /// Counts the connection until it ends, as what it was upgraded to.
+    _open: metrics::Open,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Serves until the process is told to stop. `listening` is called with the address once clients can connect.
@@ -159,6 +175,8 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         lists: Joined::new((threads - 1).max(1)),
         requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
+        metrics: Metrics::new(),
+        tap: options.tap,
         access: options.access,
         sites: options.sites,
         rate_limits: options.rate_limits,
@@ -176,10 +194,16 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             }
         }
     });
-    let router = Router::new().route(PATH, routing::any(mcp)).with_state(Arc::clone(&app));
+    let router = Router::new()
+        .route(PATH, routing::any(mcp))
+        .route(websocket::PATH, routing::any(websocket::open))
+        .route(operate::HEALTH, routing::get(operate::health))
+        .route(operate::READY, routing::get(operate::ready))
+        .route(operate::METRICS, routing::get(operate::metrics))
+        .with_state(Arc::clone(&app));
     listening(address);
     tokio::select! {
-        () = accept(&listener, &router, &receiver) => {}
+        () = accept(&listener, &app, &router) => {}
         () = stop.requested() => {}
     }
     drop((listener, receiver));
@@ -214,21 +238,21 @@ async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 }
 
 /// Accepts connections for ever.
-async fn accept(listener: &TcpListener, router: &Router, stage: &watch::Receiver<Stage>) {
-    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = 0;
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
-                let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else {
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
                     let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
                     continue;
                 };
                 let _ = stream.set_nodelay(true);
-                let served = connection(stream, Peer { address }, router.clone(), stage.clone());
-                tokio::spawn(async move {
-                    served.await;
-                    drop(permit);
-                });
+                connections += 1;
+                let open = app.metrics.connection();
+                let peer = Peer { address, connection: connections, _open: open, _permit: permit };
+                tokio::spawn(connection(stream, peer, Arc::clone(app), router.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -243,13 +267,24 @@ async fn accept(listener: &TcpListener, router: &Router, stage: &watch::Receiver
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
+    app: Arc<App>,
     router: Router,
-    mut stage: watch::Receiver<Stage>,
 ) {
+    let (peer, mut stage) = (Arc::new(peer), app.stage.clone());
     let router = TowerToHyperService::new(router);
+    let address = peer.address;
     let service = service_fn(move |mut request: http::Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        router.call(request)
+        let (app, exchange) = (Arc::clone(&app), Exchange::new(&peer, request.headers()));
+        let span = tracing::info_span!("request", connection = peer.connection, id = exchange.request());
+        request.extensions_mut().insert(exchange.clone());
+        let routed = span.in_scope(|| router.call(request));
+        let respond = async move {
+            let mut response = routed.await?;
+            exchange.label(response.headers_mut());
+            app.metrics.responded(response.status().as_u16());
+            Ok::<_, Infallible>(response)
+        };
+        respond.instrument(span)
     });
     let mut connection = pin!(
         http1::Builder::new()
@@ -268,20 +303,24 @@ async fn connection(
         }
     };
     if let Err(error) = served {
-        tracing::debug!(address = %peer.address, %error, "the connection ended");
+        tracing::debug!(%address, %error, "the connection ended");
     }
 }
 
 /// A request to the endpoint of MCP.
-async fn mcp(State(app): State<Arc<App>>, request: http::Request<Body>) -> http::Response<Body> {
+async fn mcp(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
     let (head, body) = request.into_parts();
     let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
-        Ok(of_page) => (app.answer(&head, body).await, of_page),
+        Ok(of_page) => (app.answer(&head, body, &exchange).await, of_page),
         Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
     let mut response = answered.unwrap_or_else(|refusal| refused(refusal, None));
     response.headers_mut().extend(of_page);
-    response
+    app.recorded(&exchange, response)
 }
 
 impl App {
@@ -289,6 +328,7 @@ impl App {
         self: &Arc<Self>,
         head: &http::request::Parts,
         body: Body,
+        exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         let headers = &head.headers;
         if head.method == Method::OPTIONS {
@@ -296,12 +336,11 @@ impl App {
             response.headers_mut().extend(origin::preflight());
             return Ok(response);
         }
-        let address = head.extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address.ip());
-        let caller = self.access.authorize(headers, address)?;
+        let caller = self.access.authorize(headers, exchange.address())?;
         match head.method {
             Method::POST => {
                 let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
-                self.post(headers, body, address, caller).await
+                self.post(headers, body, caller, exchange).await
             }
             Method::GET => self.open_stream(headers, &caller),
             Method::DELETE => self.delete(headers, &caller),
@@ -312,13 +351,19 @@ impl App {
         }
     }
 
+    /// Whether a request to another path than that of MCP may be served, and to whom.
+    fn admit(&self, head: &http::request::Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
+        self.sites.check(head.version, &head.uri, &head.headers)?;
+        self.access.authorize(&head.headers, exchange.address())
+    }
+
     /// A message.
     async fn post(
         self: &Arc<Self>,
         headers: &HeaderMap,
         body: Body,
-        address: IpAddr,
         caller: Caller,
+        exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
         let mut stage = self.stage.clone();
@@ -329,15 +374,29 @@ impl App {
                 return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
             }
         };
+        self.received(exchange, &body);
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
         };
         drop(body);
-        if let Err(refusal) = self.rate_limits.take(&caller, address, &message) {
-            let id = if let Message::Request(request) = message { Some(request.id) } else { None };
-            return Ok(refused(refusal, id));
-        }
+        let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
+        let answered = match self.rate_limits.take(&caller, exchange.address(), &message) {
+            Ok(()) => self.reply(headers, message, caller).await,
+            Err(refusal) => Ok(refused(refusal, operate::id_of(&message))),
+        };
+        let is_error = answered.as_ref().map_or(true, |response| response.extensions().get::<IsError>().is_some());
+        self.metrics.answered("http", method, is_error, started.elapsed());
+        answered
+    }
+
+    /// What is answered to a message.
+    async fn reply(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        message: Message,
+        caller: Caller,
+    ) -> Result<http::Response<Body>, Refusal> {
         match message {
             Message::Request(request) => {
                 let era = match headers::era(headers, &request) {
@@ -528,7 +587,8 @@ impl App {
     async fn in_background<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         self.in_time(async {
             let _permit = self.blocking.acquire().await.ok()?;
-            spawn_blocking(work).await.ok()
+            let span = Span::current();
+            spawn_blocking(move || span.in_scope(work)).await.ok()
         })
         .await
     }
@@ -541,13 +601,13 @@ impl App {
         }
         let key = ListKey::of(&session, &request);
         let id = request.id.clone();
-        let (server, id_of_first) = (Arc::clone(&self.server), id.clone());
-        let compute = move || match server.handle(&mut session, Message::Request(request)) {
+        let (server, id_of_first, span) = (Arc::clone(&self.server), id.clone(), Span::current());
+        let compute = move || match span.in_scope(|| server.handle(&mut session, Message::Request(request))) {
             Reply::Response(answer) => SharedAnswer::of(&answer, &id_of_first),
             Reply::None | Reply::Stream(_) => None,
         };
         match self.in_time(async { self.lists.get(key, compute).await? }).await {
-            Ok(answer) => json_body(StatusCode::OK, answer.body(&id)),
+            Ok(answer) => json_body(StatusCode::OK, answer.body(&id, self.tap.is_some()), answer.is_error),
             Err(error) => json(StatusCode::OK, &Answer::error(Some(id), error)),
         }
     }
@@ -656,15 +716,22 @@ fn empty(status: StatusCode) -> http::Response<Body> {
 /// A response that holds an answer.
 fn json(status: StatusCode, answer: &Answer) -> http::Response<Body> {
     let Ok(json) = answer.to_json() else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
-    json_body(status, Body::from(String::from(Box::<str>::from(json))))
+    json_body(status, Body::from(String::from(Box::<str>::from(json))), answer.error_code().is_some())
 }
 
-fn json_body(status: StatusCode, body: Body) -> http::Response<Body> {
+fn json_body(status: StatusCode, body: Body, is_error: bool) -> http::Response<Body> {
     let mut response = http::Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if is_error {
+        response.extensions_mut().insert(IsError);
+    }
     response
 }
+
+/// Marks the response with an error, for the metrics.
+#[derive(Clone, Copy)]
+struct IsError;
 
 fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;

@@ -6,17 +6,15 @@
 //! overtakes an answer that was made before the change.
 
 mod lines;
-mod tap;
 
 pub use lines::MAX_LINE;
-pub use tap::Tap;
 
+use super::tap::{Tap, Tapped};
 use crate::jsonrpc::{Error, Message, Notification, Output, Response};
 use crate::server::{Change, Listener, Reply, Server, Session};
 use lines::{Line, Lines};
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tap::Tapped;
 
 /// How much output is collected before it is written, in bytes.
 const OUTPUT_BUFFER: usize = 64 * 1024;
@@ -39,7 +37,7 @@ pub fn serve(
     output: impl Write + Send + 'static,
     tap: Option<Tap>,
 ) -> io::Result<()> {
-    let tap = tap.map(|tap| Arc::new(Mutex::new(tap)));
+    let tap = tap.map(Arc::new);
     let output: Box<dyn Write + Send> = match &tap {
         Some(tap) => Box::new(Tapped::new(output, Arc::clone(tap))),
         None => Box::new(output),
@@ -57,7 +55,7 @@ pub fn serve(
         };
         let mut conversation = lock(&conversation);
         if let Some(tap) = &tap {
-            tap::lock(tap).received(line);
+            tap.received("", line);
         }
         if let Some(message) = message {
             conversation.receive(server, message)?;

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
 
+#[cfg(all(unix, feature = "http"))]
+mod access;
 #[cfg(unix)]
 mod attachments;
 mod cases;
@@ -42,6 +44,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+mod operating;
 mod other_programs;
 mod parts;
 mod path_and_show;
@@ -59,4 +62,5 @@ mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;
+mod websocket;
 mod wire;

@@ -7,7 +7,11 @@ mod arguments;
 mod expand;
 mod foreign;
 mod golden;
+#[cfg(feature = "http")]
+mod http_headers;
 mod prompt;
+#[cfg(feature = "http")]
+mod session;
 mod wire;
 
 use proptest::prelude::*;
@@ -38,6 +42,11 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
     for_each_seed("golden", golden::check_bytes);
+    #[cfg(feature = "http")]
+    {
+        for_each_seed("session", session::check);
+        for_each_seed("http_headers", http_headers::check);
+    }
 }
 
 /// Texts of these pieces, and of any others between them.

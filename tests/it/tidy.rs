@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 21] = [
+const USED_IN: [(&str, &[&str]); 22] = [
     ("anstream", &["cli"]),
     ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
@@ -34,6 +34,7 @@ const USED_IN: [(&str, &[&str]); 21] = [
     ("jsonc_parser", &["agents"]),
     ("notify", &["library"]),
     ("percent_encoding", &["server"]),
+    ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
     ("sha2", &["transport"]),
     ("signal_hook", &["cli"]),
@@ -97,6 +98,27 @@ fn a_dependency_is_used_in_its_modules_only() {
                 !is_used || modules.contains(&module.as_str()),
                 "{file} uses {dependency}, which is for {modules:?}"
             );
+        }
+    }
+}
+
+/// The runtime starts with `serve --http` only: nothing else knows that there is one.
+#[test]
+fn only_the_http_transport_is_asynchronous() {
+    for (_, file, code) in code() {
+        let uses = ["axum::", "hyper::", "hyper_util::", "tokio::", "async ", ".await"]
+            .into_iter()
+            .find(|word| code.contains(word));
+        assert!(uses.is_none() || file.starts_with("transport/http"), "{file} uses {uses:?}");
+    }
+}
+
+#[test]
+fn only_http_needs_a_runtime() {
+    for dependency in ["axum", "hyper", "hyper_util", "tokio", "tungstenite"] {
+        for (_, file, code) in code() {
+            let is_used = code.contains(&format!("{dependency}::"));
+            assert!(!is_used || file.starts_with("transport/http"), "{file} uses {dependency}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `--log-level`, `--log-file` and `--tap`: what they record of a conversation. Standard output stays the same.
 
 use crate::client::Client;
+use serde_json::Value;
 use std::fs;
 
 const WITH_PROMPTS: [&str; 3] = ["--no-builtin", "--prompts", "prompts"];
@@ -227,8 +228,33 @@ fn a_log_file_has_what_standard_error_would_have() {
 }
 
 #[test]
+fn a_json_log_has_one_object_for_each_event_whatever_a_client_writes() {
+    let mut client = client_with(&["--log-format", "json", "--log-file", "server.log", "--log-level", "debug"]);
+    client.expand("a\n\"}\u{1b}[31m", "x").error();
+    client.finish();
+    let log = fs::read_to_string(client.root().join("server.log")).unwrap();
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (level, message) in [("INFO", "serving"), ("DEBUG", "answered"), ("INFO", "the end of input")] {
+        let event = events.iter().find(|event| event["level"] == level && event["message"] == message);
+        let event = event.unwrap_or_else(|| panic!("{level} {message}\n{log}"));
+        assert!(event["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')), "{event}");
+    }
+    assert!(events.iter().any(|event| event["method"] == "\"tools/call\"" && event["took"].is_string()), "{log}");
+}
+
+#[test]
+fn a_log_format_alone_logs_on_standard_error() {
+    let mut client = client_with(&["--log-format", "json"]).stderr(None);
+    client.list();
+    let (_, _, log) = client.finish();
+    assert!(log.lines().all(|line| line.starts_with('{')) && log.contains("\"message\":\"serving\""), "{log}");
+}
+
+#[test]
 fn an_option_of_the_server_before_a_command_is_refused() {
-    for options in [["--tap", "x"], ["--log-file", "x"], ["--log-level", "debug"], ["--page-size", "7"]] {
+    for options in
+        [["--tap", "x"], ["--log-file", "x"], ["--log-level", "debug"], ["--log-format", "json"], ["--page-size", "7"]]
+    {
         let ran = Client::new().run(options.into_iter().chain(["list"]), "");
         assert_eq!(ran.status.code(), Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("`list` has no option {}", options[0])), "{}", ran.stderr);

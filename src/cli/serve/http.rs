@@ -2,6 +2,7 @@
 
 use super::output;
 use crate::server::Server;
+use crate::transport::Tap;
 use crate::transport::http::auth::Access;
 use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
 use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
@@ -77,7 +78,13 @@ pub(super) fn hold_warnings() {
 
 impl Http {
     /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
-    pub(super) fn serve(self, address: &str, server: Server, started: impl FnOnce()) -> anyhow::Result<()> {
+    pub(super) fn serve(
+        self,
+        address: &str,
+        server: Server,
+        tap: Option<Tap>,
+        started: impl FnOnce(),
+    ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
         if !address.ip().is_loopback() && self.token_file.is_none() {
             bail!(
@@ -94,6 +101,7 @@ impl Http {
             access: Access::new(self.token_file, warn).map_err(anyhow::Error::msg)?,
             sites: Sites::new(address.ip(), self.allow_host, self.allow_origin),
             rate_limits: RateLimits::new(self.rate_limit).map_err(anyhow::Error::msg)?,
+            tap,
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.

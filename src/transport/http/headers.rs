@@ -82,7 +82,7 @@ pub(super) fn identifier<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h s
 
 /// How a request is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Era {
+pub enum Era {
     /// By the rules of the versions that begin with `initialize`; the version is that of the header, if there is one.
     Legacy(Option<&'static str>),
     /// By those of 2026-07-28.
@@ -94,7 +94,7 @@ pub(super) enum Era {
 /// # Errors
 /// The error, whose status is 400: `-32602` for incomplete metadata, `-32020` for headers that are missing or differ from the
 /// body, `-32022` for a version that is not supported. They are checked in this order ("Error codes" of 2026-07-28).
-pub(super) fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
+pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
     let header = value(headers, PROTOCOL_VERSION);
     let Some(version) = modern_version(request)? else {
         // Whatever the client prefers: `initialize` negotiates it.

@@ -76,19 +76,28 @@ where
 
 /// The answer to equal requests: its JSON without the beginning, in which the id is.
 #[derive(Debug, Clone)]
-pub(super) struct SharedAnswer(Bytes);
+pub(super) struct SharedAnswer {
+    rest: Bytes,
+    pub(super) is_error: bool,
+}
 
 impl SharedAnswer {
     /// `id` is that of the answer. `None` if it cannot be serialized, which cannot be.
     pub(super) fn of(answer: &Response, id: &Id) -> Option<SharedAnswer> {
         let json = String::from(Box::<str>::from(answer.to_json().ok()?));
         let beginning = Response::beginning(id);
-        json.starts_with(&beginning).then(|| SharedAnswer(Bytes::from(json).slice(beginning.len()..)))
+        let is_error = answer.error_code().is_some();
+        json.starts_with(&beginning)
+            .then(|| SharedAnswer { rest: Bytes::from(json).slice(beginning.len()..), is_error })
     }
 
-    /// The answer to the request with this id. What is shared is not copied.
-    pub(super) fn body(&self, id: &Id) -> Body {
-        Body::new(TwoPieces([Bytes::from(Response::beginning(id)), self.0.clone()]))
+    /// The answer to the request with this id. What is shared is copied only if it must be `in_one_piece`.
+    pub(super) fn body(&self, id: &Id, in_one_piece: bool) -> Body {
+        let beginning = Bytes::from(Response::beginning(id));
+        if in_one_piece {
+            return Body::from([beginning, self.rest.clone()].concat());
+        }
+        Body::new(TwoPieces([beginning, self.rest.clone()]))
     }
 }
 

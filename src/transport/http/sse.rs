@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_when_too_much_is_left_unread_but_one_change_may_be_long() {
-        let queue = Queue::new(Bytes::new());
+        let queue = Queue::new(Caller::local(), Bytes::new());
         let long = Bytes::from(vec![b'x'; MAX_UNREAD_BYTES * 2]);
         queue.push(long.clone());
         assert_eq!(rest(&queue), (vec![long.clone()], false));
@@ -450,7 +450,7 @@ mod tests {
         queue.push(COMMENT);
         assert_eq!(rest(&queue), (vec![], true));
 
-        let queue = Queue::new(Bytes::new());
+        let queue = Queue::new(Caller::local(), Bytes::new());
         (0..MAX_UNREAD).for_each(|_| queue.push(COMMENT));
         assert!(!rest(&queue).1);
         (0..=MAX_UNREAD).for_each(|_| queue.push(COMMENT));
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_the_server_ends_is_told_so_and_a_comment_is_not_sent_before_unread_events() {
-        let queue = Queue::new(Bytes::from_static(b"bye"));
+        let queue = Queue::new(Caller::local(), Bytes::from_static(b"bye"));
         queue.keep_alive();
         queue.keep_alive();
         assert_eq!(rest(&queue), (vec![COMMENT], false));
@@ -472,10 +472,10 @@ mod tests {
     #[test]
     fn each_stream_gets_a_comment_every_15_seconds() {
         let streams = Streams::new(0);
-        let early = Queue::new(Bytes::new());
+        let early = Queue::new(Caller::local(), Bytes::new());
         streams.add(&early);
         (0..5).for_each(|_| streams.tick());
-        let late = Queue::new(Bytes::new());
+        let late = Queue::new(Caller::local(), Bytes::new());
         streams.add(&late);
         let mut comments = Vec::new();
         for second in 6..=36 {
@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(streams.count(), 1);
         streams.end();
         assert!(rest(&early).1);
-        let after = Queue::new(Bytes::new());
+        let after = Queue::new(Caller::local(), Bytes::new());
         streams.add(&after);
         assert!(rest(&after).1, "one that is opened while the server ends");
     }

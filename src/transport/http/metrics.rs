@@ -1,0 +1,163 @@
+//! What `/metrics` says, in the text format of OpenMetrics, which Prometheus reads.
+//!
+//! Each label has few values, whatever clients send: a method that the server does not know counts as `other`.
+
+use crate::server::{METHODS, Server};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry, Unit};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The content type of [`Metrics::encode`].
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What else is counted by name.
+const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
+
+/// The upper bounds of the buckets of times, in seconds.
+const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
+
+/// How long the size of the library is believed: counting reads all folders.
+const COUNTED_FOR: Duration = Duration::from_secs(10);
+
+/// The counters of a process.
+pub(super) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    times: Family<MethodLabel, Histogram, fn() -> Histogram>,
+    responses: Family<StatusLabel, Counter>,
+    event_streams: Gauge,
+    websockets: Gauge,
+    connections: Gauge,
+    prompts: Gauge,
+    missing_folders: Gauge,
+    memory: Gauge,
+    /// When the prompts were last counted.
+    counted: Mutex<Option<Instant>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    transport: &'static str,
+    method: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MethodLabel {
+    method: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabel {
+    status: u16,
+}
+
+/// Counts something that is open, until it is dropped.
+pub(super) struct Open(Gauge);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    pub(super) fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("prompt_expander");
+        let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
+        let times = Family::new_with_constructor(histogram);
+        let help = "The time from a message to its answer, without the network";
+        registry.register_with_unit("request_duration", help, Unit::Seconds, times.clone());
+        let started = ConstGauge::new(SystemTime::UNIX_EPOCH.elapsed().map_or(0.0, |since| since.as_secs_f64()));
+        registry.register_with_unit("start_time", "When the server started, since 1970", Unit::Seconds, started);
+        let memory = Gauge::default();
+        #[cfg(target_os = "linux")]
+        registry.register_with_unit("resident_memory", "The memory in use", Unit::Bytes, memory.clone());
+        Metrics {
+            times,
+            requests: registered(&mut registry, "requests", "Messages of clients, by method and outcome"),
+            responses: registered(&mut registry, "http_responses", "HTTP responses, by status"),
+            event_streams: registered(&mut registry, "event_streams", "Event streams of notifications that are open"),
+            websockets: registered(&mut registry, "websockets", "WebSockets that are open"),
+            connections: registered(&mut registry, "connections", "TCP connections that are open"),
+            prompts: registered(&mut registry, "prompts", "Prompts in the library, counted every 10 s at most"),
+            missing_folders: registered(&mut registry, "missing_folders", "Folders of prompts that cannot be read"),
+            memory,
+            counted: Mutex::default(),
+            registry,
+        }
+    }
+
+    /// A message came over this transport, and its answer is an error or not. A notification has no answer, and no error. `method`
+    /// is a [`label`].
+    pub(super) fn answered(&self, transport: &'static str, method: &'static str, is_error: bool, took: Duration) {
+        let outcome = if is_error { "error" } else { "ok" };
+        self.requests.get_or_create(&RequestLabels { transport, method, outcome }).inc();
+        self.times.get_or_create(&MethodLabel { method }).observe(took.as_secs_f64());
+    }
+
+    /// An HTTP response has this status.
+    pub(super) fn responded(&self, status: u16) {
+        self.responses.get_or_create(&StatusLabel { status }).inc();
+    }
+
+    /// A WebSocket has opened.
+    pub(super) fn websocket(&self) -> Open {
+        open(&self.websockets)
+    }
+
+    /// A connection has opened.
+    pub(super) fn connection(&self) -> Open {
+        open(&self.connections)
+    }
+
+    /// All metrics, with this many event streams. It may read the folders of the library.
+    pub(super) fn encode(&self, server: &Server, event_streams: usize) -> Result<String, fmt::Error> {
+        // Scrapes at the same time wait for one count.
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_FOR) {
+            self.prompts.set(server.prompt_count() as i64);
+            self.missing_folders.set(server.missing_folders().len() as i64);
+            *counted = Some(Instant::now());
+        }
+        drop(counted);
+        self.event_streams.set(event_streams as i64);
+        #[cfg(target_os = "linux")]
+        self.memory.set(resident_memory().unwrap_or_default());
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// What a method is counted as.
+pub(super) fn label(method: &str) -> &'static str {
+    METHODS.iter().copied().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
+}
+
+/// A metric of its own kind, with this name.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+fn open(gauge: &Gauge) -> Open {
+    gauge.inc();
+    Open(gauge.clone())
+}
+
+/// The memory of this process in bytes.
+#[cfg(target_os = "linux")]
+fn resident_memory() -> Option<i64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let resident: i64 = pages.split(' ').nth(1)?.parse().ok()?;
+    Some(resident * rustix::param::page_size() as i64)
+}

@@ -1,0 +1,219 @@
+//! For those who operate the server: `/health`, `/ready`, `/metrics`, and the request ids in responses, the log and the record of
+//! `--tap`.
+
+use super::auth::require;
+use super::refusal::Refusal;
+use super::{App, Peer, metrics};
+use crate::jsonrpc::{Id, Message};
+use crate::library::Role;
+use axum::Extension;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use hyper::body::Frame;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+/// The paths of this module.
+pub(super) const HEALTH: &str = "/health";
+pub(super) const READY: &str = "/ready";
+pub(super) const METRICS: &str = "/metrics";
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest request id that is taken from a client, in bytes.
+const MAX_REQUEST_ID: usize = 64;
+
+/// A request and its response, on one of the connections.
+#[derive(Clone)]
+pub(super) struct Exchange {
+    peer: Arc<Peer>,
+    request: HeaderValue,
+}
+
+impl Exchange {
+    /// With the request id that the client sends, if it is one of at most 64 visible ASCII characters; else with a new one.
+    pub(super) fn new(peer: &Arc<Peer>, headers: &HeaderMap) -> Exchange {
+        let is_valid = |id: &&HeaderValue| {
+            (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+        };
+        let request = headers.get(REQUEST_ID).filter(is_valid).cloned().unwrap_or_else(new_request_id);
+        Exchange { peer: Arc::clone(peer), request }
+    }
+
+    /// The address of the client.
+    pub(super) fn address(&self) -> IpAddr {
+        self.peer.address.ip()
+    }
+
+    /// The id of the request.
+    pub(super) fn request(&self) -> &str {
+        self.request.to_str().unwrap_or_default()
+    }
+
+    /// Names the request in the headers of its response.
+    pub(super) fn label(&self, response: &mut HeaderMap) {
+        response.insert(REQUEST_ID, self.request.clone());
+    }
+}
+
+/// How an entry of the record begins.
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.peer.connection, self.request())
+    }
+}
+
+/// An id that no other request of this server has, and none of another server is likely to have.
+fn new_request_id() -> HeaderValue {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static PROCESS: std::sync::LazyLock<u64> =
+        std::sync::LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+    let id = format!("{:016x}-{}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed));
+    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
+}
+
+/// What the metrics call a message.
+pub(super) fn method_of(message: &Message) -> &str {
+    match message {
+        Message::Request(request) => &request.method,
+        Message::Notification { method, .. } => method,
+        Message::Response => "response",
+        Message::Batch(_) => "batch",
+    }
+}
+
+/// The id of a message that is a request.
+pub(super) fn id_of(message: &Message) -> Option<Id> {
+    if let Message::Request(request) = message { Some(request.id.clone()) } else { None }
+}
+
+/// `/health`: the process is running.
+pub(super) async fn health() -> http::Response<Body> {
+    status(StatusCode::OK, "ok", None)
+}
+
+/// `/ready`: whether the library can be read. The reason names no path: anyone may ask.
+pub(super) async fn ready(State(app): State<Arc<App>>) -> http::Response<Body> {
+    let server = Arc::clone(&app.server);
+    match app.in_background(move || server.missing_folders()).await {
+        Ok(missing) if missing.is_empty() => status(StatusCode::OK, "ok", None),
+        Ok(missing) => {
+            missing.iter().for_each(|problem| tracing::warn!(problem, "not ready"));
+            let reason = format!("{} of the prompts folders cannot be read; the log says which", missing.len());
+            status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(reason))
+        }
+        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
+    }
+}
+
+fn status(code: StatusCode, status: &str, reason: Option<String>) -> http::Response<Body> {
+    let mut json = serde_json::json!({ "status": status });
+    if let Some(reason) = reason {
+        json["reason"] = reason.into();
+    }
+    let mut response = http::Response::new(Body::from(json.to_string()));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(super::headers::JSON));
+    response
+}
+
+/// `/metrics`. With tokens, it needs one of an admin.
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = app.admit(&head, &exchange).and_then(|caller| require(&caller, Role::Admin)) {
+        return plain(refusal);
+    }
+    let scraped = Arc::clone(&app);
+    match app.in_background(move || scraped.metrics.encode(&scraped.server, scraped.streams.count())).await {
+        Ok(Ok(text)) => {
+            let mut response = http::Response::new(Body::from(text));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+            response
+        }
+        Ok(Err(_)) => status(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", None),
+        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
+    }
+}
+
+/// The response that refuses a request to a path where no JSON-RPC is spoken.
+pub(super) fn plain(refusal: Refusal) -> http::Response<Body> {
+    let Refusal { status, headers, error } = refusal;
+    let mut response = http::Response::new(Body::from(error.message + "\n"));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+impl App {
+    /// Records a message that was received, if messages are recorded.
+    pub(super) fn received(&self, exchange: &Exchange, message: &[u8]) {
+        if let Some(tap) = &self.tap {
+            tap.received(exchange, message);
+        }
+    }
+
+    /// Records a message that is sent.
+    pub(super) fn sent(&self, exchange: &Exchange, message: &[u8]) {
+        if let Some(tap) = &self.tap {
+            tap.sent(exchange, message);
+        }
+    }
+
+    /// The same response, whose body is recorded while it is sent.
+    pub(super) fn recorded(
+        self: &Arc<Self>,
+        exchange: &Exchange,
+        response: http::Response<Body>,
+    ) -> http::Response<Body> {
+        if self.tap.is_none() {
+            return response;
+        }
+        let (app, exchange) = (Arc::clone(self), exchange.clone());
+        response.map(|body| Body::new(Recorded { body, app, exchange }))
+    }
+}
+
+/// A body that is recorded while it is sent. The server writes an answer, or the events of a change, as one piece.
+struct Recorded {
+    body: Body,
+    app: Arc<App>,
+    exchange: Exchange,
+}
+
+impl HttpBody for Recorded {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref().filter(|data| !data.is_empty())
+        {
+            self.app.sent(&self.exchange, data.trim_ascii_end());
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,406 @@
+//! Who may use the server over HTTP: tokens, roles and prefixes; names of the server and origins of web pages; rate limits.
+
+use crate::client::Client;
+use crate::http_client::{Answer, HttpServer, USUAL, request};
+use serde_json::{Value, json};
+use std::fs;
+
+const ANA: &str = "the-token-of-ana-who-may-do-everything";
+const TEAM_A: &str = "the-token-of-team-a-who-sees-its-own";
+
+/// A folder with prompts of two teams, and a file with a token of each kind.
+fn home() -> Client {
+    let hidden = "---\ndescription: secret\ntags: [secret]\narguments: [a]\n---\nSecret {{a}}";
+    let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", hidden);
+    let home = home.prompt("secret.md", hidden).prompt("team-b/broken-secret.md", "---\ndescription: x");
+    write_tokens(&home, &format!("{ANA} name=ana role=admin\n{TEAM_A} name=team-a prefix=team-a/\n"));
+    home
+}
+
+fn write_tokens(home: &Client, text: &str) {
+    let (path, new) = (home.root().join("tokens"), home.root().join("tokens.new"));
+    fs::write(&new, text).unwrap();
+    set_mode(&new, 0o600);
+    fs::rename(new, path).unwrap();
+}
+
+fn set_mode(path: &std::path::Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn server() -> HttpServer {
+    start(&[])
+}
+
+fn start(arguments: &[&str]) -> HttpServer {
+    HttpServer::start_with(home(), &[&["--token-file", "tokens"], arguments].concat())
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+fn post(server: &HttpServer, token: &str, body: impl AsRef<[u8]>) -> Answer {
+    server.post_with(&[("Authorization", &bearer(token))], body)
+}
+
+/// Posts until the status is this one.
+#[track_caller]
+fn await_status(server: &HttpServer, token: &str, status: u16) -> Answer {
+    for _ in 0..10_000 {
+        let answer = post(server, token, PING);
+        if answer.status == status {
+            return answer;
+        }
+        std::thread::yield_now();
+    }
+    panic!("the status is never {status}");
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+#[test]
+fn without_tokens_only_this_machine_is_served() {
+    let home = Client::new();
+    let ran = home.run(["serve", "--http", "0.0.0.0:0"], "");
+    ran.failed(1, "error: 0.0.0.0:0 can be reached from other machines, where anyone could read your prompts; add --token-file FILE with a line from `prompt-expander token add NAME`, or listen on 127.0.0.1:0\n");
+    for arguments in [["--token-file", "x"], ["--allow-host", "x"], ["--rate-limit", "1/minute"]] {
+        let ran = home.run([["serve"].as_slice(), &arguments].concat(), "");
+        assert_eq!(ran.status.code(), Some(2), "{arguments:?} does nothing without --http");
+    }
+}
+
+#[test]
+fn a_request_without_a_valid_token_is_told_what_to_do() {
+    let server = server();
+    let none = server.post(PING);
+    assert_eq!((none.status, none.error()), (401, 401));
+    assert_eq!(none.header("www-authenticate"), Some(r#"Bearer realm="prompt-expander""#));
+    assert!(none.json()["error"]["message"].as_str().unwrap().starts_with("this server needs a bearer token: set one"));
+    let wrong = post(&server, "wrong", PING);
+    assert_eq!(wrong.status, 401);
+    assert_eq!(wrong.header("www-authenticate"), Some(r#"Bearer realm="prompt-expander", error="invalid_token""#));
+    for (method, path) in [("GET", "/mcp"), ("DELETE", "/mcp")] {
+        assert_eq!(server.send(method, path, &[("Accept", "text/event-stream")], "").status, 401);
+    }
+    assert_eq!(post(&server, ANA, PING).json()["result"], json!({}));
+    // Nothing may look like an authorization server: a client would use that instead of telling its user about the token.
+    for (method, path) in [
+        ("GET", "/.well-known/oauth-protected-resource/mcp"),
+        ("GET", "/.well-known/oauth-protected-resource"),
+        ("GET", "/.well-known/oauth-authorization-server"),
+        ("GET", "/.well-known/openid-configuration"),
+        ("POST", "/register"),
+    ] {
+        let answer = server.send(method, path, &[], "");
+        assert!(answer.status == 404 && !answer.text().contains("jsonrpc"), "{path}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_token_file_that_cannot_be_used_is_refused_with_the_line_and_what_to_do() {
+    let home = home();
+    let path = home.root().join("tokens");
+    let serve = || home.run(["serve", "--http", "127.0.0.1:0", "--token-file", "tokens"], "");
+    fs::write(&path, format!("# people\n{ANA} role=root\n")).unwrap();
+    serve().failed(1, "error: tokens, line 2: the role must be `read`, `write` or `admin`\n");
+    fs::write(&path, "# nobody\n").unwrap();
+    serve().failed(
+        1,
+        "error: tokens has no token; `prompt-expander token add NAME` prints one, with the line for this file\n",
+    );
+    fs::write(&path, ANA).unwrap();
+    set_mode(&path, 0o644);
+    serve().failed(1, "error: others can read the tokens in tokens: run `chmod 600 tokens`\n");
+    fs::remove_file(&path).unwrap();
+    crate::client::make_fifo(&path);
+    serve().failed(1, "error: tokens is not a file; --token-file needs one with a token on each line\n");
+}
+
+#[test]
+fn what_token_add_prints_lets_its_owner_in() {
+    let home = home();
+    let program = Client::new().arguments([]);
+    let added = program.run(["token", "add", "bo", "--prefix", "team-a/", "--expires", "90d", "--json"], "");
+    let added: Value = serde_json::from_str(&added.stdout).unwrap();
+    let (token, line) = (added["token"].as_str().unwrap(), added["line"].as_str().unwrap());
+    assert!(line.starts_with("sha256:") && line.contains(" name=bo role=read prefix=team-a/ expires=2"), "{line}");
+    assert!(token.starts_with("pex_") && !line.contains(token), "{token}");
+    fs::write(home.root().join("tokens"), format!("{line}\n")).unwrap();
+    set_mode(&home.root().join("tokens"), 0o644); // others may read hashes
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    assert_eq!(post(&server, token, PING).status, 200);
+    let ran = program.run(["token", "add", "bo"], "");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("pex_") && lines[1].ends_with(" name=bo role=read"), "{lines:?}");
+    for invalid in [["--expires", "2001-01-01"], ["--prefix", "team-a"], ["--role", "root"]] {
+        let ran = program.run([["token", "add", "x"].as_slice(), &invalid].concat(), "");
+        assert_eq!(ran.status.code(), Some(2), "{invalid:?}");
+    }
+}
+
+#[test]
+fn a_changed_token_file_counts_at_once_and_a_broken_one_not_at_all() {
+    let server = server();
+    let listening = |token: &str| {
+        let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(token))]);
+        server.stream_with(&session, &[("Authorization", &bearer(token))])
+    };
+    let (mut of_ana, mut of_team_a) = (listening(ANA), listening(TEAM_A));
+    write_tokens(&server.home, &format!("{ANA} name=ana role=admin\n{TEAM_A} name=team-a prefix=team-b\n"));
+    assert_eq!(
+        server.stderr_line(),
+        "warning: tokens, line 2: `prefix` must end in a slash, such as `team-a/`; until then, the tokens that were read before \
+         stay valid"
+    );
+    assert_eq!(post(&server, TEAM_A, PING).status, 200);
+    write_tokens(&server.home, &format!("{ANA} name=ana role=admin\n{TEAM_A}-new\n"));
+    let answer = await_status(&server, TEAM_A, 401);
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("is wrong"));
+    assert_eq!(post(&server, &format!("{TEAM_A}-new"), PING).status, 200);
+    while let Some(event) = of_team_a.next() {
+        assert_eq!(event.data, "", "nothing but comments before its stream ends");
+    }
+    server.home.save("team-a/report.md", "---\ndescription: new\n---\nx");
+    of_ana.message();
+    write_tokens(&server.home, "");
+    await_status(&server, ANA, 401);
+}
+
+#[test]
+fn a_token_that_has_expired_says_so() {
+    let home = home();
+    write_tokens(&home, &format!("{ANA} expires=2001-01-31"));
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    let answer = post(&server, ANA, PING);
+    assert_eq!(answer.status, 401);
+    assert!(answer.text().contains("this bearer token expired at the end of 2001-01-31"), "{}", answer.text());
+}
+
+#[test]
+fn many_wrong_tokens_from_one_address_are_refused_without_a_look() {
+    let server = server();
+    for number in 0..10 {
+        assert_eq!(post(&server, &format!("guess-{number}"), PING).status, 401);
+    }
+    let answer = post(&server, "guess", PING);
+    assert_eq!((answer.status, answer.error()), (429, 429));
+    assert!(answer.header("retry-after").unwrap().parse::<u64>().unwrap() <= 60);
+    assert_eq!(post(&server, ANA, PING).status, 200, "a long token cannot be guessed");
+}
+
+/// Each method that takes a name, with this one, and each that takes none.
+fn requests(name: &str) -> Vec<(&'static str, Value)> {
+    let uri = format!("prompt://{name}");
+    let call = |tool: &str, arguments: Value| ("tools/call", json!({"name": tool, "arguments": arguments}));
+    let complete = |reference: Value, argument: &str| {
+        ("completion/complete", json!({"ref": reference, "argument": {"name": argument, "value": ""}}))
+    };
+    vec![
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("prompts/list", json!({"filter": {"query": name}})),
+        ("prompts/get", json!({"name": name})),
+        call("list_prompts", json!({})),
+        call("list_prompts", json!({"query": name, "limit": 1})),
+        call("list_prompts", json!({"tag": "secret"})),
+        call("expand_prompt", json!({"command": name, "input": ""})),
+        call("expand_prompt", json!({"command": format!("{name} text"), "input": ""})),
+        call("expand_prompt", json!({"command": name.replace('r', ""), "input": ""})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": uri})),
+        complete(json!({"type": "ref/prompt", "name": name}), "a"),
+        complete(json!({"type": "ref/resource", "uri": "prompt://{+name}"}), "name"),
+    ]
+}
+
+#[test]
+fn a_prompt_that_a_token_may_not_see_is_in_no_answer() {
+    let server = server();
+    let authorization = bearer(TEAM_A);
+    let ask = |name: &str, hidden: &str| {
+        let mut answers = Vec::new();
+        for (method, params) in requests(name) {
+            let legacy = post(&server, TEAM_A, request(1, method, params.clone()));
+            let mut connection = server.connect();
+            connection.write_modern("1", method, params, &[("Authorization", &authorization)]);
+            for answer in [legacy, connection.read()] {
+                answers.push((answer.status, answer.text().replace(hidden, "NAME")));
+            }
+        }
+        answers
+    };
+    // Equal but for the name: there are two prompts of the first names, and none of the second.
+    for (hidden, unknown) in
+        [("team-b/secret", "team-c/zzzrzz"), ("secret", "zzzrzz"), ("team-b/broken-secret", "team-c/zzzrzz-zzzrzz")]
+    {
+        let scrubbed = |name: &str| {
+            let answers = ask(name, name);
+            answers
+                .into_iter()
+                .map(|(status, text)| (status, text.replace(&name.replace('r', ""), "TYPO")))
+                .collect::<Vec<_>>()
+        };
+        for (with, without) in scrubbed(hidden).into_iter().zip(scrubbed(unknown)) {
+            assert_eq!(with, without);
+            assert!(!with.1.contains("secret"), "{}", with.1);
+        }
+    }
+    assert!(post(&server, ANA, request(1, "prompts/list", json!({}))).text().contains("team-b/secret"));
+    assert!(post(&server, TEAM_A, request(1, "prompts/list", json!({}))).text().contains("team-a/report"));
+}
+
+#[test]
+fn a_change_of_a_prompt_that_a_token_may_not_see_is_no_news() {
+    let server = server();
+    let listen = |token: &str| {
+        let subscribed = ["prompt://team-b/secret", "prompt://team-a/report"];
+        let params = json!({"notifications": {
+            "promptsListChanged": true, "toolsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": subscribed
+        }});
+        let mut connection = server.connect();
+        connection.write_modern("1", "subscriptions/listen", params, &[("Authorization", &bearer(token))]);
+        let mut events = connection.into_events();
+        assert_eq!(events.methods(1), ["subscriptions/acknowledged"]);
+        events
+    };
+    let (mut of_ana, mut of_team_a) = (listen(ANA), listen(TEAM_A));
+    let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(TEAM_A))]);
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(server.post_with(&[("Mcp-Session-Id", &session), ("Authorization", &bearer(TEAM_A))], body).status, 202);
+    let mut legacy = server.stream_with(&session, &[("Authorization", &bearer(TEAM_A))]);
+    // Right after the start, everything may be announced to everybody.
+    server.home.save("team-a/report.md", "---\ndescription: 1\n---\nReport");
+    of_team_a.methods(3);
+    legacy.methods(2);
+    server.home.save("team-b/secret.md", "changed");
+    server.home.save("team-b/new.md", "new");
+    of_ana.methods(6);
+    server.home.save("team-a/report.md", "---\ndescription: 2\n---\nReport");
+    assert_eq!(of_team_a.methods(3), ["prompts/list_changed", "resources/list_changed", "resources/updated"]);
+    assert_eq!(legacy.methods(2), ["prompts/list_changed", "resources/list_changed"]);
+}
+
+#[test]
+fn a_session_belongs_to_its_token() {
+    let server = server();
+    let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(ANA))]);
+    let with =
+        |token| server.post_with(&[("Mcp-Session-Id", &session), ("Authorization", &bearer(token))], PING).status;
+    assert_eq!((with(ANA), with(TEAM_A)), (200, 404));
+}
+
+#[test]
+fn only_names_of_this_server_are_answered_to() {
+    let server = HttpServer::start_with(
+        Client::new(),
+        &["--allow-host", "prompts.example.com", "--allow-host", "x.example:8443"],
+    );
+    for (host, status) in [
+        ("localhost:3333", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:1", 200),
+        ("prompts.example.com", 200),
+        ("x.example:8443", 200),
+        ("x.example", 403),
+        ("evil.example.com", 403),
+        ("localhost.evil.example.com", 403),
+    ] {
+        let answer = server.post_with(&[("Host", host)], PING);
+        assert_eq!(answer.status, status, "{host}");
+        if status == 403 {
+            assert!(answer.json()["error"]["message"].as_str().unwrap().contains("--allow-host"));
+        }
+    }
+    let mut connection = server.connect();
+    connection.write_raw(format!(
+        "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{PING}",
+        PING.len()
+    ));
+    assert_eq!(connection.read().status, 400, "HTTP/1.1 needs a Host");
+    let ran = server.home.run(["serve", "--http", ":0", "--allow-host", "*.example.com"], "");
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("there are no wildcards"), "{}", ran.stderr);
+}
+
+#[test]
+fn only_allowed_web_pages_are_answered_to_and_can_read_the_answer() {
+    let server = start(&["--allow-origin", "https://app.example.com"]);
+    for (origin, status) in [
+        ("http://localhost:5173", 200),
+        ("https://app.example.com", 200),
+        ("https://app.example.com:8443", 403),
+        ("http://app.example.com", 403),
+        ("https://evil.example.com", 403),
+        ("null", 403),
+    ] {
+        let answer = server.post_with(&[("Origin", origin), ("Authorization", &bearer(ANA))], PING);
+        assert_eq!(answer.status, status, "{origin}");
+        let allowed = (status == 200).then_some(origin);
+        assert_eq!((answer.header("access-control-allow-origin"), answer.header("vary")), (allowed, Some("origin")));
+    }
+    let without_token = server.post_with(&[("Origin", "https://app.example.com")], PING);
+    assert_eq!(without_token.status, 401);
+    assert_eq!(without_token.header("access-control-allow-origin"), Some("https://app.example.com"));
+    let asked = [("Origin", "https://app.example.com"), ("Access-Control-Request-Method", "POST")];
+    let answer = server.send("OPTIONS", "/mcp", &asked, "");
+    assert_eq!(
+        (answer.status, answer.header("access-control-allow-methods")),
+        (204, Some("GET, POST, DELETE, OPTIONS"))
+    );
+    assert!(answer.header("access-control-allow-headers").unwrap().contains("mcp-session-id"));
+    let asked = [("Origin", "https://evil.example.com"), ("Access-Control-Request-Method", "POST")];
+    let answer = server.send("OPTIONS", "/mcp", &asked, "");
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None));
+    let ran = server.home.run(["serve", "--http", ":0", "--allow-origin", "*"], "");
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("there are no wildcards"), "{}", ran.stderr);
+}
+
+#[test]
+fn more_messages_than_a_limit_allows_are_refused_with_when_to_try_again() {
+    let server = start(&["--rate-limit", "60/minute,burst=4", "--rate-limit", "prompts/list=1/minute,burst=1"]);
+    let list = request(7, "prompts/list", json!({}));
+    assert_eq!(post(&server, ANA, &list).status, 200);
+    let answer = post(&server, ANA, &list);
+    assert_eq!((answer.status, answer.error(), &answer.json()["id"]), (429, 429, &json!(7)));
+    let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!((50..=60).contains(&seconds), "{seconds}");
+    let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("more messages of `prompts/list` than the limit of 1 message a minute"), "{message}");
+    assert_eq!(post(&server, TEAM_A, &list).status, 200, "each token has its own");
+    let session = server.initialize_with("2025-03-26", &[("Authorization", &bearer(TEAM_A))]);
+    let batch = format!("[{}]", [PING; 5].join(","));
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Authorization", &bearer(TEAM_A))];
+    let answer = server.post_with(&headers, &batch);
+    assert_eq!(answer.status, 429, "five messages at once");
+    let ran = server.home.run(["serve", "--http", ":0", "--rate-limit", "prompts/lists=1/minute"], "");
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("`completion/complete`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused() {
+    let server = HttpServer::start_with(Client::new(), &["--max-body", "1KiB"]);
+    let body = |length: usize| format!("{PING:<length$}");
+    assert_eq!(server.post(body(1024)).status, 200);
+    let answer = server.post(body(1025));
+    assert_eq!(answer.status, 413);
+    assert!(answer.text().contains("--max-body"));
+}
+
+#[test]
+fn a_token_is_never_logged() {
+    let server = start(&["--log-level", "trace", "--log-file", "log"]);
+    let session = server.initialize_with("2025-11-25", &[("Authorization", &bearer(ANA))]);
+    post(&server, ANA, PING);
+    post(&server, "a-wrong-token-of-someone", PING);
+    server.send("POST", "/mcp", &[&USUAL[..], &[("Authorization", "Basic YTpi")]].concat(), PING);
+    write_tokens(&server.home, &format!("{ANA} role=root"));
+    server.stderr_line();
+    let home = server.stop();
+    let log = fs::read_to_string(home.root().join("log")).unwrap();
+    assert!(log.contains("ping") && log.contains("refused a bearer token"), "{log}");
+    for secret in [ANA, TEAM_A, "a-wrong-token-of-someone", "YTpi", &session] {
+        assert!(!log.contains(secret), "{secret}");
+    }
+}

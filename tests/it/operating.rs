@@ -1,0 +1,169 @@
+//! What operators of `serve --http` see: health, metrics, request ids, the log and the record of `--tap`.
+
+use crate::client::Client;
+use crate::http_client::{HttpServer, request};
+use serde_json::{Value, json};
+use std::fs;
+
+fn home() -> Client {
+    Client::new().prompt("review.md", "Review this.")
+}
+
+fn call(id: u64, command: &str) -> String {
+    request(id, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": command, "input": "x"}}))
+}
+
+#[test]
+fn health_says_that_the_process_runs() {
+    let server = HttpServer::start(home());
+    let answer = server.send("GET", "/health", &[], "");
+    assert_eq!((answer.status, answer.json()), (200, json!({"status": "ok"})));
+    assert_eq!(server.send("POST", "/health", &[], "{}").status, 405);
+}
+
+#[test]
+fn the_server_is_ready_if_its_folders_can_be_read_and_the_reason_names_no_path() {
+    let server = HttpServer::start(home());
+    let ready = || server.send("GET", "/ready", &[], "");
+    assert_eq!((ready().status, ready().json()), (200, json!({"status": "ok"})));
+    fs::rename(server.home.prompts(), server.home.root().join("away")).unwrap();
+    let reason = "1 of the prompts folders cannot be read; the log says which";
+    assert_eq!((ready().status, ready().json()), (503, json!({"status": "unavailable", "reason": reason})));
+    assert_eq!(server.send("GET", "/health", &[], "").status, 200);
+    fs::rename(server.home.root().join("away"), server.home.prompts()).unwrap();
+    assert_eq!(ready().status, 200);
+}
+
+/// The value of a metric, as it is written.
+#[track_caller]
+fn metric(metrics: &str, name: &str) -> String {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} is not in\n{metrics}")).to_owned()
+}
+
+#[test]
+fn metrics_count_messages_by_method_and_outcome_and_what_is_open() {
+    let server = HttpServer::start(home());
+    for body in
+        [call(1, "review"), call(2, "review"), request(3, "no/method", json!({})), request(4, "x\"y\n", json!({}))]
+    {
+        server.post(body);
+    }
+    server.post("{");
+    let session = server.initialize("2025-11-25");
+    let _stream = server.stream(&session);
+    let answer = server.send("GET", "/metrics", &[], "");
+    assert_eq!(answer.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    let metrics = answer.text();
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    for (name, value) in [
+        ("prompt_expander_requests_total{transport=\"http\",method=\"tools/call\",outcome=\"ok\"}", "2"),
+        ("prompt_expander_requests_total{transport=\"http\",method=\"other\",outcome=\"error\"}", "2"),
+        ("prompt_expander_requests_total{transport=\"http\",method=\"initialize\",outcome=\"ok\"}", "1"),
+        ("prompt_expander_request_duration_seconds_count{method=\"tools/call\"}", "2"),
+        ("prompt_expander_http_responses_total{status=\"400\"}", "1"),
+        ("prompt_expander_event_streams", "1"),
+        ("prompt_expander_websockets", "0"),
+        ("prompt_expander_prompts", "1"),
+        ("prompt_expander_missing_folders", "0"),
+    ] {
+        assert_eq!(metric(&metrics, name), value, "{name}");
+    }
+    assert!(metric(&metrics, "prompt_expander_connections").parse::<u32>().unwrap() >= 2);
+    #[cfg(target_os = "linux")]
+    assert!(metric(&metrics, "prompt_expander_resident_memory_bytes").parse::<u64>().unwrap() > 1_000_000);
+    assert!(!metrics.contains("no/method"), "{metrics}");
+}
+
+#[test]
+fn a_request_keeps_its_id_if_it_is_short_visible_ascii_and_gets_one_otherwise() {
+    let server = HttpServer::start(home());
+    let id = |headers: &[(&str, &str)]| {
+        server.send("GET", "/health", headers, "").header("x-request-id").expect("an id").to_owned()
+    };
+    let long = "x".repeat(65);
+    assert_eq!(id(&[("X-Request-Id", "3f2a/7.b")]), "3f2a/7.b");
+    assert_eq!(id(&[("X-Request-Id", &long[..64])]), long[..64]);
+    let made: Vec<String> = ["", "two words", "é", &long]
+        .iter()
+        .map(|id| id.to_owned().to_owned())
+        .map(|sent| id(&[("X-Request-Id", &sent)]))
+        .collect();
+    let all: std::collections::BTreeSet<&String> = made.iter().collect();
+    assert_eq!(all.len(), made.len(), "{made:?}");
+    assert!(made.iter().all(|id| id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_graphic())), "{made:?}");
+    assert!(server.send("GET", "/nowhere", &[], "").header("x-request-id").is_some());
+    assert!(server.post("{").header("x-request-id").is_some());
+}
+
+#[test]
+fn the_log_has_the_connection_and_the_id_of_each_request() {
+    let server =
+        HttpServer::start_with(home(), &["--log-format", "json", "--log-level", "debug", "--log-file", "server.log"]);
+    let mut connection = server.connect();
+    for (id, method) in [("one", "ping"), ("two", "prompts/list")] {
+        let headers = [&crate::http_client::USUAL[..], &[("X-Request-Id", id)]].concat();
+        connection.send("POST", "/mcp", &headers, request(1, method, json!({})));
+    }
+    let home = server.stop();
+    let log = fs::read_to_string(home.root().join("server.log")).unwrap();
+    let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let answered: Vec<Value> = events.filter(|event| event["message"] == "answered").collect();
+    let spans: Vec<(&Value, &Value)> =
+        answered.iter().map(|event| (&event["span"]["connection"], &event["span"]["id"])).collect();
+    assert_eq!(spans, [(&json!(1), &json!("one")), (&json!(1), &json!("two"))], "{log}");
+}
+
+#[test]
+fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
+    let server = HttpServer::start_with(home(), &["--tap", "conversation.log"]);
+    let secret = ("Authorization", "Bearer hunter2");
+    let body = "{\"jsonrpc\": \"2.0\",\n \"id\": 1,\r\n \"method\": \"ping\"}";
+    server.post_with(&[("X-Request-Id", "one"), secret], body);
+    let mut events = server.listen("1", json!({"promptsListChanged": true}));
+    let acknowledged = events.next().unwrap();
+    server.home.save("new.md", "New.");
+    let changed = events.next().unwrap();
+    let home = server.stop();
+    let record = fs::read_to_string(home.root().join("conversation.log")).unwrap();
+    assert!(!record.contains("hunter2"), "{record}");
+    let entries: Vec<Vec<&str>> = record.lines().map(|line| line.splitn(7, ' ').collect()).collect();
+    let one: Vec<_> = entries.iter().filter(|entry| entry[4..].contains(&"one")).collect();
+    assert_eq!(one.len(), 2, "{record}");
+    // Direction, connection, request and message; `in` is followed by a space more.
+    assert_eq!(one[0][2..6], ["in", "", "1", "one"], "{record}");
+    assert_eq!(one[0][6], body.replace('\n', " "));
+    assert_eq!(one[1][2..5], ["out", "1", "one"], "{record}");
+    assert!(record.contains("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"), "{record}");
+    for event in [acknowledged, changed] {
+        assert!(record.contains(&event.data), "{record}");
+    }
+}
+
+#[test]
+fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
+    let [reader, admin] = ["a-token-of-a-reader-of-forty-characters!", "a-token-of-an-admin-of-forty-characters!"];
+    let home = home();
+    let file = home.root().join("tokens");
+    fs::write(&file, format!("{reader} name=ana\n{admin} name=prometheus role=admin\n")).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
+    let status = |path: &str, token: &str| {
+        let value = format!("Bearer {token}");
+        let headers = if token.is_empty() { vec![] } else { vec![("Authorization", value.as_str())] };
+        server.send("GET", path, &headers, "").status
+    };
+    let statuses = ["", reader, admin].map(|token| status("/metrics", token));
+    assert_eq!(statuses, [401, 403, 200]);
+    assert_eq!((status("/health", ""), status("/ready", "")), (200, 200));
+}
+
+#[test]
+fn metrics_are_not_for_pages_of_other_sites() {
+    let server = HttpServer::start(home());
+    for header in [("Host", "evil.example"), ("Origin", "https://evil.example")] {
+        let answer = server.send("GET", "/metrics", &[header], "");
+        assert_eq!(answer.status, 403);
+        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+    }
+}
