@@ -13,6 +13,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use prompt_expander::jsonrpc::Message;
 use prompt_expander::library::Library;
+use prompt_expander::prompt::System;
 use prompt_expander::server::{Reply, Server, Session};
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ fn main() {
     divan::main();
 }
 
-fn server(prompts: &Prompts) -> Server {
-    Server::new(Arc::new(Library::named([prompts.path().to_owned()])))
+fn server(prompts: &Prompts, system: System) -> Server {
+    Server::new(Arc::new(Library::default().with_named(Some(system), prompts.path().to_owned())))
 }
 
 /// Answers a line; gives the length of the answer.
@@ -37,9 +38,19 @@ fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
 
 #[divan::bench(args = COUNTS)]
 fn first(bencher: Bencher<'_, '_>, count: usize) {
-    let (prompts, line) = (Prompts::generate(count), list());
+    first_of(bencher, count, &Prompts::generate(count), System::PromptExpander);
+}
+
+/// The same texts as skills: a folder for each, which is read to find its file.
+#[divan::bench(args = [1_000])]
+fn first_of_skills(bencher: Bencher<'_, '_>, count: usize) {
+    first_of(bencher, count, &Prompts::skills(count), System::Skills);
+}
+
+fn first_of(bencher: Bencher<'_, '_>, count: usize, prompts: &Prompts, system: System) {
+    let line = list();
     let bencher = bencher.counter(ItemsCount::new(count));
-    bencher.with_inputs(|| (server(&prompts), Vec::new())).bench_local_values(|(server, mut output)| {
+    bencher.with_inputs(|| (server(prompts, system), Vec::new())).bench_local_values(|(server, mut output)| {
         answer(&server, &line, &mut output);
         (server, output)
     });
@@ -48,7 +59,7 @@ fn first(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = COUNTS)]
 fn again(bencher: Bencher<'_, '_>, count: usize) {
     let (prompts, line) = (Prompts::generate(count), list());
-    let (server, mut output) = (server(&prompts), Vec::new());
+    let (server, mut output) = (server(&prompts, System::PromptExpander), Vec::new());
     answer(&server, &line, &mut output);
     bencher.counter(ItemsCount::new(count)).bench_local(|| answer(&server, &line, &mut output));
 }

@@ -205,8 +205,8 @@ enum WindowsShell {
 pub enum MenuMessages {
     /// All of them, as far as is known.
     All,
-    /// Only the first.
-    First,
+    /// One text: the roles, the attachments or all messages but the first are lost.
+    OneText,
     /// All of them, but as one of the user, without their roles; images as they are, and no other attachments.
     WithoutRoles,
 }

@@ -14,7 +14,9 @@ mod edit;
 mod editor;
 mod expand;
 mod explain;
+mod export;
 mod hook;
+mod import;
 mod install;
 mod interrupts;
 mod list;
@@ -197,6 +199,20 @@ enum Command {
     /// overwritten. The test file is renamed, too. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(WithCommon<mv::Mv>),
+    /// Import prompts of other programs: write them as Markdown files into your own folder
+    ///
+    /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm, Continue or hexai as those read it, and
+    /// writes each prompt as a Markdown file that expands to the same. Says what is different, with file and line, and what to do
+    /// about it. No file is ever overwritten: a prompt whose name you have already with another text is left out, and the exit
+    /// status is 1. The original files stay as they are.
+    #[command(after_help = with_common(import::EXAMPLES))]
+    Import(WithCommon<import::Import>),
+    /// Export prompts for Claude Code, Gemini CLI or hexai
+    ///
+    /// Writes each prompt as a file that the other program reads, and says what it cannot do there. What the format cannot say is
+    /// kept in keys that the program ignores, so that importing the file gives the same prompt. No file is ever overwritten.
+    #[command(after_help = with_common(export::EXAMPLES))]
+    Export(WithCommon<export::Export>),
     /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
@@ -306,6 +322,8 @@ impl Cli {
             Some(Command::Show(show)) => show.command.run(&before.and(show.common).library_with_warnings()),
             Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
             Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
+            Some(Command::Import(import)) => import.command.run(&before.and(import.common)),
+            Some(Command::Export(export)) => export.command.run(&before.and(export.common)),
             Some(Command::Check(check)) => check.command.run(&before.and(check.common)),
             Some(Command::Test(test)) => test.command.run(&before.and(test.common)),
             Some(Command::Doctor(doctor)) => doctor.command.run(&before.and(doctor.common)),

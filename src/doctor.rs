@@ -13,8 +13,8 @@ mod server;
 
 pub use crate::agents::{Finding, Severity};
 
-use crate::agents::{AGENTS, Agent, AgentFiles, ConfigError, Scope, System};
-use crate::library::{Library, Report};
+use crate::agents::{AGENTS, Agent, AgentFiles, ConfigError, Scope, System, is_same_file};
+use crate::library::{Library, Report, system_of};
 use crate::prompt;
 use crate::wording::{all_of, alternatives, count};
 use std::path::{Path, PathBuf};
@@ -47,6 +47,31 @@ pub struct Diagnosis {
     /// Whether this program is registered with one of the agents that were examined.
     pub is_registered: bool,
 }
+
+/// A folder of prompts that a server or a hook reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PromptsFolder {
+    /// The one that is named before it, as in `claude:DIR`.
+    format: Option<prompt::System>,
+    path: PathBuf,
+}
+
+impl PromptsFolder {
+    /// Whether another one has the same prompts.
+    fn is_same(&self, other: &PromptsFolder) -> bool {
+        let format = |folder: &PromptsFolder| folder.format.unwrap_or_else(|| system_of(&folder.path));
+        is_same_file(&self.path, &other.path) && format(self) == format(other)
+    }
+
+    /// The value of `--prompts`.
+    fn option(&self) -> String {
+        let path = self.path.display();
+        self.format.map_or_else(|| path.to_string(), |format| format!("{}:{path}", format.name()))
+    }
+}
+
+/// The option that adds the prompts of the agents.
+const FROM_AGENTS: &str = "--from-agents";
 
 impl Examination {
     /// Examines this agent, or all that are on the machine or have this program registered; then the library.
@@ -120,12 +145,13 @@ impl Examination {
     }
 
     /// The folder that `--prompts` names for a program that works in another.
-    fn prompts_folder(&self, written: &str, working: &Path) -> PathBuf {
-        let (_, written) = prompt::System::of_option(written);
-        match (Path::new(written).strip_prefix("~"), &self.system.home) {
+    fn prompts_folder(&self, written: &str, working: &Path) -> PromptsFolder {
+        let (format, written) = prompt::System::of_option(written);
+        let path = match (Path::new(written).strip_prefix("~"), &self.system.home) {
             (Ok(below), Some(home)) => home.join(below),
             _ => working.join(written),
-        }
+        };
+        PromptsFolder { format, path }
     }
 
     /// The number of problems and warnings of the prompt files.

@@ -26,9 +26,9 @@
 //! | find the prompt | [`library::View::find`], [`library::View::get`] |
 //! | find its file | `Folder::prompt_named` |
 //! | read the file, unless it is cached | `FolderCache::get`, `read::read` |
-//! | parse the file | [`prompt::Format::parse`] |
+//! | parse the file, with those that it includes | [`prompt::Format::parse_with`], `include::assemble`, `Includes::read` |
 //! | divide the input among arguments | [`prompt::Prompt::bind`] |
-//! | fill in the placeholders | [`prompt::Prompt::expand`] |
+//! | fill in the placeholders, or render a template | [`prompt::Prompt::expand`], `Renderer::render` |
 //! | make the response | `Era::response` |
 //! | write it | [`jsonrpc::Response::write`], `Conversation::send` |
 //!
@@ -56,7 +56,8 @@
 //!   one, `library/write.rs`.
 //!   `library/walk.rs` scans folders; `library/watch.rs` is the only file that knows how the system reports changes.
 //! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
-//!   prompts (`library/project.rs`) are served only on request, and no symlink in them may point outside.
+//!   prompts (`library/project.rs`) are served only on request, and no symlink in them may point outside. The path of an included file is
+//!   another matter: `library/include.rs` reads it only if it is in the folder after all symlinks are resolved.
 //! - The program writes only files that its user named, and agents' configs after asking: `agents/config_file.rs` reads and writes
 //!   them, and `agents/edit.rs` is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`], and affects no other file.

@@ -10,6 +10,7 @@ mod builtin;
 mod cache;
 mod caller;
 mod folder;
+mod include;
 mod jsonl;
 mod lookup;
 mod project;
@@ -30,14 +31,16 @@ pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub(crate) use query::has_tag;
 
+pub use read::is_prompt_file;
 pub(crate) use read::read_whole;
-pub use read::{is_prompt_file, read_prompt};
 pub use snapshot::Snapshot;
 pub(crate) use test_files::{TestFile, TestFileError, is_test_file};
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{FileState, OwnFile, WriteError, create, create_file, delete_if, replace};
+pub(crate) use write::{
+    FileState, OwnFile, WriteError, create, create_file, create_with_folders, delete_if, plan, replace,
+};
 
 use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
 use crate::wording::printable;
@@ -127,12 +130,12 @@ trait SourceView: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Reads every file, and reports everything that is, or looks, wrong.
-    fn check(&self) -> Report {
+    /// Reads every file, or every file below a folder, and reports everything that is, or looks, wrong.
+    fn check(&self, _: Option<&Path>) -> Report {
         Report { files: 0, problems: self.missing().into_iter().collect() }
     }
 
-    /// The errors and warnings of the file at this absolute path; `None` if it is not in its folder.
+    /// The errors and warnings of the file at this absolute path; `None` unless it is one with several prompts.
     fn check_file(&self, _: &Path) -> Option<Vec<Problem>> {
         None
     }
@@ -144,6 +147,11 @@ trait SourceView: fmt::Debug + Send + Sync {
 
     /// The folders that are prompts because of their `system.md`.
     fn patterns(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// The files that its prompts attach, with all links resolved.
+    fn attached_files(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
@@ -280,8 +288,7 @@ impl Library {
 
     /// Adds a folder that the user named. `system` is `None` where its path says which one it is of.
     pub fn with_named(self, system: Option<System>, path: PathBuf) -> Library {
-        let of_path = || if jsonl::is_jsonl(&path) { System::Hexai } else { System::of_folder(&path) };
-        let system = system.unwrap_or_else(of_path);
+        let system = system.unwrap_or_else(|| system_of(&path));
         self.with_folder(system, path, true)
     }
 
@@ -337,9 +344,12 @@ impl Library {
         self.view().restricted_to(caller)
     }
 
-    /// Where the project's prompts were looked for, if they were asked for and there are none.
+    /// Where the project's prompts were looked for, if they were asked for and there are none, not even an agent's.
     pub fn absent_project(&self) -> Option<String> {
-        self.sources.iter().find_map(|source| source.absence())
+        let absence = self.sources.iter().find_map(|source| source.absence())?;
+        let has_agents =
+            self.view().sources().any(|source| source.layer() == Layer::Project && source.folder().is_some());
+        (!has_agents).then_some(absence)
     }
 
     /// The folder that new prompts are written to: the project's if that was asked for, else the user's first that is not
@@ -363,6 +373,11 @@ impl Library {
     fn watch_paths(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().flat_map(|source| source.watch_paths())
     }
+}
+
+/// The system of a folder, or of a file with several prompts, as far as its path says.
+pub(crate) fn system_of(path: &Path) -> System {
+    if jsonl::is_jsonl(path) { System::Hexai } else { System::of_folder(path) }
 }
 
 impl View {
@@ -402,12 +417,37 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        let mut folders = self.sources().filter_map(|source| source.folder());
-        let attachments = match folders.find(|folder| file.starts_with(&folder.path)) {
-            Some(folder) => folder.attachments(prompt, file).collect(),
-            None => Folder::around(file).attachments(prompt, file).collect(),
-        };
-        with_attachments(messages, attachments)
+        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file).collect()))
+    }
+
+    /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in
+    /// `.claude/commands/x.md`. `path` is absolute.
+    ///
+    /// # Errors
+    /// The suffix or the name is not that of a prompt file, or the file cannot be read or parsed.
+    pub fn prompt_at(&self, path: &Path) -> Result<Prompt, Problem> {
+        self.in_folder_of(path, |folder| folder.prompt_at(path))
+    }
+
+    /// The program, other than this one, whose folder of prompts this folder is or is in; and that folder of prompts.
+    pub fn other_program_of(&self, folder: &Path) -> Option<(System, PathBuf)> {
+        self.in_folder_of(&folder.join("_"), |own| own.is_read_only().then(|| (own.system, own.path.clone())))
+    }
+
+    /// Calls `read` with the folder whose rules hold for a path: the innermost one of the library that it is in, unless there is
+    /// a folder of another program in between; else [the one that the path names](Folder::around).
+    fn in_folder_of<T>(&self, path: &Path, read: impl FnOnce(&Folder) -> T) -> T {
+        let around = Folder::around(path);
+        let is_in_between = |folder: &Folder| around.is_read_only() && !folder.path.starts_with(&around.path);
+        // A file in a hidden folder, for example, has no name in the folder of a user, and may be named all the same.
+        let has_name =
+            |folder: &Folder| folder.layer == Layer::Project || !matches!(folder.name_of(path), Some(Err(_)));
+        let folders = self.sources().filter_map(|source| source.folder());
+        let mut folders: Vec<&Folder> = folders
+            .filter(|folder| path.starts_with(&folder.path) && !is_in_between(folder) && has_name(folder))
+            .collect();
+        folders.sort_by_key(|folder| std::cmp::Reverse(folder.path.as_os_str().len())); // of equal ones, the first wins
+        read(folders.first().copied().unwrap_or(&around))
     }
 
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
@@ -480,9 +520,14 @@ impl View {
 
     /// Reads every file of every folder, and reports everything that is, or looks, wrong.
     pub fn check(&self) -> Report {
+        self.check_below(None)
+    }
+
+    /// The same for the files below a folder only, if one is given.
+    pub fn check_below(&self, folder: Option<&Path>) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
-            let Report { files, problems } = source.check();
+            let Report { files, problems } = source.check(folder);
             report.files += files;
             report.problems.extend(problems);
         }
@@ -492,7 +537,7 @@ impl View {
     /// Reads one file, in one of the folders or not, and reports everything that is, or looks, wrong. `path` is absolute.
     pub fn check_file(&self, path: &Path) -> Vec<Problem> {
         let problems = self.sources().find_map(|source| source.check_file(path));
-        problems.unwrap_or_else(|| Folder::around(path).check_file(path))
+        problems.unwrap_or_else(|| self.in_folder_of(path, |folder| folder.check_file(path)))
     }
 
     /// The folders of prompt files, and the files with several prompts; some may be missing.
@@ -508,7 +553,8 @@ impl View {
         let patterns = own().flat_map(|source| source.patterns()).collect();
         let of_project = own().filter(|source| source.layer() == Layer::Project);
         let projects = of_project.filter_map(|source| source.folder()?.path.parent().map(Path::to_owned)).collect();
-        unread::search(&folders, &patterns, &projects, &self.folders())
+        let attached = own().flat_map(|source| source.attached_files()).collect();
+        unread::search(&folders, &patterns, &projects, &self.folders(), attached)
     }
 
     /// Whether a file at this path would be one of the prompts.

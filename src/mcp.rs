@@ -127,6 +127,25 @@ pub(crate) struct Empty {}
 pub(crate) struct Implementation {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
+    /// (2025-11-25)
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) icons: Vec<Icon>,
+}
+
+/// An image that a client may show (2025-11-25).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Icon {
+    /// An `https:` or `data:` URI.
+    pub(crate) src: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mime_type: Option<String>,
+    /// `48x48`, or `any`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sizes: Vec<String>,
+    /// `light` or `dark`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) theme: Option<String>,
 }
 
 /// Params of the methods that list something.
@@ -240,6 +259,9 @@ pub(crate) struct Prompt {
     pub(crate) description: String,
     /// In the order in which a client asks for them.
     pub(crate) arguments: Vec<PromptArgument>,
+    /// (2025-11-25)
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) icons: Vec<Icon>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub(crate) meta: Option<PromptMeta>,
 }

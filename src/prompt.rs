@@ -8,16 +8,22 @@
 //! | a call becomes values | [`Prompt::bind`], in `binding.rs` |
 //! | values become a text | [`Prompt::expand`], in `template.rs` |
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
+//! | files become one text | [`Format::parse_with`], in `include.rs` |
+//! | a template decides | `engine: jinja`, in `jinja.rs` |
+//! | a prompt is written in another format | [`import`], [`export`], in `conversion.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod attachment;
 mod binding;
+mod conversion;
 mod diagnostic;
 mod foreign_marks;
 mod format;
 mod golden;
+mod include;
+mod jinja;
 mod limits;
 mod lint;
 mod message;
@@ -30,25 +36,32 @@ mod unexpanded;
 
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
+pub use conversion::{Conversion, ExportFormat, export, import};
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
+use include::Origins;
+pub use include::{IncludeReader, IncludedFile};
+use jinja::{Rendered, Renderer};
 pub use limits::{
     LONG, MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_CASES, MAX_DEPTH, MAX_EXPANSION, MAX_FILE,
-    MAX_FRONTMATTER, MAX_MESSAGES, MAX_NAME, MAX_SEARCHES, MAX_WEIGHT,
+    MAX_FILTERED, MAX_FRONTMATTER, MAX_ICON, MAX_ICONS, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_MESSAGES, MAX_NAME,
+    MAX_READ, MAX_SEARCHES, MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS, MAX_WEIGHT,
 };
 pub use message::{Message, Messages, Piece, Role};
 use name::half_width;
 pub(crate) use name::{COLONS, fold, not_a_command, spelled_as_typed, spellings, strip};
 pub use name::{InvalidName, Name};
-pub use system::{FileName, System};
+pub use system::{FileName, System, is_partial};
 use template::Syntax;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
 
 use crate::wording::{all_of, named, quoted};
 use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
 use unicode_normalization::UnicodeNormalization;
 
 /// A prompt.
@@ -75,8 +88,12 @@ pub struct Prompt {
     pub attachments: Vec<AttachmentPath>,
     /// What was read leniently in the frontmatter.
     lenient: Vec<Diagnostic>,
-    /// Whether the frontmatter has keys that only files for other programs have.
-    has_foreign_keys: bool,
+    /// The keys of the file that mean something to another program only, and where they are.
+    unread_keys: Vec<(String, Position)>,
+    /// Whether the frontmatter says that each argument gets one word of the text, and the input is the whole text.
+    has_words: bool,
+    /// Where the lines of the messages come from, if it includes files.
+    origins: Origins,
 }
 
 /// What a frontmatter says about its file, for clients and people; it has no effect on the prompt.
@@ -88,6 +105,21 @@ pub struct Metadata {
     pub version: Option<String>,
     /// A word by which a list can be filtered.
     pub category: Option<String>,
+    /// What clients may show next to its name.
+    pub icons: Vec<Icon>,
+}
+
+/// An icon, as the protocol has it (2025-11-25, "Icons").
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Icon {
+    /// The address of an image: `https://…`, or `data:image/…`.
+    pub src: String,
+    /// Its MIME type.
+    pub mime_type: Option<String>,
+    /// The sizes that it is meant for: `48x48`, or `any`.
+    pub sizes: Vec<String>,
+    /// The background that it is meant for: `light` or `dark`.
+    pub theme: Option<String>,
 }
 
 /// An argument that a prompt declares.
@@ -192,6 +224,15 @@ pub enum ExpandError {
     },
     /// An attachment cannot be read, or used.
     Attachment(Box<Diagnostic>),
+    /// A template exceeds a limit.
+    Template {
+        /// The included file that the line is in; `None` for the prompt's own.
+        file: Option<PathBuf>,
+        /// The line in that file.
+        line: usize,
+        /// Which limit.
+        message: String,
+    },
     /// The expansion would be longer than [`MAX_EXPANSION`].
     TooLong {
         /// Its length in bytes.
@@ -228,6 +269,10 @@ impl fmt::Display for ExpandError {
                 named(usage)
             ),
             ExpandError::Attachment(diagnostic) => diagnostic.fmt(f),
+            ExpandError::Template { file, line, message } => {
+                let of_file = file.as_ref().map(|file| format!(" of {}", quoted(&file.display().to_string())));
+                write!(f, "its template fails in line {line}{}: {message}", of_file.unwrap_or_default())
+            }
             ExpandError::TooLong { length } => {
                 write!(f, "it would become {length} bytes long, the limit is {MAX_EXPANSION}; shorten the input")
             }
@@ -279,18 +324,29 @@ impl Prompt {
             Some(input) if self.appends_input() => input,
             _ => "",
         };
-        let groups: Vec<&[MessageTemplate]> = self.groups().collect();
-        let last = self.messages.last();
+        let rendered = self.render(&binding)?;
+        let is_empty = |index: usize| match rendered.get(index) {
+            Some(rendered) => rendered.is_empty(),
+            None => self.messages[index].body().is_empty(),
+        };
+        let groups: Vec<Range<usize>> = self.groups().collect();
+        let last = self.messages.len().checked_sub(1);
         // Nobody's text becomes that of the model.
-        let is_appended = last.is_some_and(|message| message.role == Role::User);
+        let is_appended = last.is_some_and(|last| self.messages[last].role == Role::User);
         let pieces = |index: usize| {
             let is_last = is_appended && index + 1 == groups.len();
             let appended = if is_last { appended } else { "" };
-            let is_alone = appended.is_empty() || last.is_none_or(|message| message.body().is_empty());
+            let is_alone = appended.is_empty() || last.is_none_or(is_empty);
             let separator = if is_alone { "" } else { self.separator() };
-            let parts = groups[index].iter().enumerate().flat_map(|(index, message)| {
-                let gap = if index == 0 { "" } else { "\n\n" };
-                std::iter::once(Piece::Text(gap)).chain(message.pieces(|name| binding.value(name)))
+            let first = groups[index].clone().find(|index| !is_empty(*index));
+            let (rendered, binding) = (&rendered, &binding);
+            let parts = groups[index].clone().flat_map(move |index| {
+                let is_first = first.is_none_or(|first| index <= first);
+                let gap = if is_first || is_empty(index) { "" } else { "\n\n" };
+                let of_template = rendered.get(index).map(Rendered::pieces);
+                let plain = of_template.is_none().then(|| self.messages[index].pieces(|name| binding.value(name)));
+                let pieces = of_template.into_iter().flatten().chain(plain.into_iter().flatten());
+                std::iter::once(Piece::Text(gap)).chain(pieces)
             });
             parts.chain([Piece::Text(separator), Piece::Value(appended)])
         };
@@ -299,7 +355,8 @@ impl Prompt {
         if length > MAX_EXPANSION {
             return Err(ExpandError::TooLong { length });
         }
-        let message = |index: usize| Message { role: groups[index][0].role, text: join(&mut pieces(index)) };
+        let role = |index: usize| self.messages[groups[index].start].role;
+        let message = |index: usize| Message { role: role(index), text: join(&mut pieces(index)) };
         let mut messages: Vec<Message> = (0..groups.len()).map(message).collect();
         if !is_appended && !appended.is_empty() {
             messages.push(Message { role: Role::User, text: join(&mut [Piece::Value(appended)].into_iter()) });
@@ -309,12 +366,17 @@ impl Prompt {
 
     /// Who its messages are from, in their order.
     pub fn roles(&self) -> Vec<Role> {
-        self.groups().map(|group| group[0].role).collect()
+        self.groups().map(|group| self.messages[group.start].role).collect()
     }
 
-    /// The templates of each message.
-    fn groups(&self) -> impl Iterator<Item = &[MessageTemplate]> {
-        self.messages.split_inclusive(|message| !message.is_continued())
+    /// The indices of the templates of each message.
+    fn groups(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut end = 0;
+        self.messages.split_inclusive(|message| !message.is_continued()).map(move |group| {
+            let start = end;
+            end += group.len();
+            start..end
+        })
     }
 
     /// How its file writes the placeholder of an argument, or of the [input](INPUT): `{{name}}`, `$NAME`.
@@ -379,8 +441,46 @@ impl Prompt {
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.lenient.clone();
         warnings.extend(lint::lint(self));
+        if self.format == Format::HexaiPrompt {
+            // The file has a prompt in each line.
+            let line = self.messages.first().map_or(1, MessageTemplate::first_line);
+            let of_line = |warning: &mut Diagnostic| {
+                warning.position.get_or_insert(Position { line, column: 1 });
+            };
+            warnings.iter_mut().for_each(of_line);
+        }
         warnings.sort_by_key(|warning| warning.position);
-        warnings
+        warnings.into_iter().map(|warning| self.origins.locate(warning)).collect()
+    }
+
+    /// The files that it includes, in the order in which they first appear.
+    pub fn included(&self) -> &[IncludedFile] {
+        &self.origins.files
+    }
+
+    /// Whether it is a template of Jinja.
+    pub fn is_jinja(&self) -> bool {
+        self.messages.iter().any(|message| message.jinja().is_some())
+    }
+
+    /// The texts of the messages, if they are templates of Jinja.
+    fn render(&self, binding: &Binding<'_>) -> Result<Vec<Rendered>, ExpandError> {
+        if !self.is_jinja() {
+            return Ok(Vec::new());
+        }
+        let names = self.arguments.iter().map(|argument| argument.name.as_str());
+        let is_declared = self.arguments.iter().any(|argument| argument.name == INPUT);
+        let names = names.chain((!is_declared).then_some(INPUT));
+        let mut renderer = Renderer::new(names.map(|name| (name, binding.value(name))));
+        let render = |message: &MessageTemplate| match message.jinja() {
+            None => Ok(Rendered::default()),
+            Some(template) => renderer.render(template).map_err(|failure| {
+                let line = message.first_line() + failure.line.saturating_sub(1);
+                let (file, Position { line, .. }) = self.origins.of(Position { line, column: 1 });
+                ExpandError::Template { file: file.map(|file| file.path.clone()), line, message: failure.message }
+            }),
+        };
+        self.messages.iter().map(render).collect()
     }
 
     fn has_placeholders(&self) -> bool {
@@ -398,7 +498,7 @@ impl Prompt {
     }
 
     /// Whether each argument gets one word of the text, and the input is the whole text. So Claude Code and Codex divide it
-    /// for `$name` and `$1`.
+    /// for `$name` and `$1`, and this program if the frontmatter has `words: true`.
     pub(crate) fn takes_words(&self) -> bool {
         match self.format {
             Format::ClaudeCommand | Format::Skill => {
@@ -407,7 +507,7 @@ impl Prompt {
                 self.messages.iter().any(is_bare)
             }
             Format::CodexPrompt => self.has_placeholders() && self.arguments.iter().all(|argument| !argument.required),
-            _ => false,
+            _ => self.has_words && self.has_placeholders(),
         }
     }
 

@@ -278,10 +278,11 @@ impl Server {
         method: &str,
         params: &Object,
     ) -> Result<Reply, Failure> {
-        use lifecycle::{CONSTANT, FRESH};
+        use lifecycle::FRESH;
         era.check(params)?;
         let page = |kind, size| Page::requested(kind, size, read(params)?);
         let agent = era.agent(params).or(session.agent);
+        let version = session.protocol_version.filter(|_| era == Era::Legacy);
         let view = &self.library.view_for(&session.caller);
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
@@ -293,7 +294,7 @@ impl Server {
             }
             ("ping", Era::Legacy) => era.response(id, mcp::Empty {}, None),
             ("logging/setLevel", Era::Legacy) => era.response(id, lifecycle::set_level(read(params)?)?, None),
-            ("server/discover", Era::Modern) => era.response(id, lifecycle::discover(), Some(CONSTANT)),
+            ("server/discover", Era::Modern) => lifecycle::discover(id),
             ("tools/list", _) => {
                 page::only_page(read(params)?)?;
                 self.watch_for(session);
@@ -314,12 +315,9 @@ impl Server {
                 self.watch_for(session);
                 let snapshot = self.snapshot_of_one_page(session, view, page.size);
                 session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
-                era.response(id, prompts::list(view, &page, list.filter.as_ref()), Some(FRESH))
+                era.response(id, prompts::list(view, &page, list.filter.as_ref(), version), Some(FRESH))
             }
-            ("prompts/get", _) => {
-                let version = session.protocol_version.filter(|_| era == Era::Legacy);
-                era.response(id, prompts::get(view, agent, version, read(params)?)?, None)
-            }
+            ("prompts/get", _) => era.response(id, prompts::get(view, agent, version, read(params)?)?, None),
             ("resources/list", _) => {
                 let page = page(Kind::Resources, self.page_size)?;
                 self.watch_for(session);

@@ -36,7 +36,11 @@ impl Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prompt-expander"));
         command.args(["serve", "--http", "127.0.0.1:0", "--no-builtin", "--prompts"]).arg(prompts.path());
         let state = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        command.env_clear().env("HOME", state).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env_clear()
+            .envs(std::env::vars().filter(|(name, _)| name.starts_with("TOKIO")))
+            .env("HOME", state)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         Server::start(&mut command)
     }
 

@@ -71,6 +71,15 @@ impl Prompts {
     /// This many files, of which the first two are [`SMALL`] and [`LONG`]; they are so old that the program keeps what it
     /// reads of them.
     pub(crate) fn generate(count: usize) -> Prompts {
+        Prompts::of(count, |name| format!("{name}.md"))
+    }
+
+    /// The same files, each as the `SKILL.md` of a folder, as agents have them: this many folders in one.
+    pub(crate) fn skills(count: usize) -> Prompts {
+        Prompts::of(count, |name| format!("{}/SKILL.md", name.replace('/', "-")))
+    }
+
+    fn of(count: usize, path: impl Fn(&str) -> String) -> Prompts {
         // The folders above are watched, too, for one that takes the place of this. So not where everybody writes.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         let prompts = Prompts { dir, folders: count.div_ceil(IN_FOLDER) };
@@ -80,7 +89,7 @@ impl Prompts {
                 1 => (LONG.to_owned(), long()),
                 _ => (name(number), text(number)),
             };
-            let path = prompts.path().join(format!("{name}.md"));
+            let path = prompts.path().join(path(&name));
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder in it");
             fs::write(path, text).expect("a file in it");
         }

@@ -57,7 +57,7 @@ pub(super) static GEMINI: Agent = Agent {
     ],
     part: Some(PartLimit { max: 39_000, unit: Unit::Utf16, is_printed: false }),
     runs_prompts: false,
-    menu: MenuMessages::First,
+    menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("gemini-cli-mcp-client"),
         environment: |system, _| {

@@ -38,7 +38,7 @@ pub(super) static OPENCODE: Agent = Agent {
     limits: &[Limit::tool(51_138, Unit::Bytes, "the model gets the path of a file that holds it")],
     part: Some(PartLimit { max: 51_000, unit: Unit::Bytes, is_printed: false }),
     runs_prompts: true,
-    menu: MenuMessages::All,
+    menu: MenuMessages::OneText,
     launch: Launch {
         client: Some("opencode"),
         variables: Some(Variables { marks: &["{env:", "{file:"], is_bare: false, value: Variables::with_default }),

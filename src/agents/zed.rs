@@ -1,4 +1,4 @@
-//! Zed Industries' Zed, by its documentation.
+//! Zed Industries' Zed, by its documentation and source.
 
 use super::edit::Entry;
 use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
@@ -30,8 +30,9 @@ pub(super) static ZED: Agent = Agent {
     limits: &[],
     part: None,
     runs_prompts: false,
-    menu: MenuMessages::All,
-    launch: Launch { is_from_desktop: true, ..Launch::BY_SDK },
+    // By its source: a message of the assistant is an error, and what is not text is dropped.
+    menu: MenuMessages::OneText,
+    launch: Launch { client: Some("Zed"), is_from_desktop: true, ..Launch::BY_SDK },
     checks: Checks::NONE,
     next_step: |_, is_project| match is_project {
         true => "trust the project in Zed, and type `:research solid-state batteries` in the Agent Panel".to_owned(),

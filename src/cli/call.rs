@@ -1,8 +1,8 @@
 //! The arguments that `expand`, `explain` and `copy` share: a prompt and its input.
 
-use super::source::absolute;
+use super::source::{absolute, without_parents};
 use super::{completions, output, stdin};
-use crate::library::{Library, Lookup, Unknown, is_prompt_file, read_prompt};
+use crate::library::{Library, Lookup, Unknown, is_prompt_file};
 use crate::prompt::{self, Binding, Bound, ExpandError, INPUT, MAX_EXPANSION, Messages, Origin, Prompt, join_piped};
 use crate::wording::{named, quoted};
 use anyhow::{anyhow, bail};
@@ -48,7 +48,8 @@ impl Call {
     /// The file, if the name is a path.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let path = Path::new(self.name());
-        (is_path(path) && is_prompt_file(&absolute(path))).then(|| absolute(path))
+        let file = without_parents(absolute(path));
+        (is_path(path) && (file.is_file() || is_prompt_file(&file))).then_some(file)
     }
 
     /// The prompt. Warns of folders that cannot be read.
@@ -56,10 +57,10 @@ impl Call {
     /// # Errors
     /// There is no prompt of this name, or its file is broken.
     pub(super) fn find(&self, library: &Library) -> anyhow::Result<Arc<Prompt>> {
-        if let Some(file) = self.file() {
-            return read_prompt(&file).map(Arc::new).map_err(|problem| anyhow!("{problem}"));
-        }
         let view = library.view();
+        if let Some(file) = self.file() {
+            return view.prompt_at(&file).map(Arc::new).map_err(|problem| anyhow!("{problem}"));
+        }
         let found = view.find(self.name());
         let skipped = match &found {
             Lookup::Found(_) | Lookup::Broken(_) => view.missing(),
@@ -223,12 +224,6 @@ fn is_path(path: &Path) -> bool {
 
 fn refusal(unknown: &Unknown, typed: &str) -> anyhow::Error {
     let path = Path::new(typed);
-    if is_path(path) && absolute(path).is_file() {
-        return anyhow!(
-            "{} is not a prompt file, because its name does not end in `.md`; rename the file",
-            named(typed)
-        );
-    }
     if is_prompt_file(&absolute(path)) && path.is_file() {
         return anyhow!("{unknown}; for the file in the working directory, write {}", named(&format!("./{typed}")));
     }

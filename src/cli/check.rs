@@ -1,15 +1,14 @@
 //! `prompt-expander check`: all errors and warnings in prompt files, and which files are not read.
 
 use super::output::{self, FAINT};
-use super::source::{PromptSource, absolute, folder};
+use super::source::{PromptSource, absolute, folder, without_parents};
 use super::test;
 use crate::library::{Library, Location, Report, Unread, View, is_jsonl, is_test_file};
 use crate::prompt::{Name, Severity};
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
 use serde::Serialize;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -63,16 +62,18 @@ struct Checked {
 }
 
 impl Checked {
-    fn add_folders(&mut self, view: &View) {
-        let Report { files, problems } = view.check();
+    /// Checks the folders of a library or, of all of them, only what is below one folder.
+    fn add_folders(&mut self, view: &View, below: Option<&Path>) {
+        let Report { files, problems } = view.check_below(below);
         self.report.files += files;
         self.report.problems.extend(problems);
-        for tests in view.test_files() {
+        let test_files = view.test_files().into_iter();
+        for tests in test_files.filter(|tests| below.is_none_or(|below| tests.path.starts_with(below))) {
             self.report.files += 1;
             self.report.problems.extend(test::problem(&tests));
         }
         self.unread.extend(view.unread());
-        self.folders.extend(view.folders().into_iter().map(Path::to_owned));
+        self.folders.extend(below.map_or_else(|| view.folders(), |below| vec![below]).into_iter().map(Path::to_owned));
     }
 
     fn add_file(&mut self, view: &View, written: &Path) {
@@ -97,15 +98,6 @@ impl Checked {
     }
 }
 
-/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder does not exist.
-fn without_parents(path: PathBuf) -> PathBuf {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
-    match path.components().any(|part| part == Component::ParentDir) {
-        true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
-        false => path,
-    }
-}
-
 /// The prompt that was named instead of a file, and its file.
 fn prompt_named(view: &View, written: &Path) -> Option<(Name, String)> {
     let name = Name::new(written.to_str()?).ok()?;
@@ -119,15 +111,20 @@ impl Check {
     pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
         let mut checked = Checked::default();
         if self.paths.is_empty() {
-            checked.add_folders(&source.library_with_warnings().view());
+            checked.add_folders(&source.library_with_warnings().view(), None);
         } else {
             let view = source.library().view();
             for path in &self.paths {
-                match folder(path) {
-                    (system, folder) if folder.is_dir() || system.is_some() || is_jsonl(&folder) => {
-                        checked.add_folders(&Library::default().with_named(system, folder).view());
-                    }
-                    _ => checked.add_file(&view, path),
+                let (system, folder) = folder(path);
+                let folder = without_parents(folder);
+                // A subfolder is read as part of the folder of its program.
+                let other = if system.is_none() && folder.is_dir() { view.other_program_of(&folder) } else { None };
+                if let Some((system, root)) = other {
+                    checked.add_folders(&Library::default().with_named(Some(system), root).view(), Some(&folder));
+                } else if folder.is_dir() || system.is_some() || is_jsonl(&folder) {
+                    checked.add_folders(&Library::default().with_named(system, folder).view(), None);
+                } else {
+                    checked.add_file(&view, path);
                 }
             }
         }
@@ -180,7 +177,7 @@ fn quoted(path: &Path) -> String {
 }
 
 /// The same text with its lines broken at spaces, if it is for a terminal.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let Some(columns) = output::terminal_width() else { return text.to_owned() };
     let lines = text.lines().map(|line| {
         let (indent, rest) = line.split_at(line.len() - line.trim_start().len());

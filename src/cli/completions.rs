@@ -8,9 +8,9 @@ use super::{Cli, output, parse_leniently};
 use crate::agents::Agent;
 use crate::library::{Layer, Library, Lookup};
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
-use clap_complete::engine::CompletionCandidate;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -63,11 +63,21 @@ pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     let folder = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(Cli::command).var(VARIABLE).shells(SHELLS);
+    let asked = CompleteEnv::with_factory(command_with_prompts).var(VARIABLE).shells(SHELLS);
     match asked.try_complete(arguments, folder.as_deref()) {
         Ok(is_asked) => is_asked.then_some(ExitCode::SUCCESS),
         Err(_) => Some(ExitCode::FAILURE), // a message would end up in the line that is being typed
     }
+}
+
+/// The command line as it is completed: the first word may also be the name of a prompt with a colon, as in
+/// `prompt-expander :research`.
+fn command_with_prompts() -> clap::Command {
+    let names_after_colon = |written: &OsStr| match written.to_str() {
+        Some(text) if text.starts_with(COLONS) => names(written),
+        _ => Vec::new(),
+    };
+    Cli::command().arg(Arg::new("prompt").add(ArgValueCompleter::new(names_after_colon)))
 }
 
 /// The prompts whose names begin with this text, with or without a colon, and their descriptions. In names with folders, a

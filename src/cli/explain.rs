@@ -12,7 +12,7 @@ use super::output;
 use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
 use crate::library::{Layer, Library, Location, Problem};
-use crate::prompt::{Binding, Bound, ExpandError, MessageTemplate, Prompt, System, Unexpanded};
+use crate::prompt::{Binding, Bound, Diagnostic, ExpandError, MessageTemplate, Prompt, System, Unexpanded};
 use clap::Args;
 use json::JsonExplanation;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ Examples:
 pub(super) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `shadows`, `tags`, `usage`, `messages` (the roles of
+    /// Print one JSON object: `name`, `title`, `description`, `layer`, `format`, `source`, `includes`, `shadows`, `tags`, `icons` (their addresses), `usage`, `messages` (the roles of
     /// several), `attachments`, `arguments`, `input`, `placeholders`, `left`, `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
@@ -116,7 +116,10 @@ impl<'c> Explanation<'c> {
             Location::File(path) => path.clone(),
             Location::Builtin => prompt.name.to_string().into(),
         };
-        let problem = |diagnostic| Problem { file: prompt.name.to_string(), path: path.clone(), diagnostic };
+        let problem = |diagnostic: Diagnostic| {
+            let path = diagnostic.file.clone().unwrap_or_else(|| path.clone());
+            Problem { file: prompt.name.to_string(), path, diagnostic }
+        };
         let Binding { arguments: given, input, .. } = texts.bind(prompt);
         Explanation {
             prompt,

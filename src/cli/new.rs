@@ -3,7 +3,7 @@
 use super::editor::{self, Ended};
 use super::output::full_path;
 use super::source::{PromptSource, absolute};
-use super::{edit, output, path, stdin};
+use super::{edit, output, path, stdin, test};
 use crate::library::{
     FileState, Layer, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, create_file, delete_if,
 };
@@ -58,7 +58,8 @@ impl New {
         let directory = match &self.dir {
             Some(_) if source.project => bail!("--dir and --project each choose a folder; leave out one of them"),
             Some(dir) => absolute(dir),
-            None => edit::directory(&library, source.project, "--dir")?,
+            None => edit::directory(&library, source.project, "--dir")
+                .map_err(|error| tests_refusal(&library, &name).filter(|_| self.test).unwrap_or(error))?,
         };
         // Before the file is created: afterwards, its own name would be found.
         let neighbor = match library.view().find(&name) {
@@ -75,6 +76,9 @@ impl New {
             let layer = if source.project { Layer::Project } else { Layer::User };
             if let Some(prompt) = library.view().find_to_change(layer, &name) {
                 return self.create_tests_only(library, &prompt.name);
+            }
+            if let Some(error) = tests_refusal(library, &name) {
+                return Err(error);
             }
         }
         if is_template && !self.empty {
@@ -164,6 +168,12 @@ impl New {
         output::note(&format!("the template was not changed, so {} is removed; {}", full_path(file), editor::WAIT));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Why no test file is created for a prompt of another program.
+fn tests_refusal(library: &Library, name: &Name) -> Option<anyhow::Error> {
+    let why = test::not_written(&library.view(), name)?;
+    Some(anyhow!("no test file is created for {}: {why}", named(name)))
 }
 
 /// Creates the test file of a prompt, and returns its path.
@@ -258,7 +268,7 @@ pub(super) fn warn_of_the_same_name(library: &Library, name: &Name, file: &Path)
     true
 }
 
-fn warn_of_unserved(directory: &Path) {
+pub(super) fn warn_of_unserved(directory: &Path) {
     let is_project = directory.file_name().is_some_and(|folder| folder == PROJECT_FOLDER);
     let directory = full_path(directory);
     let option = if is_project { "--project".to_owned() } else { format!("--prompts {directory}") };

@@ -4,8 +4,12 @@ use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
 use crate::prompt::System;
+use crate::prompt::suggestion::closest;
+use crate::wording::{named, quoted};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 // The options for all commands.
 #[derive(Debug, Default, Args)]
@@ -48,7 +52,8 @@ pub(super) struct Folders {
     /// `.cursor/commands`, `fabric/patterns`. For a folder elsewhere, put the format before it, as in `claude:DIR`: `claude`,
     /// `skills`, `codex`, `gemini`, `opencode`, `vscode`, `cursor`, `fabric`, `llm`, `continue`, or `hexai`, also for a file
     /// such as `user.jsonl`.
-    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(long, value_name = "[FORMAT:]DIR", value_hint = clap::ValueHint::DirPath,
+          value_parser = PathBufValueParser::new().try_map(known_format))]
     pub(super) prompts: Vec<PathBuf>,
     /// Add the commands, prompts and skills of the agents on this machine (Codex, Claude Code, Gemini CLI, VS Code, Cursor and
     /// opencode), which your own prompts override; with --project also those in the project
@@ -181,6 +186,23 @@ impl Folders {
     }
 }
 
+/// The same folder, unless a format before it is misspelled: `cluade:DIR`, where there is no folder of this name.
+fn known_format(option: PathBuf) -> Result<PathBuf, String> {
+    let misspelled = || {
+        let (word, folder) = option.to_str()?.split_once(':')?;
+        let names = System::ALL.map(System::name);
+        let is_folder = names.contains(&word) || word.chars().count() < 2 || absolute(&option).exists();
+        closest(word, names).filter(|_| !is_folder).map(|format| (word.to_owned(), format!("{format}:{folder}")))
+    };
+    match misspelled() {
+        Some((word, meant)) => {
+            let (word, meant) = (quoted(&word), named(&meant));
+            Err(format!("there is no such folder, and no format {word}; write {meant} if that is meant"))
+        }
+        None => Ok(option),
+    }
+}
+
 /// The system and the absolute path of a folder, as `--prompts` takes it.
 pub(super) fn folder(option: &Path) -> (Option<System>, PathBuf) {
     match option.to_str().map(System::of_option) {
@@ -196,6 +218,15 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
         _ => path.to_owned(),
     };
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// A path without `..`, so that it can be compared with those of folders; unchanged if its folder does not exist.
+pub(super) fn without_parents(path: PathBuf) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    match path.components().any(|part| part == Component::ParentDir) {
+        true => fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)),
+        false => path,
+    }
 }
 
 #[cfg(test)]

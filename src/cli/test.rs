@@ -1,11 +1,11 @@
 //! `prompt-expander test`: whether prompts expand to what their test files say.
 
-use super::output::{self, ADDED, ERROR, REMOVED, shown};
+use super::output::{self, ADDED, ERROR, REMOVED, full_path, shown};
 use super::source::{PromptSource, absolute};
 use super::{completions, path};
 use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::library::{Library, Problem, TestFile, TestFileError, View, is_test_file, replace};
-use crate::prompt::{Case, Diagnostic, Failure, MAX_EXPANSION, MAX_FILE, Name, Outcome, Severity, Tests};
+use crate::prompt::{Case, Diagnostic, Failure, MAX_EXPANSION, MAX_FILE, Name, Outcome, Severity, System, Tests};
 use crate::wording::{alternatives, count, named, printable, quoted, thousands};
 use anstyle::Style;
 use anyhow::bail;
@@ -73,6 +73,8 @@ struct Tested {
     path: PathBuf,
     line: usize,
     is_updated: bool,
+    /// Whether `--update` would write its file.
+    is_writable: bool,
     failures: Vec<ShownFailure>,
 }
 
@@ -117,7 +119,7 @@ impl Test {
             output::print_paged(found.text().as_bytes())?;
             if found.files.is_empty() {
                 output::note("there are no test files; `prompt-expander new --test NAME` creates one");
-            } else if found.tested().any(|case| case.failures.iter().any(|failure| failure.diff.is_some())) {
+            } else if found.tested().any(Tested::could_be_updated) {
                 output::note(
                     "if the expansions are right, `prompt-expander test --update` writes them into the test files",
                 );
@@ -144,6 +146,7 @@ impl Target {
         let name = path::find(view, &written.to_string_lossy(), "test")?.name;
         match view.test_file(&name) {
             Some(tests) if tests.exists() => Ok(Target::Name(name)),
+            _ if let Some(why) = not_written(view, &name) => bail!("{} has no test file: {why}", named(&name)),
             Some(_) => bail!("{} has no test file; `prompt-expander new --test {name}` creates one", named(&name)),
             None => bail!(
                 "the built-in prompt {} has no test file here; `prompt-expander edit {name}` makes a copy of your own",
@@ -151,6 +154,17 @@ impl Target {
             ),
         }
     }
+}
+
+/// Why no test file is written for a prompt, if it is another program's, and what to do.
+pub(super) fn not_written(view: &View, name: &Name) -> Option<String> {
+    let program = view.system(name).filter(|system| *system != System::PromptExpander)?.title();
+    let next = match view.test_file(name) {
+        Some(tests) if tests.exists() => format!("`prompt-expander test {name}` runs its tests"),
+        Some(tests) => format!("to test it, write {} yourself", full_path(&tests.path)),
+        None => "to test it, copy it into your own folder with `prompt-expander import`".to_owned(),
+    };
+    Some(format!("it is a prompt for {program}, and nothing is written to that program's folder; {next}"))
 }
 
 impl Found {
@@ -216,7 +230,13 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
         return Err(problem);
     }
     let error = |message: String, fix: &str| {
-        Err(file.problem(Diagnostic { severity: Severity::Error, position: None, message, fix: fix.to_owned() }))
+        Err(file.problem(Diagnostic {
+            severity: Severity::Error,
+            file: None,
+            position: None,
+            message,
+            fix: fix.to_owned(),
+        }))
     };
     let mut texts = BTreeMap::new();
     let mut length = 0; // of all texts to be written
@@ -254,8 +274,13 @@ fn run(file: &TestFile<'_>, update: bool) -> Result<Vec<Tested>, Problem> {
             path: file.path.clone(),
             line: *line,
             is_updated,
+            is_writable: file.other_program().is_none(),
             failures: failures.into_iter().map(ShownFailure::from).collect(),
         });
+    }
+    if let (Some(program), false) = (file.other_program(), texts.is_empty()) {
+        let message = format!("it is in a folder of {program}, and nothing is written there");
+        return error(message, "write the new texts into it yourself, which `prompt-expander test` shows");
     }
     if !texts.is_empty() {
         let text = tests.with_texts(&texts);
@@ -300,7 +325,7 @@ fn unknown_client(file: &TestFile<'_>, tests: &Tests) -> Option<Problem> {
         AGENTS.iter().map(|agent| agent.name).filter(|name| tool_limits(name).next().is_some()).collect();
     let message = format!("no limit of an agent {} is known", quoted(client));
     let fix = format!("write {}, or delete the line", alternatives(&known));
-    Some(file.problem(Diagnostic { severity: Severity::Error, position: Some(*position), message, fix }))
+    Some(file.problem(Diagnostic { severity: Severity::Error, file: None, position: Some(*position), message, fix }))
 }
 
 /// The limits of an agent for what the tool returns. The hook asks for a call of the tool where the text is too long for it.
@@ -332,6 +357,10 @@ const UPDATED: &str = "updated";
 impl Tested {
     fn has_failed(&self) -> bool {
         !self.failures.is_empty()
+    }
+
+    fn could_be_updated(&self) -> bool {
+        self.is_writable && self.failures.iter().any(|failure| failure.diff.is_some())
     }
 
     fn status(&self) -> &'static str {

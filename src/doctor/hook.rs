@@ -1,8 +1,8 @@
 //! An agent's prompt-submit hooks that run prompt-expander: whether the agent would run them, and what they answer.
 
 use super::process::{self, how};
-use super::server::RegisteredPrompts;
-use super::{Examination, Finding, Severity, milliseconds, unreadable};
+use super::server::{RegisteredPrompts, has_from_agents};
+use super::{Examination, FROM_AGENTS, Finding, PromptsFolder, Severity, milliseconds, unreadable};
 use crate::agents::{Agent, AgentFiles, Arguments, Environment, Hook, HookLine, RegisteredHook, Scope, is_same_file};
 use crate::library::Library;
 use crate::wording::{all_of, named, quoted};
@@ -133,7 +133,7 @@ impl HookCheck<'_> {
         })
     }
 
-    /// A finding if its folders of prompts are not those of the server.
+    /// A finding if its prompts are not those of the server.
     fn other_folders(&self) -> Option<Finding> {
         let system = &self.examination.system;
         let server = self.server.filter(|server| !server.folders.is_empty())?;
@@ -143,20 +143,28 @@ impl HookCheck<'_> {
         }
         let named = written.iter().map(|folder| self.examination.prompts_folder(folder, &system.project)).collect();
         let folders = self.examination.served_folders(named, &system.environment, &system.project);
-        let is_same = |(own, of_server): (&PathBuf, &PathBuf)| is_same_file(own, of_server);
-        if folders.len() == server.folders.len() && folders.iter().zip(&server.folders).all(is_same) {
+        let from_agents = has_from_agents(&self.hook.words);
+        let has_same_folders = folders.len() == server.folders.len()
+            && folders.iter().zip(&server.folders).all(|(own, of_server)| own.is_same(of_server));
+        if has_same_folders && from_agents == server.from_agents {
             return None;
         }
-        let [own, of_server] = [&folders, &server.folders].map(|folders| {
-            let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-            all_of(&shown)
-        });
+        let shown = |folders: &[PromptsFolder], from_agents: bool| {
+            let shown: Vec<String> = folders.iter().map(PromptsFolder::option).collect();
+            all_of(&shown) + if from_agents { " and those of the agents" } else { "" }
+        };
+        let (own, of_server) = (shown(&folders, from_agents), shown(&server.folders, server.from_agents));
         let message = format!("the hook reads the prompts in {own}, and the server those in {of_server}");
         let (chosen, whose) = if server.are_named { (&server.folders, "server") } else { (&folders, "hook") };
-        let options: String = chosen.iter().map(|folder| format!(" --prompts {}", word(folder))).collect();
+        let mut options: String =
+            chosen.iter().map(|folder| format!(" --prompts {}", word(&folder.option()))).collect();
+        if from_agents || server.from_agents {
+            options = format!("{options} {FROM_AGENTS}");
+        }
+        let what = if has_same_folders { "the same prompts".to_owned() } else { format!("the folders of the {whose}") };
         let fix = match &server.install {
-            Some(install) => format!("run `{install}{options}`, which gives both the folders of the {whose}"),
-            None => format!("to give both the folders of the {whose}, write `{}` in both", options.trim_start()),
+            Some(install) => format!("run `{install}{options}`, which gives both {what}"),
+            None => format!("to give both {what}, write `{}` in both", options.trim_start()),
         };
         Some(self.registered.warning(message).fix(fix))
     }
@@ -246,10 +254,9 @@ impl HookCheck<'_> {
     }
 }
 
-/// A path, quoted for a shell.
-fn word(path: &Path) -> String {
-    let path = path.display().to_string();
-    shlex::try_quote(&path).map_or(path.clone(), Into::into)
+/// A word, quoted for a shell.
+fn word(text: &str) -> String {
+    shlex::try_quote(text).map_or_else(|_| text.to_owned(), Into::into)
 }
 
 /// Whether an agent would add this to the prompt.

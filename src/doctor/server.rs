@@ -1,7 +1,7 @@
 //! An agent's registrations of prompt-expander: what they say, and what happens when they are started.
 
 use super::conversation::{self, ServerReport, Start};
-use super::{Examination, Finding, Severity, milliseconds, unreadable};
+use super::{Examination, FROM_AGENTS, Finding, PromptsFolder, Severity, milliseconds, unreadable};
 use crate::agents::{
     Agent, AgentFiles, Arguments, Delivery, Environment, PROMPTS_VARIABLE, RegisteredServer, Registration, SERVER,
     Scope, has_separator, is_same_file,
@@ -19,7 +19,9 @@ const LIBRARY_VARIABLES: [&str; 2] = [PROMPTS_VARIABLE, "XDG_CONFIG_HOME"];
 #[derive(Debug)]
 pub(super) struct RegisteredPrompts {
     /// The folders of the user's prompts that the server reads. Empty: unknown.
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) folders: Vec<PromptsFolder>,
+    /// Whether it also reads the prompts of the agents.
+    pub(super) from_agents: bool,
     /// Whether the registration or the environment names them.
     pub(super) are_named: bool,
     /// The name of a prompt that the server lists.
@@ -91,16 +93,16 @@ impl Examination {
     /// those that the environment names.
     pub(super) fn served_folders(
         &self,
-        named: Vec<PathBuf>,
+        named: Vec<PromptsFolder>,
         environment: &Environment,
         working: &Path,
-    ) -> Vec<PathBuf> {
+    ) -> Vec<PromptsFolder> {
         if !named.is_empty() {
             return named;
         }
         let listed = environment.get(PROMPTS_VARIABLE).unwrap_or_default();
         let listed = std::env::split_paths(listed).filter(|folder| !folder.as_os_str().is_empty());
-        let listed: Vec<PathBuf> =
+        let listed: Vec<PromptsFolder> =
             listed.map(|folder| self.prompts_folder(&folder.to_string_lossy(), working)).collect();
         if !listed.is_empty() {
             return listed;
@@ -112,7 +114,8 @@ impl Examination {
             (own, here) if own == here => self.system.config.clone(),
             (own, _) => own.or_else(|| Some(self.system.home.as_ref()?.join(".config"))),
         };
-        config.map(|folder| folder.join("prompt-expander").join("prompts")).into_iter().collect()
+        let own = |folder: PathBuf| folder.join("prompt-expander").join("prompts");
+        config.map(|folder| PromptsFolder { format: None, path: own(folder) }).into_iter().collect()
     }
 }
 
@@ -134,6 +137,7 @@ impl ServerCheck<'_> {
     fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
         let mut prompts = RegisteredPrompts {
             folders: Vec::new(),
+            from_agents: has_from_agents(&self.server.args),
             are_named: false,
             prompt: None,
             install: Some(self.install() + " --hook").filter(|_| self.is_kept()),
@@ -175,15 +179,15 @@ impl ServerCheck<'_> {
         prompts.folders = self.examination.served_folders(named.clone(), &start.environment, &start.folder);
         prompts.are_named =
             !named.is_empty() || start.environment.get(PROMPTS_VARIABLE).is_some_and(|listed| !listed.is_empty());
-        let missing = named.iter().filter(|folder| !has_prompts(folder));
-        let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
+        let missing = named.iter().filter(|folder| !has_prompts(&folder.path));
+        let missing: Vec<String> = missing.map(|folder| folder.path.display().to_string()).collect();
         self.check_harmless(&start)?;
         let mut report = self.report(&start)?;
         // A folder that is missing was reported above.
         let is_reported = |text: &String| missing.iter().any(|folder| text.contains(folder));
         report.problems.retain(|problem| !is_reported(problem));
         let known = self.library.view();
-        let is_known = |folder: &PathBuf| known.folders().iter().any(|known| is_same_file(known, folder));
+        let is_known = |folder: &PromptsFolder| known.folders().iter().any(|known| is_same_file(known, &folder.path));
         let is_other = !prompts.folders.iter().all(is_known);
         if !is_other {
             self.leave_out_reported(&mut report);
@@ -301,15 +305,15 @@ impl ServerCheck<'_> {
     }
 
     /// The folders of `--prompts`; adds findings about them.
-    fn folders(&self, start: &Start, findings: &mut Vec<Finding>) -> Vec<PathBuf> {
+    fn folders(&self, start: &Start, findings: &mut Vec<Finding>) -> Vec<PromptsFolder> {
         let mut folders = Vec::new();
         for written in Arguments::of(&start.arguments).folders {
-            let path = self.examination.prompts_folder(&written, &start.folder);
-            let (_, folder) = prompt::System::of_option(&written);
-            let is_relative = !Path::new(folder).is_absolute() && !folder.starts_with('~');
+            let folder = self.examination.prompts_folder(&written, &start.folder);
+            let (_, written_path) = prompt::System::of_option(&written);
+            let is_relative = !Path::new(written_path).is_absolute() && !written_path.starts_with('~');
             let shown = named(&written);
-            if !has_prompts(&path) {
-                let why = if path.exists() { "is not a folder" } else { "does not exist" };
+            if !has_prompts(&folder.path) {
+                let why = if folder.path.exists() { "is not a folder" } else { "does not exist" };
                 let hint = if written.contains('$') { "; without a shell, `$` has no meaning" } else { "" };
                 let message = format!("--prompts {shown} {why}{hint}");
                 findings.push(self.broken(message).fix("create it, or correct the path"));
@@ -317,10 +321,10 @@ impl ServerCheck<'_> {
                 let title = self.agent.title;
                 let message =
                     format!("--prompts {shown} is relative, so it depends on the folder in which {title} is started");
-                let fix = format!("write the absolute path, {}", named(&path.display().to_string()));
+                let fix = format!("write the absolute path, {}", named(&folder.option()));
                 findings.push(self.warning(message).fix(fix));
             }
-            folders.push(path);
+            folders.push(folder);
         }
         folders
     }
@@ -557,14 +561,22 @@ fn shown(Start { command, arguments, .. }: &Start) -> String {
 }
 
 /// How to check the prompts of a server.
-fn check_command(start: &Start, folders: &[PathBuf]) -> String {
+fn check_command(start: &Start, folders: &[PromptsFolder]) -> String {
     let mut words = vec!["prompt-expander".to_owned(), "check".to_owned()];
     for folder in folders {
-        words.extend(["--prompts".to_owned(), folder.display().to_string()]);
+        words.extend(["--prompts".to_owned(), folder.option()]);
+    }
+    if has_from_agents(&start.arguments) {
+        words.push(FROM_AGENTS.to_owned());
     }
     if start.arguments.iter().any(|word| word == "--project") {
         words.push("--project".to_owned());
     }
     let words = || words.iter().map(String::as_str);
     format!("run {}", named(&shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "))))
+}
+
+/// Whether arguments add the prompts of the agents.
+pub(super) fn has_from_agents(arguments: &[String]) -> bool {
+    Arguments::of(arguments).of_library.iter().any(|word| word == FROM_AGENTS)
 }

@@ -78,6 +78,11 @@ impl SourceView for Builtin {
     }
 }
 
+/// The text of the file of a built-in prompt.
+pub(super) fn text(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
     PROMPTS.iter().find(|prompt| prompt.name == *name)
 }

@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -45,15 +45,20 @@ struct Entries {
     /// One map for each [`FolderCache`]: a file that is in two folders of the library has a name in each. The entries are
     /// boxed, because a table of large entries takes twice the memory.
     folders: Vec<HashMap<Arc<Path>, Box<Entry>>>,
-    /// The total size of the files whose prompts are cached.
+    /// The total size of the prompts that are cached.
     prompt_bytes: u64,
 }
 
 struct Entry {
     stamp: Stamp,
+    included: IncludedStamps,
     info: FileInfo,
-    prompt: Option<Arc<Prompt>>,
+    /// With its size.
+    prompt: Option<(Arc<Prompt>, u64)>,
 }
+
+/// The files that a prompt includes, each with its stamp.
+pub(super) type IncludedStamps = Box<[(PathBuf, Stamp)]>;
 
 /// The part of a [`Cache`] that belongs to one folder.
 #[derive(Debug)]
@@ -83,24 +88,39 @@ impl Cache {
 impl FolderCache {
     /// What was cached of the file at a path under this stamp. The prompt may have been dropped meanwhile.
     pub(super) fn get(&self, path: &Path, stamp: &Stamp) -> Option<(FileInfo, Option<Arc<Prompt>>)> {
-        let entries = lock(&self.cache.0);
-        let entry = entries.folders[self.index].get(path).filter(|entry| entry.stamp == *stamp)?;
-        Some((entry.info.clone(), entry.prompt.clone()))
+        let (included, info, prompt) = {
+            let entries = lock(&self.cache.0);
+            let entry = entries.folders[self.index].get(path).filter(|entry| entry.stamp == *stamp)?;
+            let prompt = entry.prompt.as_ref().map(|(prompt, _)| Arc::clone(prompt));
+            (entry.included.clone(), entry.info.clone(), prompt)
+        };
+        included.iter().all(|(path, stamp)| Stamp::at(path) == Some(*stamp)).then_some((info, prompt))
     }
 
-    /// Caches a file under the reliable stamp that it had before it was read. When the prompts of all folders become
+    /// Caches a file under the reliable stamps that it and the files that it includes had before they were read. When the prompts of all folders become
     /// too large, the others are dropped.
-    pub(super) fn insert(&self, path: &Arc<Path>, stamp: Stamp, info: FileInfo, prompt: Option<Arc<Prompt>>) {
+    pub(super) fn insert(
+        &self,
+        path: &Arc<Path>,
+        (stamp, included): (Stamp, IncludedStamps),
+        info: FileInfo,
+        prompt: Option<Arc<Prompt>>,
+    ) {
+        let prompt = prompt.map(|prompt| {
+            let texts = prompt.messages.iter().map(|message| message.body().len() as u64);
+            let size = stamp.size.max(texts.sum()); // with what it includes
+            (prompt, size)
+        });
         let mut entries = lock(&self.cache.0);
         entries.remove(self.index, path);
-        if prompt.is_some() {
-            if entries.prompt_bytes + stamp.size > MAX_PROMPT_BYTES {
+        if let Some((_, size)) = prompt {
+            if entries.prompt_bytes + size > MAX_PROMPT_BYTES {
                 entries.folders.iter_mut().flat_map(HashMap::values_mut).for_each(|entry| entry.prompt = None);
                 entries.prompt_bytes = 0;
             }
-            entries.prompt_bytes += stamp.size;
+            entries.prompt_bytes += size;
         }
-        entries.folders[self.index].insert(Arc::clone(path), Box::new(Entry { stamp, info, prompt }));
+        entries.folders[self.index].insert(Arc::clone(path), Box::new(Entry { stamp, included, info, prompt }));
     }
 
     /// Removes all files of the folder except these.
@@ -125,9 +145,9 @@ impl fmt::Debug for Cache {
 impl Entries {
     fn remove(&mut self, folder: usize, path: &Path) {
         if let Some(entry) = self.folders[folder].remove(path)
-            && entry.prompt.is_some()
+            && let Some((_, size)) = entry.prompt
         {
-            self.prompt_bytes -= entry.stamp.size;
+            self.prompt_bytes -= size;
         }
     }
 }
@@ -141,6 +161,14 @@ impl FileInfo {
         };
         let fingerprint = Fingerprint::of(bytes, summary.as_deref().ok());
         FileInfo { summary, fingerprint, size: bytes.len() as u64, modified }
+    }
+
+    /// The same with what it includes, which has this hash.
+    pub(super) fn with_included(mut self, hash_of_included: Option<u64>) -> FileInfo {
+        if let Some(included) = hash_of_included {
+            self.fingerprint.content = hash(&(self.fingerprint.content, included));
+        }
+        self
     }
 
     /// The information about a file that cannot be read.
@@ -313,17 +341,17 @@ mod tests {
             |folder: &FolderCache, path| folder.get(path, &stamp).is_some_and(|(_, prompt)| prompt.is_some());
         let cached = || paths.iter().filter(|path| has_prompt(&folder, path)).count();
         for (path, want) in paths.iter().zip([1, 2, 3, 4, 5, 6, 7, 8, 1]) {
-            folder.insert(path, stamp, info.clone(), prompt.clone());
+            folder.insert(path, (stamp, IncludedStamps::default()), info.clone(), prompt.clone());
             assert_eq!(cached(), want);
         }
         assert!(paths.iter().all(|path| folder.get(path, &stamp).is_some()));
         for _ in 0..20 {
-            folder.insert(&paths[8], stamp, info.clone(), prompt.clone()); // counts once
+            folder.insert(&paths[8], (stamp, IncludedStamps::default()), info.clone(), prompt.clone()); // counts once
         }
-        folder.insert(&paths[0], stamp, info.clone(), prompt.clone());
+        folder.insert(&paths[0], (stamp, IncludedStamps::default()), info.clone(), prompt.clone());
         assert_eq!(cached(), 2);
         for path in &paths[..7] {
-            other.insert(path, stamp, info.clone(), prompt.clone());
+            other.insert(path, (stamp, IncludedStamps::default()), info.clone(), prompt.clone());
         }
         assert_eq!(cached(), 0);
     }
@@ -334,9 +362,9 @@ mod tests {
         let (folder, other) = (cache.for_folder(), cache.for_folder());
         let path: Arc<Path> = Path::new("/p/a.md").into();
         let (stamp, info, prompt) = prompt(1);
-        folder.insert(&path, stamp, info.clone(), prompt.clone());
+        folder.insert(&path, (stamp, IncludedStamps::default()), info.clone(), prompt.clone());
         assert!(other.get(&path, &stamp).is_none());
-        other.insert(&path, stamp, info, prompt);
+        other.insert(&path, (stamp, IncludedStamps::default()), info, prompt);
         assert!(folder.get(&path, &Stamp { size: 2, ..stamp }).is_none());
         folder.retain(&[]);
         assert!(folder.get(&path, &stamp).is_none() && other.get(&path, &stamp).is_some());

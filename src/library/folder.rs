@@ -5,12 +5,17 @@
 //! nothing else in it is one; which files do that, and which suffixes a prompt file has, [`System::files`] says.
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
+use super::include::Includes;
+use super::jsonl::is_jsonl;
 use super::read::{self, Content};
 use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
 use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
-use crate::prompt::{Attachment, Diagnostic, FileName, Format, InvalidName, MAX_NAME, Name, Prompt, System, not_utf8};
+use crate::prompt::{
+    Attachment, Diagnostic, FileName, Format, IncludeReader, InvalidName, MAX_NAME, Name, Prompt, System, is_partial,
+    not_utf8,
+};
 use crate::wording::{alternatives, printable};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -138,16 +143,16 @@ impl SourceView for FolderView {
         Some(&self.folder.path)
     }
 
-    fn check(&self) -> Report {
+    fn check(&self, below: Option<&Path>) -> Report {
         let scan = self.scan();
         let mut problems = [&*scan.skipped, &*scan.problems, &*scan.warnings].concat();
-        problems.extend(scan.files.iter().flat_map(|file| self.folder.check(file)));
+        problems.retain(|problem| {
+            below.is_none_or(|below| problem.path.starts_with(below) || problem.path == self.folder.path)
+        });
+        let files = scan.files.iter().filter(|file| below.is_none_or(|below| file.path.starts_with(below)));
+        problems.extend(files.clone().flat_map(|file| self.folder.check(file)));
         problems.sort_by(|a, b| (&a.path, a.diagnostic.position).cmp(&(&b.path, b.diagnostic.position)));
-        Report { files: scan.files.len(), problems }
-    }
-
-    fn check_file(&self, path: &Path) -> Option<Vec<Problem>> {
-        path.starts_with(&self.folder.path).then(|| self.folder.check_file(path))
+        Report { files: files.count(), problems }
     }
 
     fn scanned_folders(&self) -> Vec<PathBuf> {
@@ -161,6 +166,15 @@ impl SourceView for FolderView {
     fn patterns(&self) -> Vec<PathBuf> {
         let patterns = self.scan().files.iter().filter(|file| file.format == Format::FabricPattern);
         patterns.filter_map(|file| file.path.parent().map(Path::to_owned)).collect()
+    }
+
+    fn attached_files(&self) -> Vec<PathBuf> {
+        let attached = |file: &PromptFile| {
+            let (prompt, folder) = (self.folder.prompt(file).ok()?, file.path.parent()?);
+            let paths = prompt.attachments.iter().map(|attachment| folder.join(&attachment.path));
+            Some(paths.filter_map(|path| fs::canonicalize(path).ok()).collect::<Vec<_>>())
+        };
+        self.scan().files.iter().filter_map(attached).flatten().collect()
     }
 
     fn is_prompt_path(&self, path: &Path) -> bool {
@@ -182,6 +196,11 @@ impl SourceView for FolderView {
             let stamp = Stamp::at(&file.path);
             is_settled &= stamp.is_none_or(|stamp| stamp.is_settled());
             (&file.name, stamp).hash(hasher);
+        }
+        for file in &scan.includable {
+            let stamp = Stamp::at(file);
+            is_settled &= stamp.is_none_or(|stamp| stamp.is_settled());
+            (file, stamp).hash(hasher);
         }
         scan.skipped.len().hash(hasher);
         is_settled
@@ -409,9 +428,11 @@ impl Folder {
             _ => {}
         }
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
-        let prompt = self.parsed(file, &content).map(Arc::new);
+        let mut includes = Includes::of(self, &file.path);
+        let prompt = self.parsed(file, &content, &mut includes).map(Arc::new);
         let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_deref());
-        self.remember(file, &content, info, prompt.as_ref().ok().cloned());
+        let info = info.with_included(includes.hash());
+        self.remember(file, &content, includes, info, prompt.as_ref().ok().cloned());
         prompt
     }
 
@@ -422,9 +443,11 @@ impl Folder {
         }
         match self.read(file) {
             Ok(content) => {
-                let prompt = self.parsed(file, &content);
+                let mut includes = Includes::of(self, &file.path);
+                let prompt = self.parsed(file, &content, &mut includes);
                 let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_ref());
-                self.remember(file, &content, info.clone(), None);
+                let info = info.with_included(includes.hash());
+                self.remember(file, &content, includes, info.clone(), None);
                 info
             }
             Err(diagnostic) => FileInfo::unreadable(self.problem(&file.path, diagnostic)),
@@ -438,9 +461,23 @@ impl Folder {
         self.cache.get(&file.path, &Stamp::at(&file.path)?)
     }
 
-    fn remember(&self, file: &PromptFile, content: &Content, info: FileInfo, prompt: Option<Arc<Prompt>>) {
-        if content.is_stamp_reliable && self.is_cacheable(file) {
-            self.cache.insert(&file.path, content.stamp, info, prompt);
+    /// Nothing is cached that may change without a trace in a stamp: an error about a file that is to be included, and in a
+    /// project a prompt that includes any, since symlinks on the way to it are checked each time.
+    fn remember(
+        &self,
+        file: &PromptFile,
+        content: &Content,
+        includes: Includes<'_>,
+        info: FileInfo,
+        prompt: Option<Arc<Prompt>>,
+    ) {
+        let is_checked = includes.is_empty() || (info.summary.is_ok() && self.layer != Layer::Project);
+        if content.is_stamp_reliable
+            && is_checked
+            && self.is_cacheable(file)
+            && let Some(included) = includes.into_stamps()
+        {
+            self.cache.insert(&file.path, (content.stamp, included), info, prompt);
         }
     }
 
@@ -453,7 +490,7 @@ impl Folder {
     /// Reads and parses a file, without the cache.
     fn parse(&self, file: &PromptFile) -> Result<Prompt, Problem> {
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
-        self.parsed(file, &content)
+        self.parsed(file, &content, &mut Includes::of(self, &file.path))
     }
 
     /// What is wrong, or looks wrong, in a file. It is read without the cache.
@@ -470,10 +507,33 @@ impl Folder {
 
     /// The same for any path in it, even one that would not be found, such as that of a hidden file.
     pub(super) fn check_file(&self, path: &Path) -> Vec<Problem> {
+        if self.is_partial(path) {
+            return self.check_partial(path);
+        }
         match self.file_at(path) {
             Ok(file) => self.check(&file),
             Err(diagnostic) => vec![self.problem(path, diagnostic)],
         }
+    }
+
+    /// Whether a file below the folder is only there to be included.
+    pub(super) fn is_partial(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(&self.path).unwrap_or(path);
+        let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
+        !self.is_read_only() && is_markdown && is_partial(&below.to_string_lossy().replace('\\', "/"))
+    }
+
+    /// What is wrong with a partial as a file. What its placeholders stand for, only the prompts that include it know.
+    fn check_partial(&self, path: &Path) -> Vec<Problem> {
+        let Ok(name) = Name::new("partial") else { return Vec::new() };
+        let file =
+            PromptFile { name, format: Format::Markdown, is_in_folder: false, path: path.into(), is_symlinked: true };
+        let content = self.read(&file).map_err(|diagnostic| self.problem(path, diagnostic));
+        let parsed = content.and_then(|content| {
+            let parsed = Format::Markdown.parse(file.name, &content.bytes);
+            parsed.map_err(|diagnostic| self.problem(path, diagnostic))
+        });
+        parsed.err().into_iter().collect()
     }
 
     /// The prompt file that was named.
@@ -481,10 +541,12 @@ impl Folder {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Err(Diagnostic::error(None, "there is no such file", "correct the path"));
         }
-        let (name, file) = self.name_of(path).unwrap_or_else(|| {
-            let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
-            Err(Diagnostic::error(None, format!("only {} are read as prompts", self.readable()), fix))
-        })?;
+        if self.is_partial(path) {
+            let message =
+                "a file whose name, or that of its folder, begins with `_` is not a prompt, but can be included in one";
+            return Err(Diagnostic::error(None, message, "rename it, or expand a prompt that includes it"));
+        }
+        let (name, file) = self.name_of(path).unwrap_or_else(|| Err(self.not_a_prompt(path)))?;
         let (format, is_in_folder) = (file.format, file.is_in_folder());
         Ok(PromptFile { name, format, is_in_folder, path: path.into(), is_symlinked: true })
     }
@@ -498,10 +560,44 @@ impl Folder {
         self.parse(&file)
     }
 
-    /// Which files are prompts, for a message: ``files that end in `.md` or `.toml` ``.
-    fn readable(&self) -> String {
+    /// Why a file is no prompt, although it may be ordinary Markdown.
+    fn not_a_prompt(&self, path: &Path) -> Diagnostic {
+        if let Some((end, purpose)) = System::other_purpose(&path.to_string_lossy()) {
+            let message = format!("a file that ends in `{end}` is not a prompt, but {purpose}");
+            return Diagnostic::error(
+                None,
+                message,
+                "to use it as a prompt, copy it to a file that ends in `.md` alone",
+            );
+        }
+        let mut folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.path));
+        let of_prompt = |folder: &Path| self.files_of_prompt(folder).into_iter().next();
+        if let Some((main, _)) = folders.find_map(of_prompt) {
+            let main = printable(&main.display().to_string());
+            let message = format!("the file belongs to another prompt, whose text is {main}, and is not one itself");
+            return Diagnostic::error(None, message, "to use it as a prompt, copy it to another folder");
+        }
         let ends: Vec<&str> = self.system.files().iter().map(|file| file.end).collect();
-        format!("files that end in {}", alternatives(&ends))
+        let ends = alternatives(if ends.is_empty() { &[".jsonl"] } else { &ends });
+        if self.system == System::Hexai && is_jsonl(path) {
+            let message = "the file has a prompt in each line, and is not one itself";
+            return Diagnostic::error(
+                None,
+                message,
+                "pass it with `--prompts`, and write the name of one of its prompts",
+            );
+        }
+        let message = format!("only files that end in {ends} are read as prompts");
+        match self.is_read_only() {
+            true => {
+                let message = format!("{message} in a folder of {}", self.system.title());
+                Diagnostic::error(None, message, "to use it as a prompt, copy it to a `.md` file in your own folder")
+            }
+            false => {
+                let fix = unread::known_suffix(path).map_or(unread::RENAME, |(_, fix)| fix);
+                Diagnostic::error(None, message, fix)
+            }
+        }
     }
 
     /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is no prompt file.
@@ -532,9 +628,16 @@ impl Folder {
         })
     }
 
-    fn parsed(&self, file: &PromptFile, content: &Content) -> Result<Prompt, Problem> {
-        let prompt = file.format.parse(file.name.clone(), &content.bytes);
+    fn parsed(&self, file: &PromptFile, content: &Content, includes: &mut Includes<'_>) -> Result<Prompt, Problem> {
+        // Other programs' files include nothing.
+        let includes: Option<&mut dyn IncludeReader> = if self.is_read_only() { None } else { Some(includes) };
+        let prompt = file.format.parse_with(file.name.clone(), &content.bytes, includes);
         let prompt = prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
+        if prompt.is_jinja() && self.layer == Layer::Project {
+            let message = "`engine: jinja` is not used in the prompts of a project";
+            let fix = "copy the prompt into a folder of your own if you trust it";
+            return Err(self.problem(&file.path, Diagnostic::error(None, message, fix)));
+        }
         let folder = file.path.parent().unwrap_or(&self.path).to_string_lossy();
         Ok(prompt.with_base_directory(&folder))
     }
@@ -554,6 +657,7 @@ impl Folder {
     }
 
     pub(super) fn problem(&self, path: &Path, diagnostic: Diagnostic) -> Problem {
+        let path = diagnostic.file.as_deref().unwrap_or(path);
         let below = path.strip_prefix(&self.path).ok().filter(|below| !below.as_os_str().is_empty());
         let file = match below {
             Some(below) => below.iter().map(|segment| segment.to_string_lossy()).collect::<Vec<_>>().join("/"),

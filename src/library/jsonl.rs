@@ -204,7 +204,7 @@ impl SourceView for JsonlView {
         Some(&self.root)
     }
 
-    fn check(&self) -> Report {
+    fn check(&self, _: Option<&Path>) -> Report {
         let mut problems: Vec<Problem> = self.missing.iter().chain(&self.problems).cloned().collect();
         for line in self.prompts.values() {
             let warnings = line.prompt.warnings().into_iter();
@@ -216,7 +216,7 @@ impl SourceView for JsonlView {
 
     fn check_file(&self, path: &Path) -> Option<Vec<Problem>> {
         let is_here = self.paths.iter().any(|own| own == path);
-        is_here.then(|| self.check().problems.into_iter().filter(|problem| problem.path == path).collect())
+        is_here.then(|| self.check(None).problems.into_iter().filter(|problem| problem.path == path).collect())
     }
 
     fn is_prompt_path(&self, path: &Path) -> bool {

@@ -2,10 +2,9 @@
 //!
 //! Nothing but a regular file is ever opened, so that a FIFO or a device never blocks.
 
-use super::Problem;
 use super::cache::Stamp;
 use super::folder::Folder;
-use crate::prompt::{Diagnostic, MAX_FILE, Prompt, too_large};
+use crate::prompt::{Diagnostic, MAX_FILE, too_large};
 use crate::wording::quoted;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -41,7 +40,7 @@ pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnost
     };
     let irregular = || {
         let message = format!("{} is not a regular file", quoted(&path.display().to_string()));
-        Diagnostic::error(None, message, "put a Markdown file in its place, or rename it")
+        Diagnostic::error(None, message, "put a regular file in its place, or rename it")
     };
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(irregular()); // opening a FIFO would wait for its writer
@@ -121,16 +120,7 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The prompt in a file, which need not be in a library. Its name is that of the file in its folder, without the suffix; the
-/// end of the folder's path says how the file is read, as in `.claude/commands/x.md`. `path` is absolute.
-///
-/// # Errors
-/// The suffix or the name is not that of a prompt file, or the file cannot be read or parsed.
-pub fn read_prompt(path: &Path) -> Result<Prompt, Problem> {
-    Folder::around(path).prompt_at(path)
-}
-
-/// Whether [`read_prompt`] would read a file at this path.
+/// Whether a file at this path has the name of a prompt, as far as the path alone says.
 pub fn is_prompt_file(path: &Path) -> bool {
     Folder::around(path).name_of(path).is_some()
 }

@@ -107,6 +107,11 @@ impl<'v> TestFile<'v> {
         &self.folder.path
     }
 
+    /// The program, other than this one, whose prompts the folder has.
+    pub(crate) fn other_program(&self) -> Option<&'static str> {
+        self.folder.is_read_only().then(|| self.folder.system.title())
+    }
+
     /// Whether there is such a file, or a broken link.
     pub(crate) fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok()

@@ -8,7 +8,7 @@ use super::test_files::is_test_file;
 use super::walk::MAX_ENTRIES;
 use crate::prompt::{MAX_DEPTH, System};
 use crate::wording::{count, named, printable};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
@@ -69,15 +69,18 @@ pub struct Unread {
 }
 
 /// Looks through `folders`, which the library reads, and through `patterns`, which are prompts with a `system.md`. `projects` are folders that hold one of those, and are searched only for
-/// hidden folders. What is in one of `roots`, the folders that the library was made of, is read if it is not hidden there.
+/// hidden folders. What is in one of `roots`, the folders that the library was made of, is read if it is not hidden there, and so are the `attached`
+/// files.
 pub(super) fn search(
     folders: &BTreeSet<PathBuf>,
     patterns: &BTreeSet<PathBuf>,
     projects: &BTreeSet<PathBuf>,
     roots: &[&Path],
+    attached: HashSet<PathBuf>,
 ) -> Vec<Unread> {
     let roots = roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
-    let mut search = Search { roots, files: BTreeMap::new(), folders: BTreeMap::new(), remaining: MAX_ENTRIES };
+    let mut search =
+        Search { roots, attached, files: BTreeMap::new(), folders: BTreeMap::new(), remaining: MAX_ENTRIES };
     for folder in folders {
         for entry in search.entries(folder) {
             search.add_file(&entry);
@@ -115,6 +118,8 @@ fn of_patterns(files: &[PathBuf]) -> Option<Unread> {
 
 struct Search {
     roots: Vec<PathBuf>,
+    /// Files that prompts attach, which are read for them.
+    attached: HashSet<PathBuf>,
     /// By suffix and fix: how many, and the first.
     files: BTreeMap<(&'static str, &'static str), (usize, PathBuf)>,
     folders: BTreeMap<&'static str, HiddenFolders>,
@@ -144,7 +149,9 @@ impl Search {
         if is_hidden(&path) || is_folder(entry) || is_about_the_folder(&path) {
             return;
         }
-        if let Some(known) = known_suffix(&path) {
+        if let Some(known) = known_suffix(&path)
+            && !fs::canonicalize(&path).is_ok_and(|path| self.attached.contains(&path))
+        {
             self.files.entry(known).or_insert((0, path)).0 += 1;
         }
     }

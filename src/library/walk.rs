@@ -24,6 +24,8 @@ pub const MAX_LINKED_FOLDERS: usize = 1_000;
 pub(super) struct Scan {
     /// Sorted by name; of several files with one name, the first in byte order.
     pub(super) files: Vec<PromptFile>,
+    /// Other Markdown files, which a prompt may include.
+    pub(super) includable: Vec<PathBuf>,
     /// The parts that were skipped: unreadable or beyond a limit. Sorted by path.
     pub(super) skipped: Vec<Problem>,
     /// Files that should be prompts and cannot have a name, sorted by path.
@@ -128,6 +130,7 @@ impl Walk<'_> {
             self.skip(root, &limit, "delete symlinks between the folders");
         }
         let mut scan = Scan { files: self.files.into_values().collect(), ..self.scan };
+        scan.includable.sort();
         for problems in [&mut scan.skipped, &mut scan.problems, &mut scan.warnings] {
             problems.sort_by(|a, b| a.path.cmp(&b.path)); // walkdir yields the order of the file system
         }
@@ -258,7 +261,11 @@ impl Walk<'_> {
     /// Adds a file under its name, if it is a prompt file; of two files with one name, the first in byte order.
     fn add_file(&mut self, path: &Path, is_symlinked: bool) {
         let (name, file_name) = match self.folder.name_of(path) {
-            None => return,
+            None => {
+                let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
+                self.scan.includable.extend((is_markdown && !self.folder.is_read_only()).then(|| path.to_owned()));
+                return;
+            }
             Some(Ok(named)) => named,
             Some(Err(diagnostic)) => {
                 self.scan.problems.push(self.folder.problem(path, diagnostic));

@@ -321,6 +321,16 @@ impl FileState {
 /// # Errors
 /// There is such a file, in any spelling of its suffix, or it cannot be written. Folders may have been created then.
 pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, WriteError> {
+    let path = plan(folder, name)?;
+    create_with_folders(&path, text)?;
+    Ok(path)
+}
+
+/// Where [`create`] would write a prompt. Nothing is written.
+///
+/// # Errors
+/// Those of [`create`] that are known beforehand.
+pub(crate) fn plan(folder: &Path, name: &Name) -> Result<PathBuf, WriteError> {
     let is_project = folder.file_name().is_some_and(|name| name == FOLDER);
     let system = System::of_folder(folder);
     if system != System::PromptExpander {
@@ -333,10 +343,16 @@ pub(crate) fn create(folder: &Path, name: &Name, text: &str) -> Result<PathBuf, 
     if let Some(file) = folder.resolve(name) {
         return Err(WriteError::Exists(file.path.to_path_buf()));
     }
-    let path = path_for_new(&folder, name)?;
-    create_parent(&path)?;
-    create_file(&path, text)?;
-    Ok(path)
+    path_for_new(&folder, name)
+}
+
+/// Creates a file, and the folders in its path that are missing.
+///
+/// # Errors
+/// There is such a file, or it cannot be written. Folders may have been created then.
+pub(crate) fn create_with_folders(path: &Path, text: &str) -> Result<(), WriteError> {
+    create_parent(path)?;
+    create_file(path, text)
 }
 
 /// Creates a file in a folder that exists.

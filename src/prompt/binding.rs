@@ -24,7 +24,7 @@
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
 //! `name=`. A body without any placeholder is followed by the whole text, no matter what the prompt declares.
 //!
-//! A prompt of Claude Code or Codex whose body has `$name` or `$1` is divided as those do it: after the pairs, each argument gets
+//! For a prompt of Claude Code or Codex whose body has `$name` or `$1`, or one with `words: true`, the text is divided as those do it: after the pairs, each argument gets
 //! one word or quoted group, and the input is the whole text. What has no place is left out, with a warning.
 //!
 //! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote after a
@@ -255,8 +255,11 @@ impl<'v> Given<'v> {
         let mut warnings: Vec<String> = doubtful.into_iter().map(warning).collect();
         warnings.extend(self.unplaced.map(|word| {
             let word = quoted(&word);
-            let system = prompt.format.system().title();
-            format!("the prompt has no place for the text from {word} on, which is left out, as in {system}")
+            let reason = match prompt.format {
+                Format::Markdown => "because of `words: true`".to_owned(),
+                other => format!("as in {}", other.system().title()),
+            };
+            format!("the prompt has no place for the text from {word} on, which is left out, {reason}")
         }));
         Binding { arguments, input: self.input, error, warnings }
     }

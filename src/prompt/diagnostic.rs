@@ -1,6 +1,7 @@
 //! What is wrong with a prompt file, where, and how to fix it. The name of the file is added by whoever read it.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// How much a [`Diagnostic`] matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +88,8 @@ impl<'t> Positions<'t> {
 pub struct Diagnostic {
     /// Whether the file is a prompt nevertheless.
     pub severity: Severity,
+    /// The included file that it is about; `None` if it is the prompt's own.
+    pub file: Option<PathBuf>,
     /// Where; `None` if it is about the file as a whole.
     pub position: Option<Position>,
     /// What is wrong: one line, lowercase, without a final stop.
@@ -97,11 +100,11 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub(crate) fn error(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Error, position, message: message.into(), fix: fix.into() }
+        Diagnostic { severity: Severity::Error, file: None, position, message: message.into(), fix: fix.into() }
     }
 
     pub(crate) fn warning(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Warning, position, message: message.into(), fix: fix.into() }
+        Diagnostic { severity: Severity::Warning, file: None, position, message: message.into(), fix: fix.into() }
     }
 }
 

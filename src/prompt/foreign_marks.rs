@@ -8,6 +8,7 @@ use super::outline::Code;
 use super::system::System;
 use super::template::MessageTemplate;
 use crate::wording::quoted;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Marks of one kind, of which each message gets one warning.
@@ -29,38 +30,79 @@ const POSITIONAL: Kind = Kind { find: positional, action: ("replace", " by a wor
 /// What a program does with the marks in its own files.
 fn kinds(system: System) -> &'static [Kind] {
     match system {
-        System::ClaudeCode => const { &[kind(own_commands, "run"), kind(command_blocks, "run"), FILES] },
+        System::ClaudeCode => {
+            const {
+                &[
+                    kind(own_commands, "run"),
+                    kind(command_blocks, "run"),
+                    FILES,
+                    Kind { find: indexed, action: ("replace", " by a word of the input"), is_in_code: true },
+                    kind(claude_variables, "replace"),
+                ]
+            }
+        }
         System::OpenCode => const { &[kind(commands_anywhere, "run"), FILES] },
+        System::Codex => {
+            const { &[Kind { find: upper_names, action: ("replace", " by a value given as `NAME=…`"), is_in_code: true }] }
+        }
         System::Gemini => const { &[kind(braced_commands, "run"), kind(braced_files, "read")] },
-        System::Fabric => const { &[kind(plugins, "run")] },
+        System::VsCode => const { &[kind(references, "attach"), kind(tools, "enable")] },
+        System::Fabric => const { &[kind(plugins, "run"), kind(variables, "refuse the pattern without a value for")] },
         System::Continue => const { &[kind(providers, "replace"), FILES] },
         System::Cursor => const { &[FILES] },
         _ => &[],
     }
 }
 
+/// Keys that only command files of other programs have, in which `$1` is an argument.
+const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
+
 /// The warnings about a message.
 pub(super) fn warnings(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
     if prompt.format == Format::Markdown {
         return in_own_file(prompt, message);
     }
-    let body = message.body();
     let system = prompt.format.system();
-    let has_positional =
-        matches!(system, System::ClaudeCode | System::OpenCode) && are_arguments(prompt, message, &positional(body));
-    let mut code = None;
+    let has_positional = matches!(system, System::ClaudeCode | System::OpenCode)
+        && are_arguments(prompt, message, &positional(message.body()));
     let kinds = kinds(system).iter().chain(has_positional.then_some(&POSITIONAL));
-    let warning_of = |Kind { find, action: (verb, how), is_in_code }: &Kind| {
-        let mut found = find(body);
-        if !is_in_code && !found.is_empty() {
-            let code = code.get_or_insert_with(|| Code::of(body));
-            found.retain(|range| !code.contains(range.start));
-        }
+    let warning_of = |(Kind { action: (verb, how), .. }, found): (&Kind, Vec<Range<usize>>)| {
         let it = if found.len() > 1 { "them" } else { "it" };
         let consequence = format!("{} would {verb} {it}{how}", system.title());
         warning(message, &found, &consequence, "the agent gets the text, and decides what to do with it")
     };
-    kinds.filter_map(warning_of).collect()
+    found(message, kinds).into_iter().filter_map(warning_of).collect()
+}
+
+/// What the program of an exported prompt will do with marks that are only text here.
+pub(super) fn effects(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
+    let system = prompt.format.system();
+    let effect_of = |(Kind { action: (verb, how), .. }, found): (&Kind, Vec<Range<usize>>)| {
+        let first = found.first()?;
+        let more = if found.len() > 1 { format!(" and {} more like it", found.len() - 1) } else { String::new() };
+        let mark = quoted(&message.body()[first.clone()]);
+        let text = format!("{} will {verb} {mark}{more}{how}", system.title());
+        let position = message.positions().at(first.start);
+        Some(Diagnostic::warning(Some(position), text, "rewrite it in the new file if that is not wanted"))
+    };
+    found(message, kinds(system).iter()).into_iter().filter_map(effect_of).collect()
+}
+
+/// The marks of each kind in a message.
+fn found<'k>(message: &MessageTemplate, kinds: impl Iterator<Item = &'k Kind>) -> Vec<(&'k Kind, Vec<Range<usize>>)> {
+    let body = message.body();
+    let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
+    let mut code = None;
+    let in_body = |kind: &'k Kind| {
+        let mut found = (kind.find)(body);
+        found.retain(|range| !placeholders.contains(&range.start));
+        if !kind.is_in_code && !found.is_empty() {
+            let code = code.get_or_insert_with(|| Code::of(body));
+            found.retain(|range| !code.contains(range.start));
+        }
+        (kind, found)
+    };
+    kinds.map(in_body).collect()
 }
 
 /// The warning about marks of one kind.
@@ -87,13 +129,21 @@ fn in_own_file(prompt: &Prompt, message: &MessageTemplate) -> Vec<Diagnostic> {
         ),
         (commands(body), "no command is run", "tell the agent to run the command, and leave out the `!`"),
         (files(body), "no file is included", "tell the agent to read the file, or put the name in backticks"),
-        (partials(body), "no file is included", "write its text here, or put it in backticks if it is an example"),
+        (
+            partials(body),
+            "no file is included",
+            "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
+        ),
         (
             template_tags(body),
             "no template engine processes it",
-            "tell the agent in words what to do, or put it in a code block if it is an example",
+            "write `engine: jinja` in the frontmatter, or put it in a code block if it is an example",
         ),
     ];
+    if message.jinja().is_some() {
+        // Every tag was understood, and what looks like one is in `{% raw %}`.
+        kinds[3..].iter_mut().for_each(|(found, ..)| found.clear());
+    }
     if kinds.iter().all(|(found, ..)| found.is_empty()) {
         return Vec::new();
     }
@@ -156,7 +206,7 @@ fn are_arguments(prompt: &Prompt, message: &MessageTemplate, found: &[Range<usiz
     let is_after = |range: &Range<usize>| body[..range.start].ends_with(['#', '"', '\'', '<', '@', '/', '=']);
     let has_own =
         prompt.messages.iter().any(|message| message.placeholders().any(|it| !message.written(it).starts_with('$')));
-    prompt.has_foreign_keys
+    prompt.unread_keys.iter().any(|(key, _)| COMMAND_KEYS.contains(&key.as_str()))
         || (!has_own
             && (body.contains("$ARGUMENTS")
                 || (has("$1") && !found.iter().all(|range| &body[range.clone()] == "$1"))
@@ -193,14 +243,96 @@ fn command_blocks(body: &str) -> Vec<Range<usize>> {
     marks(body, "```!", |before, _| (before.is_empty() || before.ends_with(char::is_whitespace)).then_some(0))
 }
 
-/// `!{git status}`
+/// `!{git log {{args}}}`
 fn braced_commands(body: &str) -> Vec<Range<usize>> {
-    marks(body, "!{", |_, inside| Some(inside.find('}').map_or(inside.len(), |end| end + 1)))
+    braced(body, "!{")
 }
 
 /// `@{src/main.rs}`
 fn braced_files(body: &str) -> Vec<Range<usize>> {
-    marks(body, "@{", |_, inside| Some(inside.find('}').map_or(inside.len(), |end| end + 1)))
+    braced(body, "@{")
+}
+
+/// As Gemini CLI finds them: up to the brace that closes the first one, in several lines too. One that is never closed, which
+/// Gemini CLI refuses, ends with its line.
+fn braced(body: &str, open: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = body[from..].find(open).map(|at| from + at) {
+        let mut depth = 0_usize;
+        let end = body.bytes().enumerate().skip(start + open.len() - 1).find_map(|(at, byte)| {
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => {}
+            }
+            (depth == 0).then_some(at + 1)
+        });
+        let Some(end) = end else {
+            found.push(start..start + body[start..].find('\n').unwrap_or(body.len() - start));
+            break;
+        };
+        found.push(start..end);
+        from = end;
+    }
+    found
+}
+
+/// `$ARGUMENTS[0]`
+fn indexed(body: &str) -> Vec<Range<usize>> {
+    marks(body, "$ARGUMENTS[", |before, inside| {
+        let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+        (digits > 0 && inside[digits..].starts_with(']') && !before.ends_with('\\')).then_some(digits + 1)
+    })
+}
+
+/// `${CLAUDE_PLUGIN_ROOT}`
+fn claude_variables(body: &str) -> Vec<Range<usize>> {
+    marks(body, "${CLAUDE_", |_, inside| {
+        let end = inside.find(|letter: char| !is_of_upper_name(letter)).filter(|end| *end > 0)?;
+        inside[end..].starts_with('}').then_some(end + 1)
+    })
+}
+
+/// `$NAME`, but not `$$NAME` or `$ARGUMENTS`.
+fn upper_names(body: &str) -> Vec<Range<usize>> {
+    marks(body, "$", |before, inside| {
+        let name = &inside[..inside.find(|letter: char| !is_of_upper_name(letter)).unwrap_or(inside.len())];
+        let is_name = name.starts_with(|first: char| first.is_ascii_uppercase()) && name != "ARGUMENTS";
+        (is_name && !before.ends_with('$')).then_some(name.len())
+    })
+}
+
+fn is_of_upper_name(letter: char) -> bool {
+    letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_'
+}
+
+/// `#file:src/main.rs`
+fn references(body: &str) -> Vec<Range<usize>> {
+    after_hash(body, "#file:")
+}
+
+/// `#tool:search`
+fn tools(body: &str) -> Vec<Range<usize>> {
+    after_hash(body, "#tool:")
+}
+
+fn after_hash(body: &str, start: &str) -> Vec<Range<usize>> {
+    marks(body, start, |before, inside| {
+        let end = inside.find(|letter: char| letter.is_whitespace() || "\"'`()<>,;".contains(letter));
+        let name = inside[..end.unwrap_or(inside.len())].trim_end_matches(['.', ':']);
+        (begins_a_word(before) && !name.is_empty()).then_some(name.len())
+    })
+}
+
+/// `{{Name}}`, for which fabric needs a value.
+fn variables(body: &str) -> Vec<Range<usize>> {
+    marks(body, "{{", |before, inside| {
+        let end = inside.find("}}")?;
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let is_variable = end > 0 && inside[..end].chars().all(is_name) && !before.ends_with('{');
+        is_variable.then_some(end + 2)
+    })
 }
 
 /// `{{plugin:file:read:notes.md}}` and `{{ext:name:operation:value}}`

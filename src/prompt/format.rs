@@ -1,21 +1,22 @@
 //! The formats of prompt files.
 
-mod claude_command;
+pub(super) mod claude_command;
 mod codex_prompt;
 mod continue_prompt;
 pub(super) mod draft;
 mod fabric_pattern;
 mod frontmatter;
-mod gemini_toml;
-mod hexai_jsonl;
+pub(super) mod gemini_toml;
+pub(super) mod hexai_jsonl;
 mod llm_template;
-mod markdown;
+pub(super) mod markdown;
+pub(super) mod markdown_writer;
 mod messages;
 mod vscode_prompt;
 mod yaml;
 
 use super::limits::MAX_FILE;
-use super::{Diagnostic, Name, Position, Prompt, System};
+use super::{Diagnostic, IncludeReader, Name, Position, Prompt, System};
 pub use hexai_jsonl::hexai_prompts;
 
 /// How a prompt is written in a file.
@@ -73,13 +74,23 @@ impl Format {
     /// The file is not a prompt: longer than [`MAX_FILE`], not UTF-8, or with a frontmatter that is never closed or beyond one
     /// of the [limits](super::limits).
     pub fn parse(self, name: Name, bytes: &[u8]) -> Result<Prompt, Diagnostic> {
-        if bytes.len() > MAX_FILE {
-            return Err(too_large(bytes.len() as u64));
-        }
-        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        self.parse_with(name, bytes, None)
+    }
+
+    /// The same, with the files that it includes. Without a reader, the lines that include a file stay as written.
+    ///
+    /// # Errors
+    /// Those of [`Format::parse`]; a file cannot be included, or a limit is exceeded.
+    pub fn parse_with(
+        self,
+        name: Name,
+        bytes: &[u8],
+        includes: Option<&mut dyn IncludeReader>,
+    ) -> Result<Prompt, Diagnostic> {
+        let text = text_of(bytes)?;
         match self {
-            Format::Markdown | Format::OpenCodeCommand | Format::CursorCommand => markdown::parse(self, name, text),
+            Format::Markdown => markdown::parse_with(name, text, includes),
+            Format::OpenCodeCommand | Format::CursorCommand => markdown::parse(self, name, text),
             Format::ClaudeCommand | Format::Skill => claude_command::parse(self, name, text),
             Format::CodexPrompt => codex_prompt::parse(name, text),
             Format::GeminiToml => gemini_toml::parse(name, text),
@@ -90,6 +101,18 @@ impl Format {
             Format::HexaiPrompt => hexai_jsonl::parse(name, text),
         }
     }
+}
+
+/// The text of a file, without its byte order mark.
+///
+/// # Errors
+/// It is longer than [`MAX_FILE`], or not UTF-8.
+pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
+    if bytes.len() > MAX_FILE {
+        return Err(too_large(bytes.len() as u64));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// The diagnostic for a file of `length` bytes, more than [`MAX_FILE`].

@@ -33,11 +33,37 @@ pub const MAX_ATTACHMENT: usize = 5 * 1024 * 1024;
 /// The size of all attachments of a prompt, in bytes: 20 MiB.
 pub const MAX_ATTACHED: usize = 20 * 1024 * 1024;
 
+/// How many icons of a prompt clients get.
+pub const MAX_ICONS: usize = 8;
+
+/// The longest icon, in bytes of its address and what is said of it: 4 KiB. Each list of prompts has all of them.
+pub const MAX_ICON: usize = 4 * 1024;
+
 /// How many cases a test file may have.
 pub const MAX_CASES: usize = 1_000;
 
 /// How many texts the cases of a test file may search for.
 pub const MAX_SEARCHES: usize = 10_000;
+/// How many files may include each other, one inside the other.
+pub const MAX_INCLUDE_DEPTH: usize = 8;
+
+/// How many files a prompt may include in all. Their texts together may be as long as [one file](MAX_FILE).
+pub const MAX_INCLUDES: usize = 100;
+
+/// How many steps a template may take: instructions of minijinja.
+pub const MAX_STEPS: u64 = 100_000;
+
+/// How many bytes the filters of a template may make in all: while a filter works, its text takes up to three times its length.
+pub const MAX_FILTERED: usize = 16 * 1024 * 1024;
+
+/// How many bytes the values that a template uses may have in all, each counted whenever it is used: 1 GiB.
+pub const MAX_READ: usize = 1024 * 1024 * 1024;
+
+/// How many words and signs the tags of a template may have.
+pub const MAX_TEMPLATE_TOKENS: usize = 20_000;
+
+/// How many blocks, or parentheses, of a template may be inside each other.
+pub const MAX_TEMPLATE_NESTING: usize = 32;
 
 /// The longest expansion, in bytes: 64 MiB, twice the longest line that the server reads.
 pub const MAX_EXPANSION: usize = 64 * 1024 * 1024;

@@ -29,8 +29,10 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     lint_template(prompt, &mut warnings);
     lint_length(prompt, &mut warnings);
     for message in &prompt.messages {
-        lint_body(message, &mut warnings);
-        lint_placeholders(prompt, message, &mut warnings);
+        lint_body(prompt, message, &mut warnings);
+        if message.jinja().is_none() {
+            lint_placeholders(prompt, message, &mut warnings);
+        }
         warnings.extend(foreign_marks::warnings(prompt, message));
     }
     lint_arguments(prompt, &mut warnings);
@@ -68,11 +70,17 @@ fn lint_template(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-fn lint_body(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
+fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
     let body = message.body();
-    if body.is_empty() {
+    if body.is_empty() && prompt.messages.len() > 1 {
+        warnings.push(Diagnostic::warning(None, "an empty message, which is left out", "write its text, or delete it"));
+    } else if body.is_empty() {
         let message = "the prompt has no body: it expands to its input only";
-        warnings.push(Diagnostic::warning(None, message, "write the instructions below the frontmatter"));
+        let fix = match prompt.format {
+            Format::FabricPattern | Format::LlmTemplate => "write the instructions",
+            _ => "write the instructions below the frontmatter",
+        };
+        warnings.push(Diagnostic::warning(None, message, fix));
     }
     if let Some(at) = body.find('\0') {
         warnings.push(Diagnostic::warning(

@@ -72,6 +72,11 @@ impl Messages {
     /// The text form: the texts of all messages and attachments, with an empty line between two of them. If there is a message of
     /// the assistant, each message comes after a line `User:` or `Assistant:`.
     pub fn to_text(&self) -> String {
+        self.to_text_with(Attachment::to_text)
+    }
+
+    /// The text form with another text for each attachment.
+    pub fn to_text_with(&self, attached: impl Fn(&Attachment) -> String) -> String {
         let has_roles = self.messages.iter().any(|message| message.role == Role::Assistant);
         let mut text = String::new();
         for Message { role, text: of_message } in &self.messages {
@@ -85,16 +90,21 @@ impl Messages {
         }
         for attachment in &self.attachments {
             begin_part(&mut text);
-            text += &attachment.to_text();
+            text += &attached(attachment);
         }
         text
     }
 
     /// See [`to_text`](Messages::to_text); one message is not copied.
-    pub fn into_text(mut self) -> String {
+    pub fn into_text(self) -> String {
+        self.into_text_with(Attachment::to_text)
+    }
+
+    /// The same with another text for each attachment.
+    pub fn into_text_with(mut self, attached: impl Fn(&Attachment) -> String) -> String {
         match (self.messages.as_mut_slice(), self.attachments.is_empty()) {
             ([Message { role: Role::User, text }], true) => std::mem::take(text),
-            _ => self.to_text(),
+            _ => self.to_text_with(attached),
         }
     }
 }

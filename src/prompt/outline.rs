@@ -2,7 +2,7 @@
 //!
 //! Nothing of it is ever rendered back into a prompt.
 
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::ops::Range;
 
 /// How much of a body is parsed for its outline, in bytes. It bounds the cost of a huge or hostile body; a paragraph that
@@ -82,11 +82,11 @@ impl Code {
     }
 }
 
-/// The ranges of a body that are fenced code blocks.
-pub(super) fn fenced_code(body: &str) -> Vec<Range<usize>> {
-    let is_fenced = |event: &Event<'_>| matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
+/// The ranges of a body that are code blocks: fenced ones, and those that are indented by four spaces.
+pub(super) fn code_blocks(body: &str) -> Vec<Range<usize>> {
+    let is_block = |event: &Event<'_>| matches!(event, Event::Start(Tag::CodeBlock(_)));
     let events = Parser::new(body).into_offset_iter();
-    events.filter(|(event, _)| is_fenced(event)).map(|(_, range)| range).collect()
+    events.filter(|(event, _)| is_block(event)).map(|(_, range)| range).collect()
 }
 
 /// Moves the text into `slot`, if there is a text and `slot` is still empty; the text is empty afterwards.

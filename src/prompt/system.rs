@@ -64,8 +64,11 @@ const fn file_name(end: &'static str, format: Format) -> FileName {
     FileName { end, format }
 }
 
-/// Suffixes of files for other purposes, in the folders of any system.
-const NO_PROMPTS: [&str; 2] = [".instructions.md", ".agent.md"];
+/// Suffixes of files for other purposes, in the folders of any system; and what such a file is.
+const NO_PROMPTS: [(&str, &str); 2] = [
+    (".instructions.md", "instructions that VS Code adds to a chat by itself"),
+    (".agent.md", "the definition of an agent"),
+];
 
 impl System {
     /// All of them.
@@ -193,28 +196,42 @@ impl System {
     }
 
     /// The name of the prompt in a file, and how it is read. `path` is below the folder, `/`-separated. `None` if the file
-    /// is no prompt. Letter case makes no difference in the suffix `.md`.
+    /// is no prompt, such as a [partial](is_partial). Letter case makes no difference in the suffix `.md`.
     pub fn prompt_file(self, path: &str) -> Option<(&str, FileName)> {
-        let without = |end: &str| {
-            let at = path.len().checked_sub(end.len()).filter(|at| *at > 0 && path.is_char_boundary(*at))?;
-            let (name, found) = path.split_at(at);
-            let fits = match end.strip_suffix("md").filter(|start| !start.starts_with('/')) {
-                Some(start) => found.strip_prefix(start).is_some_and(|found| found.eq_ignore_ascii_case("md")),
-                None => found == end,
-            };
-            (fits && !name.ends_with('/')).then_some(name)
-        };
-        if NO_PROMPTS.iter().any(|end| without(end).is_some()) {
+        let is_partial = self == System::PromptExpander && is_partial(path);
+        if is_partial || System::other_purpose(path).is_some() {
             return None;
         }
-        let fitting = self.files().iter().filter_map(|file| Some((without(file.end)?, *file)));
+        let fitting = self.files().iter().filter_map(|file| Some((without(path, file.end)?, *file)));
         fitting.max_by_key(|(_, file)| file.end.len())
+    }
+
+    /// The suffix of a file for another purpose, such as `.instructions.md`, and what such a file is.
+    pub fn other_purpose(path: &str) -> Option<(&'static str, &'static str)> {
+        NO_PROMPTS.into_iter().find(|(end, _)| without(path, end).is_some())
     }
 
     /// Whether the files in subfolders are prompts too.
     pub fn is_recursive(self) -> bool {
         self != System::Codex
     }
+}
+
+/// Whether a file of this program's own folders is only there to be included: its name, or that of a folder that it is in, begins
+/// with `_`. `path` is below the prompts folder, `/`-separated.
+pub fn is_partial(path: &str) -> bool {
+    path.split('/').any(|segment| segment.starts_with('_'))
+}
+
+/// A path without the end of a file's name. Letter case makes no difference in `md`.
+fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
+    let at = path.len().checked_sub(end.len()).filter(|at| *at > 0 && path.is_char_boundary(*at))?;
+    let (name, found) = path.split_at(at);
+    let fits = match end.strip_suffix("md").filter(|start| !start.starts_with('/')) {
+        Some(start) => found.strip_prefix(start).is_some_and(|found| found.eq_ignore_ascii_case("md")),
+        None => found == end,
+    };
+    (fits && !name.ends_with('/')).then_some(name)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use super::diagnostic::{Position, Positions};
 use super::format::Format;
+use super::jinja::{Mistake, Template};
 use super::message::{Piece, Role};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -26,6 +27,7 @@ pub struct MessageTemplate {
     /// Whether the next one belongs to the same message, after an empty line.
     is_continued: bool,
     parts: Vec<Part>,
+    jinja: Option<Template>,
 }
 
 /// Where a body is in its file.
@@ -41,6 +43,11 @@ impl Place {
     /// A body that begins in this line.
     pub(super) fn at_line(line: usize) -> Place {
         Place { start: Position { line, column: 1 }, is_verbatim: true }
+    }
+
+    /// A body that begins in this column of a line, and ends in the same line.
+    pub(super) fn in_line(line: usize, column: usize) -> Place {
+        Place { start: Position { line, column }, is_verbatim: true }
     }
 
     /// A body that was read from a value, which begins at the byte `value` of `file`.
@@ -182,7 +189,7 @@ impl Syntax {
                 }
             }
             Format::HexaiPrompt => {
-                const { &Syntax { marks: &[mark("{{", "}}", None, Names::Declared)], fallback: None, escape: Escape::None } }
+                const { &Syntax { marks: &[mark("{{", "}}", None, Names::Staying)], fallback: None, escape: Escape::None } }
             }
             Format::LlmTemplate => {
                 const {
@@ -227,7 +234,15 @@ impl MessageTemplate {
 
     /// A message in which no placeholder has been found yet.
     pub(super) fn new(role: Role, body: String, place: Place) -> MessageTemplate {
-        MessageTemplate { role, preamble: String::new(), body, place, is_continued: false, parts: Vec::new() }
+        MessageTemplate {
+            role,
+            preamble: String::new(),
+            body,
+            place,
+            is_continued: false,
+            parts: Vec::new(),
+            jinja: None,
+        }
     }
 
     /// Finds the placeholders in all messages of a prompt; see [`MessageTemplate::parse`].
@@ -264,6 +279,22 @@ impl MessageTemplate {
         MessageTemplate { place, ..self }
     }
 
+    /// Makes the body a template of Jinja, whose placeholders are the names in its tags.
+    ///
+    /// # Errors
+    /// See [`Template::parse`].
+    pub(super) fn set_jinja(&mut self, names: &[&str]) -> Result<(), Mistake> {
+        let (template, placeholders) = Template::parse(&self.body, names)?;
+        self.parts = placeholders.into_iter().map(Part::Placeholder).collect();
+        self.jinja = Some(template);
+        Ok(())
+    }
+
+    /// The template of Jinja, if it is one.
+    pub(super) fn jinja(&self) -> Option<&Template> {
+        self.jinja.as_ref()
+    }
+
     /// Puts a text before the body.
     pub(super) fn set_preamble(&mut self, text: String) {
         self.preamble = text;
@@ -284,6 +315,15 @@ impl MessageTemplate {
         self.place.positions(&self.body)
     }
 
+    /// The text before the body, and the texts and placeholders of the body.
+    pub(super) fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Text(range) => Segment::Text(&self.body[range.clone()]),
+            Part::Placeholder(placeholder) => Segment::Placeholder(placeholder),
+        });
+        std::iter::once(Segment::Text(self.preamble.as_str())).chain(parts)
+    }
+
     /// The placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {
@@ -302,7 +342,8 @@ impl MessageTemplate {
     pub(super) fn escaped(&self) -> impl Iterator<Item = usize> {
         // Nothing but what was dropped is between two parts.
         let mut end = 0;
-        self.parts.iter().filter_map(move |part| {
+        let parts = if self.jinja.is_some() { &[] } else { self.parts.as_slice() };
+        parts.iter().filter_map(move |part| {
             let (Part::Text(range) | Part::Placeholder(Placeholder { range, .. })) = part;
             let is_after_dropped = range.start > end;
             end = range.end;
@@ -313,15 +354,32 @@ impl MessageTemplate {
     /// The expansion in pieces, which follow each other without anything between them. `value` gives the value of each
     /// placeholder's name.
     pub(super) fn pieces<'t>(&'t self, value: impl Fn(&str) -> Piece<'t>) -> impl Iterator<Item = Piece<'t>> {
-        let parts = self.parts.iter().map(move |part| match part {
-            Part::Text(range) => Piece::Text(&self.body[range.clone()]),
-            Part::Placeholder(placeholder) => match value(&placeholder.name) {
+        self.segments().map(move |segment| match segment {
+            Segment::Text(text) => Piece::Text(text),
+            Segment::Placeholder(placeholder) => match value(&placeholder.name) {
                 value if value.as_str().is_empty() && placeholder.stays => Piece::Text(self.written(placeholder)),
                 value => value,
             },
-        });
-        std::iter::once(Piece::Text(self.preamble.as_str())).chain(parts)
+        })
     }
+}
+
+/// What a message consists of.
+pub(super) enum Segment<'t> {
+    Text(&'t str),
+    Placeholder(&'t Placeholder),
+}
+
+/// The bytes of a body for this program at which a placeholder begins, with or without a backslash before it. `has_input` is whether a
+/// placeholder such as `{{input}}` stands for the input somewhere in the prompt.
+pub(super) fn marks_in(body: &str, names: &BTreeSet<&str>, has_input: bool) -> Vec<usize> {
+    let mut template = MessageTemplate::new(Role::User, body.to_owned(), Place::at_line(1));
+    template.parts = split(body, names, &Syntax::OWN, Syntax::OWN.fallback.as_ref().filter(|_| !has_input));
+    let mut marks: Vec<usize> = template.placeholders().map(|placeholder| placeholder.range.start).collect();
+    marks.extend(template.escaped());
+    marks.sort_unstable();
+    marks.dedup();
+    marks
 }
 
 /// The parts of a body. `more` is a mark besides those of the syntax.
@@ -346,7 +404,8 @@ fn split(body: &str, names: &BTreeSet<&str>, syntax: &Syntax, more: Option<&Mark
             Escape::BackslashAndDigit => (found.is_some() || is_digit) && is_after(b'\\'),
             Escape::Dollar => is_second_dollar,
         };
-        let text_end = if is_escaped { open - 1 } else { open };
+        let start = found.as_ref().map_or(open, |placeholder| placeholder.range.start);
+        let text_end = if is_escaped { open - 1 } else { start };
         if is_escaped || found.is_some() {
             if text_start < text_end {
                 parts.push(Part::Text(text_start..text_end));
@@ -374,7 +433,7 @@ pub(super) struct Opening {
 }
 
 /// The openings of a body in braces or angle brackets, in their order: `{{`, `{{{` and `<<`. Longer runs are text, so nothing is
-/// ever replaced within them.
+/// ever replaced within them in a file of this program.
 pub(super) fn openings(body: &str) -> impl Iterator<Item = Opening> {
     runs(body).filter(|opening| !opening.close.is_empty())
 }
@@ -405,15 +464,20 @@ pub(super) const SPACES: [char; 2] = [' ', '\t'];
 impl Mark {
     /// The placeholder that begins with this run.
     fn placeholder(&self, body: &str, run: &Range<usize>, names: &BTreeSet<&str>) -> Option<Placeholder> {
-        let rest = body[run.start..].strip_prefix(self.open)?;
-        if !self.open.starts_with('$') && run.len() != self.open.len() {
-            return None;
-        }
+        let start = match self.names {
+            // The other programs look for this text anywhere: in `{{{args}}}` too.
+            Names::None | Names::Declared | Names::Staying if self.open == "{{" => {
+                run.end.checked_sub(2)?.max(run.start)
+            }
+            _ if self.open.starts_with('$') || run.len() == self.open.len() => run.start,
+            _ => return None,
+        };
+        let rest = body[start..].strip_prefix(self.open)?;
         let (is_input, name, rest) =
             if self.close.is_empty() { self.bare(rest, names)? } else { self.closed(rest, names)? };
         Some(Placeholder {
             name: if is_input { INPUT } else { name }.to_owned(),
-            range: run.start..body.len() - rest.len(),
+            range: start..body.len() - rest.len(),
             stays: !is_input && matches!(self.names, Names::Staying | Names::WithHint),
         })
     }

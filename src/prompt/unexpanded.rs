@@ -4,6 +4,7 @@ use super::diagnostic::Position;
 use super::template::{MessageTemplate, openings};
 use super::{Prompt, lint};
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 
 /// The longest text in braces, in bytes. If the closing braces come later, they probably do not belong to the opening ones.
 const MAX_LENGTH: usize = 200;
@@ -13,6 +14,8 @@ const MAX_LENGTH: usize = 200;
 pub struct Unexpanded {
     /// As it is in the expansion.
     pub written: String,
+    /// The included file that it is in; `None` for the prompt's own.
+    pub file: Option<PathBuf>,
     /// Where it is in the file.
     pub position: Position,
     /// Why it is not expanded.
@@ -36,6 +39,9 @@ pub(super) fn unexpanded(prompt: &Prompt) -> Vec<Unexpanded> {
 }
 
 fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
+    if message.jinja().is_some() {
+        return Vec::new();
+    }
     let body = message.body();
     let placeholders: HashSet<usize> = message.placeholders().map(|placeholder| placeholder.range.start).collect();
     let escaped: HashSet<usize> = message.escaped().collect();
@@ -71,7 +77,10 @@ fn in_message(prompt: &Prompt, message: &MessageTemplate) -> Vec<Unexpanded> {
         found.insert(lookalike.at, (lookalike.written, Reason::Unknown));
     }
     let mut positions = message.positions();
-    let unexpanded = |(at, (written, reason))| Unexpanded { written, position: positions.at(at), reason };
+    let unexpanded = |(at, (written, reason))| {
+        let (file, position) = prompt.origins.of(positions.at(at));
+        Unexpanded { written, file: file.map(|file| file.path.clone()), position, reason }
+    };
     found.into_iter().map(unexpanded).collect()
 }
 
@@ -132,7 +141,7 @@ mod tests {
             let file = format!("---\narguments: [topic]\n---\n{body}");
             let Ok(prompt) = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()) else { return Ok(()) };
             let expansion = prompt.expand(Call::Text("")).unwrap().into_text();
-            for Unexpanded { written, position, reason } in prompt.unexpanded() {
+            for Unexpanded { written, position, reason, .. } in prompt.unexpanded() {
                 let line = file.replace("\r\n", "\n").split('\n').nth(position.line - 1).unwrap().to_owned();
                 let at: String = line.chars().skip(position.column - 1).collect();
                 prop_assert!(at.starts_with(&written), "{:?} at {:?} in {:?}", written, position, file);

@@ -8,10 +8,13 @@
 use crate::agents::Agent;
 use crate::jsonrpc::{self, Id, Mismatch, Object, Request, Response, read};
 use crate::mcp::{
-    CacheScope, Cacheable, DiscoverResult, Empty, Implementation, InitializeParams, InitializeResult, ListChanged,
-    ModernParams, ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities, SetLevelParams,
+    CacheScope, Cacheable, DiscoverResult, Empty, Icon, Implementation, InitializeParams, InitializeResult,
+    ListChanged, ModernParams, ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities,
+    SetLevelParams,
 };
 use crate::wording::printable_json;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::{Debug, Display};
@@ -30,12 +33,16 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A result that changes only with the program.
-pub(super) const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scope: CacheScope::Public };
+const CONSTANT: Cacheable = Cacheable { ttl_ms: 3_600_000, cache_scope: CacheScope::Public };
 
 /// A result that comes from the user's files, which may change at any time.
 pub(super) const FRESH: Cacheable = Cacheable { ttl_ms: 0, cache_scope: CacheScope::Private };
 
-const SERVER_INFO: Implementation = Implementation { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
+const SERVER_INFO: Implementation =
+    Implementation { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION"), icons: Vec::new() };
+
+/// The icon of the server, an SVG.
+const ICON: &[u8] = include_bytes!("icon.svg");
 
 /// The instructions for a model. Codex shows only the first line, up to 250 characters, so that line has to make sense by
 /// itself.
@@ -177,10 +184,7 @@ impl Era {
     ) -> Response {
         match self {
             Era::Legacy => Response::result(id.clone(), result),
-            Era::Modern => {
-                let meta = ResultMeta { server_info: SERVER_INFO };
-                Response::result(id.clone(), ModernResult { result, result_type: "complete", cacheable, meta })
-            }
+            Era::Modern => modern_response(id, result, cacheable, SERVER_INFO),
         }
     }
 
@@ -241,7 +245,7 @@ pub(super) fn initialize(
     Ok(InitializeResult {
         protocol_version: version,
         capabilities: capabilities(Era::Legacy, can_subscribe),
-        server_info: SERVER_INFO,
+        server_info: if version == newest { server_info_with_icon() } else { SERVER_INFO },
         instructions: INSTRUCTIONS.trim_ascii_end(),
         client_info,
     })
@@ -258,12 +262,34 @@ pub(super) fn logged(json: &impl Serialize) -> String {
 }
 
 /// `server/discover` (2026-07-28).
-pub(super) fn discover() -> DiscoverResult {
-    DiscoverResult {
+pub(super) fn discover(id: &Id) -> Response {
+    let result = DiscoverResult {
         supported_versions: MODERN,
         capabilities: capabilities(Era::Modern, true),
         instructions: INSTRUCTIONS.trim_ascii_end(),
-    }
+    };
+    modern_response(id, result, Some(CONSTANT), server_info_with_icon())
+}
+
+fn modern_response(
+    id: &Id,
+    result: impl Serialize + Debug + Send + Sync + 'static,
+    cacheable: Option<Cacheable>,
+    server_info: Implementation,
+) -> Response {
+    let meta = ResultMeta { server_info };
+    Response::result(id.clone(), ModernResult { result, result_type: "complete", cacheable, meta })
+}
+
+/// The server's name with its icon, for the answers that begin a conversation: other results would only become longer.
+fn server_info_with_icon() -> Implementation {
+    let icon = Icon {
+        src: format!("data:image/svg+xml;base64,{}", BASE64.encode(ICON.trim_ascii_end())),
+        mime_type: Some("image/svg+xml".to_owned()),
+        sizes: vec!["any".to_owned()],
+        theme: None,
+    };
+    Implementation { icons: vec![icon], ..SERVER_INFO }
 }
 
 fn capabilities(era: Era, can_subscribe: bool) -> ServerCapabilities {

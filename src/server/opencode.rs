@@ -9,10 +9,13 @@
 //! 3. `@path` attaches a file or a folder, also below `~/`, and `@name` calls an agent, unless a letter, a digit, `_` or a
 //!    backquote is before it.
 //!
+//! Of several messages it joins the texts, and drops the roles, images and embedded resources; so it gets the text form, in one message.
+//!
 //! The text of a prompt is only text, so it must not do any of this; the values, which the user typed, may. A space or a
 //! U+2060 (word joiner), which is not visible, keeps the marks apart.
 
-use crate::prompt::Piece;
+use crate::prompt::{Piece, Prompt};
+use std::collections::BTreeMap;
 
 const WORD_JOINER: char = '\u{2060}';
 
@@ -26,6 +29,19 @@ pub(super) fn inert(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
         }
     }
     text.out
+}
+
+/// The prompt as opencode may request it: a `$1` is not one of the choices of an argument, but stands for what the user types later.
+pub(super) fn without_strict_marks(prompt: &Prompt, values: &BTreeMap<String, String>) -> Prompt {
+    let mut prompt = prompt.clone();
+    let is_mark = |value: &String| {
+        let number = value.strip_prefix('$').unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    for argument in &mut prompt.arguments {
+        argument.strict &= !values.get(&argument.name).is_some_and(is_mark);
+    }
+    prompt
 }
 
 #[derive(Default)]
@@ -98,7 +114,6 @@ mod tests {
     use super::*;
     use crate::prompt::{Call, Format, Name};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     /// What opencode makes of a text, and what it would run and attach.
     #[derive(Debug, Default, PartialEq, Eq)]
@@ -200,6 +215,23 @@ mod tests {
         );
         check("Mail me@example.com, `@x`, @ 5 {{a}}", "Mail me@example.com, `@x`, @_ 5 $1");
         check("Wow! `code` costs $ 5, {{a}}!", "Wow! `code` costs $ 5, $1!");
+    }
+
+    #[test]
+    fn what_a_template_writes_is_its_text_unless_it_is_a_value() {
+        let check = |body: &str, want: &str| {
+            let file = format!("---\nengine: jinja\narguments: [a, {{name: b, default: '!`id` $9'}}]\n---\n{body}");
+            let prompt = Format::Markdown.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+            let values = [("a", "$1"), ("input", "$2")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let call = Call::Named { values: &values, input: "", is_strict: false };
+            let text = prompt.expand_with(call, inert).unwrap().into_text();
+            assert_eq!(text.replace(WORD_JOINER, "_"), want, "{body}");
+        };
+        check("{{ a }} {{ a|trim }}{% for l in input %} {{ l|upper }}{% endfor %}", "$1 $1 $2");
+        check("!`id` $3 {{ '!`id` $3' }} {{ b }} {{ a }}", "! `id` $_3 ! `id` $_3 ! `id` $_9 $1");
+        check("{{ '!' }}{{ '`id`' }} {{ '$' }}{{ 3 }} {{ input }}", "! `id` $_3 $2");
+        check("{{ a|replace('$1', '!`id`') }} {{ input|join('x') }}{{ input|default(b) }}", "! `id` $2$2");
+        check("{% for l in '!`id`\\n!`id`' %}{{ l }}{% endfor %}{{ a }}{{ input }}", "! `id`! `id`$1$2");
     }
 
     #[test]

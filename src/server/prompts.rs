@@ -8,17 +8,24 @@ use crate::agents::{Agent, MenuMessages};
 use crate::library::{Entry, Layer, Lookup, View, has_tag};
 use crate::mcp;
 use crate::prompt::{
-    Attachment, Call, Content, ExpandError, INPUT, Media, Message, Metadata, Piece, Prompt, Role, Summary,
+    Attachment, Call, Content, ExpandError, INPUT, Icon, Media, Message, Metadata, Piece, Prompt, Role, Summary,
 };
 use crate::wording::{named, shortened};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// `prompts/list`, sorted by name. Broken files are left out; the tool `list_prompts` names them. Templates that were not changed
-/// are left out too.
-pub(super) fn list(view: &View, page: &Page, filter: Option<&mcp::PromptFilter<'_>>) -> mcp::ListPromptsResult {
+/// are left out too. `version` is the protocol version, `None` if it is the newest.
+pub(super) fn list(
+    view: &View,
+    page: &Page,
+    filter: Option<&mcp::PromptFilter<'_>>,
+    version: Option<&str>,
+) -> mcp::ListPromptsResult {
+    let has_icons = has(version, WITH_ICONS);
     let mut entries = match filter.and_then(|filter| filter.query) {
         None => view.list().entries,
         query => view.select(query, None).found.into_iter().map(|(entry, _)| entry).collect(),
@@ -31,6 +38,7 @@ pub(super) fn list(view: &View, page: &Page, filter: Option<&mcp::PromptFilter<'
             title: prompt.title.clone(),
             description: listed_description(entry, prompt.description.as_deref()),
             arguments: arguments(prompt),
+            icons: if has_icons { prompt.metadata.icons.iter().map(icon).collect() } else { Vec::new() },
             meta: meta(prompt),
         })
     };
@@ -55,7 +63,7 @@ pub(super) fn kind(params: &mcp::ListPromptsParams<'_>) -> Kind {
 
 /// What a prompt says about itself; `None` if that is nothing.
 fn meta(prompt: &Summary) -> Option<mcp::PromptMeta> {
-    let Metadata { author, version, category } = prompt.metadata.clone();
+    let Metadata { author, version, category, icons: _ } = prompt.metadata.clone();
     let tags = prompt.tags.clone();
     let says_nothing = tags.is_empty() && [&author, &version, &category].into_iter().all(Option::is_none);
     (!says_nothing).then_some(mcp::PromptMeta { tags, category, author, version })
@@ -66,9 +74,20 @@ fn description(name: &str, description: Option<String>) -> String {
     description.unwrap_or_else(|| format!("The prompt {}", named(name)))
 }
 
-/// The first protocol versions with blocks of audio, and with links to resources.
+fn icon(icon: &Icon) -> mcp::Icon {
+    let Icon { src, mime_type, sizes, theme } = icon.clone();
+    mcp::Icon { src, mime_type, sizes, theme }
+}
+
+/// The first protocol versions with blocks of audio, with links to resources, and with icons.
 const WITH_AUDIO: &str = "2025-03-26";
 const WITH_LINKS: &str = "2025-06-18";
+const WITH_ICONS: &str = "2025-11-25";
+
+/// Whether a protocol version has what came with the version `since`; `None` is the newest.
+fn has(version: Option<&str>, since: &str) -> bool {
+    version.is_none_or(|version| version >= since)
+}
 
 /// The first words of the description of a project's prompt in a list.
 pub(super) const OF_PROJECT: &str = "(project) ";
@@ -125,7 +144,11 @@ pub(super) fn get(
     })?;
     // Names that the prompt does not have are ignored: clients send values of other prompts, too.
     let values = params.arguments.unwrap_or_default().into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let prompt = find(view, name)?;
+    let values: BTreeMap<String, String> = values.collect();
+    let mut prompt = find(view, name)?;
+    if agent.is_some_and(|agent| agent.runs_prompts) {
+        prompt = Arc::new(opencode::without_strict_marks(&prompt, &values));
+    }
     let join = |pieces: &mut dyn Iterator<Item = Piece<'_>>| match agent {
         Some(agent) if agent.runs_prompts => opencode::inert(pieces),
         _ => pieces.map(Piece::as_str).collect(),
@@ -137,27 +160,26 @@ pub(super) fn get(
             _ => Failure::invalid_params(text),
         }
     };
-    let call = Call::Named { values: &values.collect(), input: "", is_strict: false };
+    let call = Call::Named { values: &values, input: "", is_strict: false };
     let messages =
         prompt.expand_with(call, join).and_then(|messages| view.attach(&prompt, messages)).map_err(failed)?;
+    let attached = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
     // What the agent would lose is part of the text form.
+    let of_user_text = |text| Message { role: Role::User, text };
     let (texts, mut attachments) = match menu {
         MenuMessages::All => (messages.messages, messages.attachments),
-        MenuMessages::First => (vec![Message { role: Role::User, text: messages.into_text() }], Vec::new()),
-        MenuMessages::WithoutRoles => {
-            (vec![Message { role: Role::User, text: messages.to_text() }], messages.attachments)
-        }
+        MenuMessages::OneText => (vec![of_user_text(messages.into_text_with(attached))], Vec::new()),
+        MenuMessages::WithoutRoles => (vec![of_user_text(messages.to_text_with(attached))], messages.attachments),
     };
     if menu == MenuMessages::WithoutRoles {
         attachments.retain(|attachment| matches!(attachment.content, Content::Image(_)));
     }
-    let line = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let of_user = |content| mcp::PromptMessage { role: mcp::Role::User, content };
-    let attached = attachments.into_iter().map(|it| of_user(content(&prompt, it, version, line)));
+    let blocks = attachments.into_iter().map(|it| of_user(content(&prompt, it, version, attached)));
     Ok(mcp::GetPromptResult {
         description: description(&prompt.name, prompt.description.clone()),
-        messages: texts.into_iter().map(message).chain(attached).collect(),
+        messages: texts.into_iter().map(message).chain(blocks).collect(),
     })
 }
 
@@ -174,16 +196,15 @@ fn content(
     prompt: &Prompt,
     attachment: Attachment,
     version: Option<&str>,
-    line: impl Fn(&Attachment) -> String,
+    as_text: impl Fn(&Attachment) -> String,
 ) -> mcp::PromptContent {
-    let has = |since: &str| version.is_none_or(|version| version >= since);
     let is_known = match attachment.content {
-        Content::Audio(_) => has(WITH_AUDIO),
-        Content::Address => has(WITH_LINKS),
+        Content::Audio(_) => has(version, WITH_AUDIO),
+        Content::Address => has(version, WITH_LINKS),
         Content::Text(_) | Content::Image(_) => true,
     };
     if !is_known {
-        return mcp::PromptContent::Text { text: line(&attachment) };
+        return mcp::PromptContent::Text { text: as_text(&attachment) };
     }
     let mime_type = attachment.text_mime_type();
     let Attachment { name, content } = attachment;

@@ -55,8 +55,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::spawn_blocking;
+use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
 use write_timeout::WriteTimeout;
@@ -83,6 +84,9 @@ const END_WITHIN: Duration = Duration::from_millis(1_900);
 /// The longest head of a request, in bytes, and the most headers that it has.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
+
+/// The longest message, in bytes, that is handled between others: to read and answer a longer one takes milliseconds.
+const MAX_QUICK: usize = 64 * 1024;
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4_096;
@@ -113,6 +117,8 @@ struct App {
     /// Threads for blocking work that are free.
     blocking: Semaphore,
     lists: Joined<ListKey, Option<SharedAnswer>>,
+    /// How many more long messages may be handled at the same time.
+    long: Semaphore,
     /// Requests that may still come before others are answered.
     requests: Semaphore,
     max_body: usize,
@@ -150,11 +156,19 @@ struct Peer {
 /// The address cannot be listened on; the system lacks something else that a server needs.
 pub fn serve(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
     raise_limit_of_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_name("http").enable_all().build()?;
+    // One processor is left to lists and other blocking work. With two threads on two processors, each request would also wake the
+    // other one, in vain.
+    let threads = (processors() - 1).max(1);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(threads).thread_name("http").enable_all().build()?;
     let result = runtime.block_on(run(server, options, listening));
     // A request that still runs has been answered with an error.
     runtime.shutdown_background();
     result
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
@@ -165,14 +179,13 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let (stage, receiver) = watch::channel(Stage::Serving);
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
-    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
-        blocking: Semaphore::new(threads.max(2)),
-        // One processor is left to those who do not wait for a list.
-        lists: Joined::new((threads - 1).max(1)),
+        blocking: Semaphore::new(processors().max(2)),
+        lists: Joined::new((processors() - 1).max(1)),
+        long: Semaphore::new(processors()),
         requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
         metrics: Metrics::new(),
@@ -190,6 +203,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             let Some(app) = each_second.upgrade() else { return };
             app.streams.tick();
             if app.access.needs_token() {
+                app.access.refresh();
                 app.streams.end_unless(|caller| app.access.is_still_valid(caller));
             }
         }
@@ -338,10 +352,7 @@ impl App {
         }
         let caller = self.access.authorize(headers, exchange.address())?;
         match head.method {
-            Method::POST => {
-                let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
-                self.post(headers, body, caller, exchange).await
-            }
+            Method::POST => self.post(headers, body, caller, exchange).await,
             Method::GET => self.open_stream(headers, &caller),
             Method::DELETE => self.delete(headers, &caller),
             _ => {
@@ -374,7 +385,25 @@ impl App {
                 return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
             }
         };
+        // Not before: a client that sends its body slowly takes nothing from others.
+        let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &body);
+        if body.len() <= MAX_QUICK {
+            return self.read_and_reply(headers, body, exchange, caller).await;
+        }
+        let _permit = self.long.acquire().await;
+        // The other requests of this thread are handled by another one meanwhile.
+        block_in_place(|| Handle::current().block_on(self.read_and_reply(headers, body, exchange, caller)))
+    }
+
+    /// Reads a message, and answers it.
+    async fn read_and_reply(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        body: Bytes,
+        exchange: &Exchange,
+        caller: Caller,
+    ) -> Result<http::Response<Body>, Refusal> {
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
@@ -736,7 +765,7 @@ struct IsError;
 fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
     let mut response = json(status, &Answer::error(id, error));
-    response.headers_mut().extend(headers);
+    response.headers_mut().extend(*headers);
     response
 }
 

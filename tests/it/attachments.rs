@@ -53,6 +53,16 @@ fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
 }
 
 #[test]
+fn an_attached_file_is_not_said_to_be_unread() {
+    let client =
+        Client::new().prompt("sub/a.md", "---\nattachments: [../notes.txt, x.yaml]\n---\nA").prompt("notes.txt", "N");
+    let client = client.prompt("sub/x.yaml", "x: 1").prompt("other.txt", "O");
+    let checked: Value = serde_json::from_str(&client.run(["check", "--json"], "").stdout).unwrap();
+    let unread: Vec<&Value> = checked["unread"].as_array().unwrap().iter().map(|unread| &unread["first"]).collect();
+    assert_eq!(unread, [&json!(client.prompts().join("other.txt"))]);
+}
+
+#[test]
 fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
     let user = |content: Value| json!({"role": "user", "content": content});
     let text = |text: &str| user(json!({"type": "text", "text": text}));
@@ -81,8 +91,10 @@ fn a_client_gets_the_messages_and_then_a_block_for_each_attachment() {
 }
 
 #[test]
-fn claude_code_gets_the_text_form_and_the_images_and_gemini_the_text_form() {
-    for (name, has_image) in [("claude-code", true), ("gemini-cli-mcp-client", false)] {
+fn claude_code_gets_the_text_form_and_the_images_and_gemini_opencode_and_zed_the_text_form() {
+    for (name, has_image) in
+        [("claude-code", true), ("gemini-cli-mcp-client", false), ("opencode", false), ("Zed", false)]
+    {
         let mut client = client();
         client.introduce(LEGACY, name);
         let mut want = vec![json!({"role": "user", "content": {"type": "text", "text": text_form(&client)}})];
@@ -92,6 +104,24 @@ fn claude_code_gets_the_text_form_and_the_images_and_gemini_the_text_form() {
         }
         assert_eq!(get(&mut client, "ui/review")["result"]["messages"], json!(want), "{name}");
     }
+}
+
+#[test]
+fn the_first_block_is_text_even_of_an_empty_body() {
+    let mut client = Client::new().prompt("p.md", "---\nattachments: [a.png]\n---\n").prompt("a.png", PNG);
+    let blocks = get(&mut client, "p")["result"]["messages"].clone();
+    assert_eq!((&blocks[0]["content"]["type"], &blocks[1]["content"]["type"]), (&json!("text"), &json!("image")));
+}
+
+#[test]
+fn what_is_attached_is_no_command_for_opencode() {
+    let mut client =
+        Client::new().prompt("p.md", "---\nattachments: [notes.txt]\n---\nRead.").prompt("notes.txt", "!`id` $1 @x");
+    client.introduce(LEGACY, "opencode");
+    let text = get(&mut client, "p")["result"]["messages"][0]["content"]["text"].as_str().unwrap().to_owned();
+    assert_eq!(text.replace('\u{2060}', "_"), "Read.\n\nx\n\nnotes.txt:\n```\n! `id` $_1 @_x\n```");
+    client.introduce(LEGACY, "it");
+    assert_eq!(get(&mut client, "p")["result"]["messages"][1]["content"]["resource"]["text"], "!`id` $1 @x");
 }
 
 #[test]

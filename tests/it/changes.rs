@@ -109,7 +109,9 @@ fn a_legacy_client_is_notified_of_each_changed_list_once_and_without_a_tag() {
 #[test]
 fn a_change_of_tags_metadata_or_an_argument_s_title_is_announced_to_lists_of_prompts() {
     let mut client = listening(Client::new().prompt("a.md", "A"));
-    for frontmatter in ["tags: [x]", "tags: [y]", "category: x", "author: x", "version: 1", "version: 2"] {
+    for frontmatter in
+        ["tags: [x]", "tags: [y]", "category: x", "author: x", "version: 1", "version: 2", "icons: https://x"]
+    {
         client.save("a.md", format!("---\n{frontmatter}\n---\nA"));
         assert_eq!(client.notifications(2), LISTS[..2], "{frontmatter}");
     }

@@ -40,11 +40,14 @@ fn a_name_is_completed_as_it_is_typed_with_a_full_width_colon_or_other_accents()
 }
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab added a space.
-const LINES: [(&str, &[&str]); 13] = [
+const LINES: [(&str, &[&str]); 16] = [
     ("prompt-expander comp", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
     ("prompt-expander edit :rese", &["edit", ":research"]),
+    ("prompt-expander expand :rese", &["expand", ":research"]),
+    ("prompt-expander :rese", &[":research"]),
+    ("prompt-expander --prompts 'my prompts' :git:", &["--prompts", "my prompts", ":git:commit"]),
     ("prompt-expander expand --prompts my\\ prompts git/", &["expand", "--prompts", "my prompts", "git/commit"]),
     ("prompt-expander --prompts 'my prompts' expand git:co", &["--prompts", "my prompts", "expand", "git:commit"]),
     ("prompt-expander --prompts 'my prompts' expand :git:", &["--prompts", "my prompts", "expand", ":git:commit"]),
@@ -160,6 +163,11 @@ fn fish_completes_names_of_prompts_with_their_descriptions() {
             "prompt-expander edit :rese",
             ":research\tResearch a topic in primary sources and get a cited brief that says what is uncertain.\n",
         ),
+        (
+            "prompt-expander :rese",
+            ":research\tResearch a topic in primary sources and get a cited brief that says what is uncertain.\n",
+        ),
+        ("prompt-expander --prompts 'my prompts' :git:", ":git:commit\tCommit.\n"),
         ("prompt-expander hook ge", "gemini\n"),
         ("prompt-expander install ge", "gemini\tGemini CLI\n"),
         ("prompt-expander doctor ge", "gemini\tGemini CLI\n"),

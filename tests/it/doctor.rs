@@ -668,6 +668,17 @@ fn every_prompt_is_expanded_whatever_arguments_it_has() {
 }
 
 #[test]
+fn the_command_that_checks_the_prompts_of_a_server_selects_the_same_ones() {
+    let client = home();
+    client.write("broken.md", b"\xff");
+    let folder = format!("claude:{}", client.prompts().display());
+    codex(&client, PROGRAM, &format!("args = {}", json!(["--from-agents", "--prompts", folder])));
+    let unread =
+        found(&client, &["codex"], "broken", "`prompts` has 1 file that cannot be read, such as broken.md:1:1: the ");
+    assert_eq!(unread["remedy"], format!("run `prompt-expander check --prompts {folder} --from-agents`"));
+}
+
+#[test]
 fn a_prompt_that_takes_only_its_choices_is_fine() {
     let client = home();
     client.write("aa.md", "---\narguments: [{name: level, choices: [low, high], strict: true}]\n---\nL={{level}}");
@@ -1130,6 +1141,41 @@ fn the_folders_of_a_server_and_a_hook_are_compared_wherever_they_are_named() {
     // All programs that an agent starts have its environment, unless it says otherwise.
     gemini(&client, json!({}), hooks(""));
     is_fine(&client.variable("PROMPT_EXPANDER_PROMPTS", &folder), "gemini");
+}
+
+#[test]
+fn the_formats_of_folders_and_the_prompts_of_agents_are_compared_too() {
+    let client = home();
+    let prompts = client.prompts().display().to_string();
+    let check = |of_server: &[&str], of_hook: &str, want: Option<(&str, &str)>| {
+        let line = format!("{PROGRAM} hook gemini {of_hook}; exit 0");
+        let hooks = json!({"hooks": {"BeforeAgent": [{"hooks": [{"command": line, "timeout": 5000}]}]}});
+        let args: Vec<String> = of_server.iter().map(|word| word.replace("DIR", &prompts)).collect();
+        let path = |text: &str| text.replace("DIR", &prompts);
+        let hooks: Value = serde_json::from_str(&path(&hooks.to_string())).unwrap();
+        gemini(&client, json!({ "args": args }), hooks);
+        let Some((message, fix)) = want else { return is_fine(&client, "gemini") };
+        let found = found(&client, &["gemini"], "warning", "the hook reads the prompts in ");
+        assert_eq!((&found["message"], &found["remedy"]), (&json!(path(message)), &json!(path(fix))));
+    };
+    check(&["--prompts", "claude:DIR"], "--prompts claude:DIR", None);
+    check(&["--prompts", "DIR", "--from-agents"], "--from-agents --prompts prompt-expander:DIR", None);
+    check(
+        &["--prompts", "claude:DIR"],
+        "--prompts DIR",
+        Some((
+            "the hook reads the prompts in `DIR`, and the server those in `claude:DIR`",
+            "run `prompt-expander install gemini --hook --prompts claude:DIR`, which gives both the folders of the server",
+        )),
+    );
+    check(
+        &["--prompts", "DIR", "--from-agents"],
+        "--prompts DIR",
+        Some((
+            "the hook reads the prompts in `DIR`, and the server those in `DIR` and those of the agents",
+            "run `prompt-expander install gemini --hook --prompts DIR --from-agents`, which gives both the same prompts",
+        )),
+    );
 }
 
 #[test]

@@ -275,8 +275,12 @@ fn an_unknown_name_that_is_a_file_here_gets_the_path_suggested() {
     let error = "error: no prompt named `draft.md`; for the file in the working directory, write `./draft.md`\n";
     client.run(["expand", "draft.md", "x"], "").failed(1, error);
     fs::write(client.root().join("draft.txt"), "Draft").unwrap();
-    let error = "error: `./draft.txt` is not a prompt file, because its name does not end in `.md`; rename the file\n";
-    client.run(["expand", "./draft.txt", "x"], "").failed(1, error);
+    let error = format!(
+        "error: {}: only files that end in `.md`, `.prompt.md`, `.toml`, `/SKILL.md` or `/system.md` are read as prompts; rename \
+         it so that it ends in `.md`\n",
+        client.root().join("draft.txt").display()
+    );
+    client.run(["expand", "./draft.txt", "x"], "").failed(1, &error);
 }
 
 #[cfg(unix)]

@@ -111,6 +111,8 @@ fn discover_answers_the_modern_version_and_initialize_still_works() {
     let mut client = Client::new();
     let mut answer = client.request("server/discover", modern(json!({})));
     let instructions = answer["result"].as_object_mut().unwrap().remove("instructions").unwrap();
+    let server_info = &mut answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    assert!(server_info.as_object_mut().unwrap().remove("icons").is_some());
     assert_eq!(
         answer["result"],
         json!({

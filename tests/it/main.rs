@@ -31,9 +31,13 @@ mod http;
 mod http_client;
 #[cfg(all(target_os = "linux", feature = "http"))]
 mod http_soak;
+mod icons;
+mod import_and_export;
+mod includes;
 #[cfg(unix)]
 mod install;
 mod interop;
+mod jinja;
 mod lifecycle;
 mod limits;
 mod list_prompts;

@@ -61,7 +61,7 @@ fn the_text_form_is_the_same_in_the_tool_the_hook_and_the_command_line() {
 #[test]
 fn a_client_that_is_not_known_to_lose_them_gets_the_messages_as_written() {
     let want = pairs(&[("user", "Classify."), ("user", "good"), ("assistant", "positive"), ("user", INPUT)]);
-    for name in ["it", "opencode", "Visual Studio Code"] {
+    for name in ["it", "Visual Studio Code"] {
         let mut client = Client::new().prompt("shots.md", SHOTS);
         client.introduce(LEGACY, name);
         assert_eq!(messages(&mut client, "shots", json!({"input": INPUT})), want, "{name}");
@@ -69,9 +69,9 @@ fn a_client_that_is_not_known_to_lose_them_gets_the_messages_as_written() {
 }
 
 #[test]
-fn claude_code_and_gemini_get_one_message_with_the_text_form() {
+fn an_agent_that_would_lose_messages_or_roles_gets_one_message_with_the_text_form() {
     let want = pairs(&[("user", TEXT)]);
-    for name in ["claude-code", "gemini-cli-mcp-client"] {
+    for name in ["claude-code", "gemini-cli-mcp-client", "opencode", "Zed"] {
         let mut client = Client::new().prompt("shots.md", SHOTS);
         client.introduce(LEGACY, name);
         assert_eq!(messages(&mut client, "shots", json!({"input": INPUT})), want, "{name}");
@@ -123,6 +123,13 @@ fn without_the_key_in_a_fence_or_after_a_backslash_a_marker_is_text() {
     let client = Client::new();
     for (body, want) in [
         ("A\n```\n<!-- assistant -->\n```\nB", "A\n```\n<!-- assistant -->\n```\nB"),
+        ("A\n\n    <!-- assistant -->\n\nB", "A\n\n    <!-- assistant -->\n\nB"),
+        (
+            "A\n\n    a\n    <!-- assistant -->\n    \\<!-- user -->\nB",
+            "A\n\n    a\n    <!-- assistant -->\n    \\<!-- user -->\nB",
+        ),
+        ("A\n\n\t<!-- assistant -->", "A\n\n\t<!-- assistant -->"),
+        ("A\n\n   <!-- assistant -->\nB", "User:\nA\n\nAssistant:\nB"),
         ("A\n~~~ text\n<!-- assistant -->\n~~~\n<!-- user -->\nB", "A\n~~~ text\n<!-- assistant -->\n~~~\n\nB"),
         ("A\n\\<!-- assistant -->\n<!-- user -->\nB", "A\n<!-- assistant -->\n\nB"),
         ("A\n <!--assistant-->\nB <!-- user -->\n", "A\n <!--assistant-->\nB <!-- user -->"),

@@ -238,13 +238,15 @@ fn a_page_begins_after_the_last_key_even_if_that_was_removed() {
 
 #[test]
 fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
-    let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: [not, text]\nversion: 1.10\narguments:\n  - \
+    let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: Ann\nversion: 1.10\narguments:\n  - \
                 {name: a, title: The A}\n---\n{{a}}";
-    let mut client = Client::new().prompt("p.md", file).prompt("plain.md", "P");
+    let mut client =
+        Client::new().prompt("p.md", file).prompt("plain.md", "---\ntitle: Plain\nauthor: [not, text]\n---\nP");
     let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
     let meta = json!({
         "io.github.prompt-expander/tags": ["git", "Work"],
         "io.github.prompt-expander/category": "dev",
+        "io.github.prompt-expander/author": "Ann",
         "io.github.prompt-expander/version": "1.10"
     });
     let arguments = json!([{"name": "a", "title": "The A"}]);
@@ -373,4 +375,23 @@ fn opencode_finds_no_mark_in_a_text_but_the_values() {
     assert_eq!(text(&mut client, params), inert);
     // What opencode's model gets through the tool, opencode does not look at.
     client.call("expand_prompt", json!({"command": "p", "input": "", "arguments": arguments})).text(plain);
+}
+
+#[test]
+fn opencode_gets_the_text_of_attachments_too_and_its_marks_are_no_wrong_choices() {
+    let file = "---\nattachments: [notes.txt]\nmessages: true\narguments: [{name: level, choices: [low], strict: true}]\n---\n\
+                Hint\n<!-- assistant -->\nYes\n<!-- user -->\nAt {{level}}\n";
+    let mut client = Client::new().prompt("p.md", file).prompt("notes.txt", "!`id` $1 @x");
+    client.introduce(LEGACY, "opencode");
+    let params = |level: &str| json!({"name": "p", "arguments": {"level": level}});
+    let answer = client.request("prompts/get", params("$1"));
+    let text = "User:\nHint\n\nAssistant:\nYes\n\nUser:\nAt $1\n\nnotes.txt:\n```\n! `id` $\u{2060}1 @\u{2060}x\n```";
+    let want = json!([{"role": "user", "content": {"type": "text", "text": text}}]);
+    assert_eq!(answer["result"]["messages"], want, "{answer}");
+    for level in ["high", "$", "$1x"] {
+        let answer = client.request("prompts/get", params(level));
+        assert!(answer["error"]["message"].as_str().unwrap().contains("is not a choice for `level`"), "{answer}");
+    }
+    client.introduce(LEGACY, "other");
+    assert!(client.request("prompts/get", params("$1"))["error"].is_object());
 }

@@ -53,15 +53,8 @@ fn answer(mut stream: TcpStream) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-#[test]
-fn a_prompt_of_the_menu_runs_fills_in_and_attaches_nothing() {
-    let Ok(opencode) = std::env::var("OPENCODE") else { return };
-    let body = "Ran: !`touch ran; echo PWNED`\nCost $100, awk '{print $2}', \\$ARGUMENTS.\nFiles @notes.txt, @~/secret.txt, @general.\n\
-                A={{a}} !{{a}}`touch ran` {{a}}0";
-    let client = Client::new().prompt("danger.md", format!("---\narguments: [a]\n---\n{body}"));
-    for file in ["notes.txt", "secret.txt"] {
-        fs::write(client.root().join(file), "CONTENT OF A FILE").unwrap();
-    }
+/// The messages that opencode sends to its model for a prompt from its menu and what is typed after it.
+fn sent(client: &Client, opencode: &str, prompt: &str, typed: &str) -> Vec<String> {
     let (address, bodies) = model();
     let config = json!({
         "model": "here/m", "small_model": "here/m", "share": "disabled", "autoupdate": false,
@@ -75,27 +68,50 @@ fn a_prompt_of_the_menu_runs_fills_in_and_attaches_nothing() {
     fs::create_dir_all(client.root().join(".config/opencode")).unwrap();
     fs::write(client.root().join(".config/opencode/opencode.json"), config.to_string()).unwrap();
     let mut command = Command::new(opencode);
-    command.args(["run", "--command", "prompts:danger", "one two"]).current_dir(client.root()).stdin(Stdio::null());
-    command.env("HOME", client.root());
+    command.args(["run", "--command", &format!("prompts:{prompt}"), typed]);
+    command.current_dir(client.root()).stdin(Stdio::null()).env("HOME", client.root());
     for variable in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
         command.env_remove(variable);
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = bodies.try_iter().flat_map(|body| body["messages"].as_array().unwrap().clone());
+    messages
+        .map(|message| message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned))
+        .collect()
+}
 
+#[test]
+fn a_prompt_of_the_menu_runs_fills_in_and_attaches_nothing() {
+    let Ok(opencode) = std::env::var("OPENCODE") else { return };
+    let body = "Ran: !`touch ran; echo PWNED`\nCost $100, awk '{print $2}', \\$ARGUMENTS.\nFiles @notes.txt, @~/secret.txt, @general.\n\
+                A={{a}} !{{a}}`touch ran` {{a}}0";
+    let client = Client::new().prompt("danger.md", format!("---\narguments: [a]\n---\n{body}"));
+    for file in ["notes.txt", "secret.txt"] {
+        fs::write(client.root().join(file), "CONTENT OF A FILE").unwrap();
+    }
+    let sent = sent(&client, &opencode, "danger", "one two");
     assert!(!client.root().join("ran").exists(), "a command was run");
-    let requests: Vec<Value> = bodies.try_iter().collect();
-    let all = json!(requests).to_string();
-    assert!(
-        !all.contains("PWNED\\n") && !all.contains("CONTENT OF A FILE") && !all.contains("call the task tool"),
-        "{all}"
-    );
-    let messages = requests.iter().flat_map(|request| request["messages"].as_array().unwrap());
-    let of_user: Vec<&Value> =
-        messages.filter(|message| message["role"] == "user").map(|message| &message["content"]).collect();
+    let is_harmless =
+        |text: &String| !["PWNED\n", "CONTENT OF A FILE", "call the task tool"].iter().any(|sign| text.contains(sign));
+    assert!(sent.iter().all(is_harmless), "{sent:?}");
     // A space and invisible characters apart, the text is that of the prompt.
     let want = "Ran: ! `touch ran; echo PWNED`\nCost $100, awk '{print $2}', $ARGUMENTS.\nFiles @notes.txt, @~/secret.txt, @general.\n\
                 A=one two ! one two `touch ran` one two0";
-    let is_whole = |content: &&Value| content.as_str().is_some_and(|text| text.replace('\u{2060}', "") == want);
-    assert!(of_user.iter().any(is_whole), "{of_user:?}");
+    assert!(sent.iter().any(|text| text.replace('\u{2060}', "") == want), "{sent:?}");
+}
+
+#[test]
+fn a_prompt_of_several_messages_keeps_its_roles_and_says_where_its_image_is() {
+    let Ok(opencode) = std::env::var("OPENCODE") else { return };
+    let file = "---\nmessages: true\nattachments: [a.png, notes.txt]\n---\nExample.\n<!-- assistant -->\npositive\n<!-- user -->\n{{input}}\n";
+    let client = Client::new().prompt("shots.md", file).prompt("a.png", "png").prompt("notes.txt", "!`touch ran`\n");
+    let sent = sent(&client, &opencode, "shots", "one two");
+    let image = fs::canonicalize(client.prompts().join("a.png")).unwrap();
+    let want = format!(
+        "User:\nExample.\n\nAssistant:\npositive\n\nUser:\none two\n\nAttached image: {}\n\nnotes.txt:\n```\n! `touch ran`\n```",
+        image.display()
+    );
+    assert!(sent.contains(&want), "{sent:?}");
+    assert!(!client.root().join("ran").exists(), "a command was run");
 }

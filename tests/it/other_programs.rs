@@ -85,6 +85,24 @@ fn only_the_name_of_a_format_before_a_colon_is_one() {
         let client = client(&[folder], &[(&format!("{folder}/x.md"), "X")]);
         assert_eq!(listed(&client, &[]), ["x user"], "{folder}");
     }
+    let client = Client::new().arguments([]);
+    for (option, meant) in
+        [("cluade:my dir", "claude:my dir"), ("Claude:~/x", "claude:~/x"), ("opencod:a:b", "opencode:a:b")]
+    {
+        let word = option.split(':').next().unwrap();
+        let error = format!("there is no such folder, and no format `{word}`; write `{meant}` if that is meant\n");
+        for command in [&["list"][..], &["check"], &[]] {
+            let ran = client.run(["--prompts", option].iter().chain(command).copied(), "");
+            assert!(ran.status.code() == Some(2) && ran.stderr.contains(&error), "{ran:?}");
+        }
+        // The hook blocks no message.
+        let ran = client.run(["hook", "codex", "--prompts", option], "{}");
+        assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(0), ""));
+    }
+    for path in ["C:\\prompts", "c:x", "notes:x"] {
+        let ran = client.run(["--prompts", path, "list"], "");
+        assert!(ran.stderr.contains("the prompts folder does not exist"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -181,7 +199,7 @@ fn the_prompts_of_hexai_are_read_line_by_line_and_a_broken_line_is_named() {
     }
     let mut client =
         client(&["hexai:hex"], &[("hex/default.jsonl", LINE), ("hex/user.jsonl", &lines.replace("A {{a}}", "B"))]);
-    client.expand("t", "").text("A  {{ a }} {{input}}");
+    client.expand("t", "").text("A {{a}} {{ a }} {{input}}");
 }
 
 #[test]
@@ -386,4 +404,132 @@ fn check_and_expand_take_a_file_of_another_program_by_its_path() {
     assert!(client.run(["expand", "./x/pdf/SKILL.md"], "").stdout.starts_with("Base directory for this skill: "));
     let ran = client.run(["check", ".gemini/commands", "skills:x", "x/pdf/SKILL.md"], "");
     assert_eq!(ran.stdout, "3 files checked: 0 errors, 0 warnings\n");
+}
+
+#[test]
+fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
+    let files = [
+        ("own/c/a.md", "---\narguments: [x]\n---\nA $x"),
+        ("own/l/t.yaml", "prompt: Hi $input"),
+        ("own/.drafts/d.md", "D $ARGUMENTS"),
+        ("own/.gemini/commands/g.toml", "prompt = 'G {{args}}'"),
+    ];
+    let client = client(&["own", "claude:own/c", "llm:own/l"], &files);
+    for (file, want) in [
+        ("./own/c/a.md", "A q\n"),
+        ("./own/l/../c/a.md", "A q\n"),
+        ("./own/l/t.yaml", "Hi q\n"),
+        ("./own/.drafts/d.md", "D q\n"),
+        // Between it and the folder that was named is one that its path names.
+        ("./own/.gemini/commands/g.toml", "G q\n"),
+    ] {
+        let ran = client.run(["expand", file, "q"], "");
+        assert_eq!(ran.stdout, want, "{file} {}", ran.stderr);
+        assert_eq!(client.run(["check", file], "").stdout, "1 file checked: 0 errors, 0 warnings\n", "{file}");
+    }
+    let explained: Value =
+        serde_json::from_str(&client.run(["explain", "--json", "./own/c/a.md", "q"], "").stdout).unwrap();
+    assert_eq!(explained["arguments"][0]["name"], "x", "{explained:#}");
+}
+
+#[test]
+fn a_file_that_is_no_prompt_says_why() {
+    let text = "X";
+    let files = [
+        ("a.instructions.md", text),
+        ("b.agent.md", text),
+        (".claude/skills/pdf/SKILL.md", SKILL),
+        (".claude/skills/pdf/reference.md", text),
+        (".claude/skills/README.md", text),
+        (".gemini/commands/x.md", text),
+        ("hexai/prompts/x.md", text),
+        ("hexai/prompts/user.jsonl", text),
+    ];
+    let client = client(&["prompts"], &files);
+    let copy_here = "to use it as a prompt, copy it to a `.md` file in your own folder";
+    let hexai = client.root().join("hexai/prompts/user.jsonl");
+    let error = format!(
+        "error: {}: the file has a prompt in each line, and is not one itself; pass it with `--prompts`, and write the name of one of \
+         its prompts\n",
+        hexai.display()
+    );
+    client.run(["expand", "./hexai/prompts/user.jsonl"], "").failed(1, &error);
+    let skill = client.root().join(".claude/skills/pdf/SKILL.md");
+    for (file, message, fix) in [
+        (
+            "a.instructions.md",
+            "a file that ends in `.instructions.md` is not a prompt, but instructions that VS Code adds to a chat by itself",
+            "to use it as a prompt, copy it to a file that ends in `.md` alone",
+        ),
+        (
+            "b.agent.md",
+            "a file that ends in `.agent.md` is not a prompt, but the definition of an agent",
+            "to use it as a prompt, copy it to a file that ends in `.md` alone",
+        ),
+        (
+            ".claude/skills/pdf/reference.md",
+            &format!("the file belongs to another prompt, whose text is {}, and is not one itself", skill.display()),
+            "to use it as a prompt, copy it to another folder",
+        ),
+        (
+            ".claude/skills/README.md",
+            "only files that end in `/SKILL.md` are read as prompts in a folder of Agent Skills",
+            copy_here,
+        ),
+        ("hexai/prompts/x.md", "only files that end in `.jsonl` are read as prompts in a folder of hexai", copy_here),
+        (
+            ".gemini/commands/x.md",
+            "only files that end in `.toml` are read as prompts in a folder of Gemini CLI",
+            copy_here,
+        ),
+    ] {
+        let path = client.root().join(file);
+        let error = format!("error: {}: {message}; {fix}\n", path.display());
+        client.run(["expand", &format!("./{file}")], "").failed(1, &error);
+        let checked =
+            format!("{}: error: {message}\n    fix: {fix}\n1 file checked: 1 error, 0 warnings\n", path.display());
+        assert_eq!(client.run(["check", file], "").stdout, checked);
+    }
+}
+
+#[test]
+fn check_reads_a_subfolder_as_a_part_of_the_folder_of_its_program() {
+    let files = [
+        (".claude/commands/a.md", "A @src/main.rs"),
+        (".claude/commands/sub/b.md", "B @src/main.rs"),
+        (".claude/skills/pdf/SKILL.md", SKILL),
+        (".claude/skills/pdf/reference.md", "R {{inptu}}"),
+        ("named/sub/c.md", "C @src/main.rs"),
+    ];
+    let client = client(&["claude:named"], &files);
+    let checked = |folder: &str| client.run(["check", folder], "").stdout;
+    let warning = |file: &str| {
+        let path = client.root().join(file);
+        let fix = "the agent gets the text, and decides what to do with it";
+        format!(
+            "{}:1:3: warning: `@src/main.rs` stays as written: Claude Code would attach it\n    fix: {fix}\n",
+            path.display()
+        )
+    };
+    for (folder, file) in [
+        (".claude/commands/sub", ".claude/commands/sub/b.md"),
+        ("named/sub", "named/sub/c.md"),
+        ("named", "named/sub/c.md"),
+    ] {
+        assert_eq!(checked(folder), warning(file) + "1 file checked: 0 errors, 1 warning\n", "{folder}");
+    }
+    assert_eq!(checked(".claude/skills/pdf"), "1 file checked: 0 errors, 0 warnings\n");
+    assert_eq!(checked(".claude/commands"), {
+        let both = warning(".claude/commands/a.md") + &warning(".claude/commands/sub/b.md");
+        both + "2 files checked: 0 errors, 2 warnings\n"
+    });
+}
+
+#[test]
+fn a_project_with_prompts_of_another_program_is_not_said_to_have_none() {
+    let client = client(&["~/prompts"], &[("project/.git/HEAD", ""), ("project/.claude/commands/x.md", "X")]);
+    let client = client.working_in("project");
+    let said = |options: &[&str]| client.run([options, &["list"]].concat(), "").stderr;
+    assert_eq!(said(&["--project", "--from-agents"]), "");
+    assert!(said(&["--project"]).starts_with("warning: no project prompts: "));
 }

@@ -4,11 +4,13 @@
 //! a stable compiler, and briefly; there for as long as one likes.
 
 mod arguments;
+mod conversion;
 mod expand;
 mod foreign;
 mod golden;
 #[cfg(feature = "http")]
 mod http_headers;
+mod jinja;
 mod prompt;
 #[cfg(feature = "http")]
 mod session;
@@ -39,6 +41,8 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("prompt", prompt::check);
     for_each_seed("prompt", foreign::check);
     for_each_seed("foreign", foreign::check);
+    for_each_seed("prompt", conversion::check);
+    for_each_seed("foreign", conversion::check);
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
     for_each_seed("golden", golden::check_bytes);
@@ -47,6 +51,7 @@ fn the_properties_hold_for_every_seed() {
         for_each_seed("session", session::check);
         for_each_seed("http_headers", http_headers::check);
     }
+    for_each_seed("jinja", jinja::check_bytes);
 }
 
 /// Texts of these pieces, and of any others between them.
@@ -126,6 +131,30 @@ const FOREIGN: &[&str] = &[
     "{\"name\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":{\"text\":\"{{a}}\"}}]}", "word ", "é", "\u{feff}", "\r\n", "\0",
 ];
 
+/// Signs of the bodies of all systems, of messages and of code.
+#[rustfmt::skip]
+const BODIES: &[&str] = &[
+    "\n", "\n\n", " ", "\\", "\\\\", "{", "}", "<", ">", "$", "$$", "$ARGUMENTS", "\\$ARGUMENTS", "$1", "$2", "$a", "$b", "$NAME", "[0]",
+    "{{args}}", "{{input}}", "\\{{input}}", "<<input>>", "{{a}}", "{{ b }}", "<<a>>", "{{{a}}}", "{{lang}}", "${input:a:hint}",
+    "${input:a}", "${lang}", "`", "```\n", "---", "---\n", "\n<!-- user -->\n", "\n<!-- assistant -->\n", "\n\\<!-- user -->\n",
+    "!`ls`", "@a.md", "'''", "\"\"\"", "\"", "word ", "# H\n", "é", "\u{feff}", "\u{2028}", "\r\n", "\r", "\0", "\t",
+];
+
+/// Frontmatters of all systems.
+#[rustfmt::skip]
+const FRONTMATTERS: &[&str] = &[
+    "",
+    "---\n---\n",
+    "---\nmessages: true\n---\n",
+    "---\nmessages: true\narguments: [a, b]\n---\n",
+    "---\narguments: a b\nargument-hint: NAME=\nallowed-tools: Bash\n---\n",
+    "---\ntitle: T\ndescription: \"D --- d\"\nauthor: A\nversion: 1.10\ncategory: C\ntags: [x, \"y z\", \"1,2\"]\narguments:\n  - name: a\n    \
+     title: A\n    required: true\n    choices: [one, \"b=x\"]\n  - name: b\n    default: \" {{a}}\\n\"\n    choices: [x]\n    strict: true\n---\n",
+    "---\narguments: [a]\nattachments: [x.png, \"https://example.com/a\"]\n---\n",
+    "---\nwords: true\narguments: [b, a]\n---\n",
+    "---\narguments: [input, a]\n---\n",
+];
+
 /// Signs of placeholders, and names.
 #[rustfmt::skip]
 const BODY: &[&str] = &[
@@ -138,6 +167,16 @@ const TESTS: &[&str] = &[
     "=== T\n", "=== T\n", "--- text\n", "--- text\n", "--- contains\n", "--- lacks\n", "--- error\n", "--- characters: 3\n",
     "input: ", "arg a: ", "client: codex", "# c", "===", "---", "====", "----", "\\", "\n", "\n", "\r\n", "\r", " ", "a", "b",
     "\u{feff}", "é", "\0",
+];
+
+/// Signs of a template, of includes and of messages.
+#[rustfmt::skip]
+const TEMPLATE: &[&str] = &[
+    "{{ a }}", "{{ input }}", "{{", "}}", "{%", "%}", "{%-", "-%}", "{#", "#}", "{% if a %}", "{% elif b %}", "{% elsif a %}",
+    "{% else %}", "{% endif %}", "{% for l in input %}", "{% for l in a|replace(b, 'x') %}", "{{ l }}", "{{ loop.index }}",
+    "{% endfor %}", "{% raw %}", "{% endraw %}", "{{ a|upper }}", "{{ input|join(a) }}", "{{ b|default('x')|length }}",
+    "\n{{> _0}}\n", "\n{% include \"_1\" %}\n", "\n\\{{> _0}}\n", "\n<!-- user -->\n", "\n<!-- assistant -->\n",
+    "\n<!-- system -->\n", "\n```\n", "==", "in", "not ", "'", "\"", "|", "(", ")", ".", "a", "word ", "\n", "\r\n", "é", "\0",
 ];
 
 /// Signs of pairs and of words, and what JSON escapes.
@@ -192,6 +231,17 @@ proptest! {
     }
 
     #[test]
+    fn any_texts_are_a_template_with_partials(
+        body in text_of(TEMPLATE),
+        partials in prop::collection::vec(text_of(TEMPLATE), 0..3),
+        a in text_of(TEMPLATE),
+        input in text_of(TEMPLATE),
+    ) {
+        let partials: Vec<&str> = partials.iter().map(String::as_str).collect();
+        jinja::check(&body, &partials, &a, &input);
+    }
+
+    #[test]
     fn any_text_is_a_body(
         body in text_of(BODY),
         names in prop::sample::subsequence(vec!["a", "ab", "input", "é", "a\\"], 0..5),
@@ -213,5 +263,35 @@ proptest! {
     #[test]
     fn any_texts_are_values(a in text_of(INPUT), b in text_of(INPUT)) {
         arguments::values_in_quotes_are_the_values(&a, &b);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))] // each is read in all formats, and expanded often
+
+    #[test]
+    fn what_is_imported_or_exported_expands_to_the_same(
+        frontmatter in prop::sample::select(FRONTMATTERS),
+        body in text_of(BODIES),
+        other in text_of(BODIES),
+        are_optional in any::<bool>(),
+    ) {
+        let line = json!({
+            "name": "p",
+            "arguments": [{"name": "a", "required": !are_optional}, {"name": "b"}],
+            "messages": [
+                {"role": "user", "content": {"text": body}},
+                {"role": "assistant", "content": {"text": other}},
+                {"role": "user", "content": {"text": "{{b}}"}},
+            ],
+        });
+        for file in [
+            format!("{frontmatter}{body}"),
+            format!("prompt = '''\n{}'''", body.replace("'''", "")),
+            format!("prompt: |\n  {}\ndefaults: {{lang: English}}", body.replace('\n', "\n  ")),
+            line.to_string(),
+        ] {
+            conversion::check(file.as_bytes());
+        }
     }
 }

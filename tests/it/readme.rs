@@ -207,6 +207,7 @@ fn every_option_is_in_the_reference_and_none_that_is_not_there() {
     for command in commands(&client) {
         known.extend(options(&client.run([&command, "--help"], "").stdout));
     }
+    known.extend(options(&client.run(["token", "add", "--help"], "").stdout));
     let text = reference();
     // Some rows of commands name options in their second cell.
     let of_commands = table(&text, "command").into_iter().map(|row| row.join(" "));
@@ -259,9 +260,12 @@ fn the_limits_are_those_of_the_program() {
     use prompt_expander::library::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
     use prompt_expander::prompt::{
         MAX_ARGUMENTS, MAX_ATTACHED, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_EXPANSION, MAX_FILE, MAX_FRONTMATTER,
-        MAX_MESSAGES, MAX_WEIGHT,
+        MAX_ICON, MAX_ICONS, MAX_MESSAGES, MAX_WEIGHT,
     };
-    use prompt_expander::prompt::{MAX_CASES, MAX_DEPTH, MAX_NAME, MAX_SEARCHES};
+    use prompt_expander::prompt::{
+        MAX_CASES, MAX_DEPTH, MAX_FILTERED, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_NAME, MAX_READ, MAX_SEARCHES,
+        MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
+    };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
     use prompt_expander::transport::stdio::MAX_LINE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
@@ -279,6 +283,7 @@ fn the_limits_are_those_of_the_program() {
             "its attachments",
             format!("{MAX_ATTACHMENTS}, {} each and {} together", mib(MAX_ATTACHMENT), mib(MAX_ATTACHED)),
         ),
+        ("its icons", format!("{MAX_ICONS}, {} each; clients do not get the others", kib(MAX_ICON))),
         (
             "a test file",
             format!(
@@ -288,6 +293,20 @@ fn the_limits_are_those_of_the_program() {
                 thousands(MAX_SEARCHES),
                 mib(4 * MAX_EXPANSION)
             ),
+        ),
+        (
+            "a template",
+            format!(
+                "{} steps, {} of texts made by its filters, {} GiB of values that it uses, each counted whenever it is used, {} words and signs in its tags and 100 in each, {MAX_TEMPLATE_NESTING} blocks inside each other (each `elif` counts)",
+                thousands(MAX_STEPS as usize),
+                mib(MAX_FILTERED),
+                MAX_READ >> 30,
+                thousands(MAX_TEMPLATE_TOKENS)
+            ),
+        ),
+        (
+            "what it includes",
+            format!("{MAX_INCLUDES} files, {MAX_INCLUDE_DEPTH} inside each other, {} together", mib(MAX_FILE)),
         ),
         ("a prompt's name", format!("{MAX_NAME} bytes, {MAX_DEPTH} folders")),
         (

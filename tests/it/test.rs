@@ -472,3 +472,38 @@ mod hostile {
         assert_eq!(read(&client, "a.test.txt"), "=== T\n");
     }
 }
+
+#[test]
+fn tests_of_another_program_s_prompt_are_run_but_never_written() {
+    let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands", "--prompts", "hexai:h"]);
+    client.write("../.claude/commands/git/fix.md", "Fix $ARGUMENTS");
+    client
+        .write("../h/user.jsonl", "{\"name\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":{\"text\":\"X\"}}]}\n");
+    let file = client.root().join(".claude/commands/git/fix.test.txt");
+    let why = "it is a prompt for Claude Code, and nothing is written to that program's folder; ";
+    let write = format!("{why}to test it, write {} yourself\n", file.display());
+    client.run(["test", "git/fix"], "").failed(1, &format!("error: `git/fix` has no test file: {write}"));
+    let none = "error: no test file is created for `git/fix`: ";
+    client.run(["new", "--test", "git/fix"], "").failed(1, &format!("{none}{write}"));
+    let own = ["--prompts", "prompts", "new", "--test", "git/fix"];
+    client.run(own, "").failed(1, &format!("{none}{write}"));
+    let hexai = "it is a prompt for hexai, and nothing is written to that program's folder; to test it, copy it into your own folder\n";
+    client.run(["test", "x"], "").failed(1, &format!("error: `x` has no test file: {hexai}"));
+
+    let tests = "=== one\ninput: a\n--- text\nFix b\n";
+    fs::write(&file, tests).unwrap();
+    for target in [&["test", "git/fix"][..], &["test", ".claude/commands"], &["test"]] {
+        let ran = client.run(target.iter().copied(), "");
+        assert!(ran.stdout.contains("FAIL  git/fix: one") && !ran.stderr.contains("--update"), "{ran:?}");
+        let ran = client.run(target.iter().copied().chain(["--update"]), "");
+        assert!(
+            ran.stdout
+                .contains("it is in a folder of Claude Code, and nothing is written there\n    fix: write the new"),
+            "{ran:?}"
+        );
+        assert_eq!((ran.status.code(), fs::read_to_string(&file).unwrap().as_str()), (Some(1), tests));
+    }
+    let runs = format!("{none}{why}`prompt-expander test git/fix` runs its tests\n");
+    client.run(["new", "--test", "git/fix"], "").failed(1, &runs);
+    assert_eq!(fs::read_to_string(&file).unwrap(), tests);
+}

@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 22] = [
+const USED_IN: [(&str, &[&str]); 23] = [
     ("anstream", &["cli"]),
     ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
@@ -32,6 +32,7 @@ const USED_IN: [(&str, &[&str]); 22] = [
     ("governor", &["transport"]),
     ("jiff", &["server", "transport"]),
     ("jsonc_parser", &["agents"]),
+    ("minijinja", &["prompt"]),
     ("notify", &["library"]),
     ("percent_encoding", &["server"]),
     ("prometheus_client", &["transport"]),
@@ -99,17 +100,6 @@ fn a_dependency_is_used_in_its_modules_only() {
                 "{file} uses {dependency}, which is for {modules:?}"
             );
         }
-    }
-}
-
-/// The runtime starts with `serve --http` only: nothing else knows that there is one.
-#[test]
-fn only_the_http_transport_is_asynchronous() {
-    for (_, file, code) in code() {
-        let uses = ["axum::", "hyper::", "hyper_util::", "tokio::", "async ", ".await"]
-            .into_iter()
-            .find(|word| code.contains(word));
-        assert!(uses.is_none() || file.starts_with("transport/http"), "{file} uses {uses:?}");
     }
 }
 

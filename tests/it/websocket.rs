@@ -174,10 +174,19 @@ fn it_has_all_abilities_of_stdio() {
     socket.request("resources/subscribe", json!({"uri": "prompt://review"}));
     socket.request("resources/list", json!({}));
     server.home.save("review.md", "---\ndescription: Review\n---\nReview that.");
-    let changed: Vec<Value> = (0..2).map(|_| socket.message()).collect();
-    let methods: Vec<&str> = changed.iter().map(|message| message["method"].as_str().unwrap()).collect();
-    assert_eq!(methods, ["notifications/resources/list_changed", "notifications/resources/updated"]);
-    assert_eq!(changed[1]["params"]["uri"], "prompt://review");
+    // Lists that it was not shown may be announced, too.
+    let mut methods = std::collections::BTreeSet::new();
+    let updated = loop {
+        let message = socket.message();
+        if !methods.insert(message["method"].to_string()) || methods.contains("\"notifications/resources/updated\"") {
+            break message;
+        }
+    };
+    assert_eq!(
+        (&updated["method"], &updated["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!("prompt://review"))
+    );
+    assert!(methods.contains("\"notifications/resources/list_changed\""), "{methods:?}");
     assert_eq!(socket.expand("review", "x"), "Review that.\n\nx");
 }
 

@@ -17,8 +17,13 @@ pub(super) struct JsonExplanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
     source: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    includes: Vec<String>,
     shadows: Vec<JsonSource>,
     tags: Vec<String>,
+    /// Their addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    icons: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<String>,
     /// The roles, if there are several messages.
@@ -65,6 +70,9 @@ struct JsonPlaceholder {
 #[derive(Serialize)]
 struct JsonUnexpanded {
     text: String,
+    /// The included file that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
     line: usize,
     column: usize,
     reason: &'static str,
@@ -105,8 +113,10 @@ impl From<Explanation<'_>> for JsonExplanation {
             layer: explanation.layer.map(output::layer),
             format: explanation.system.and_then(output::format),
             source: output::source(explanation.source),
+            includes: prompt.included().iter().map(|file| file.path.display().to_string()).collect(),
             shadows: explanation.shadows.into_iter().map(Into::into).collect(),
             tags: prompt.tags.clone(),
+            icons: prompt.metadata.icons.iter().map(|icon| icon.src.clone()).collect(),
             usage: prompt.usage(),
             messages: if roles.len() > 1 { roles.into_iter().map(Role::name).collect() } else { Vec::new() },
             attachments: prompt.attachments.iter().map(|attachment| attachment.path.clone()).collect(),
@@ -156,8 +166,9 @@ impl From<Unexpanded> for JsonUnexpanded {
             Reason::Foreign => "foreign",
             Reason::Unknown => "unknown",
         };
-        let Unexpanded { written: text, position, .. } = unexpanded;
-        JsonUnexpanded { text, line: position.line, column: position.column, reason }
+        let Unexpanded { written: text, file, position, .. } = unexpanded;
+        let file = file.map(|file| file.display().to_string());
+        JsonUnexpanded { text, file, line: position.line, column: position.column, reason }
     }
 }
 

@@ -3,14 +3,17 @@
 use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::library::Location;
-use crate::prompt::{Bound, INPUT, Origin, Reason, Role, System, Unexpanded};
-use crate::wording::{count, printable, thousands};
+use crate::prompt::{Bound, INPUT, Origin, Position, Reason, Role, System, Unexpanded};
+use crate::wording::{count, printable, shortened, thousands};
 use anstyle::Style;
 use std::io::Write;
 use std::path::Path;
 
 /// How many characters of a value, or of a text in braces, are shown.
 const SHOWN: usize = 200;
+
+/// How many characters of the address of an icon are shown.
+const SHOWN_OF_ICON: usize = 60;
 
 /// How many unexpanded placeholders are shown.
 const MAX_UNEXPANDED_SHOWN: usize = 10;
@@ -62,12 +65,15 @@ fn about(explanation: &Explanation<'_>) -> Vec<Field> {
     if let Location::File(path) = &explanation.source {
         fields.push(Field::path("file", path));
     }
+    fields.extend(prompt.included().iter().map(|file| Field::path("includes", &file.path)));
     fields.extend(explanation.shadows.iter().map(|(_, source)| match source {
         Location::File(path) => Field::path("overrides", path),
         Location::Builtin => Field::new("overrides", "the built-in prompt"),
     }));
     let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
+    let icons = prompt.metadata.icons.iter().map(|icon| shortened(&icon.src, SHOWN_OF_ICON));
+    fields.push(Field::new("icons", icons.collect::<Vec<_>>().join(" ")));
     fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
     let attachments = prompt.attachments.iter().map(|attachment| output::one_line(&attachment.path));
     fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));
@@ -141,12 +147,18 @@ fn list_filled(placeholders: &[&Filled<'_>]) -> String {
 fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
     let shown = unexpanded.iter().take(MAX_UNEXPANDED_SHOWN);
     let mut texts: Vec<String> = shown
-        .map(|found| format!("{} ({}:{})", cut(&found.written), found.position.line, found.position.column))
+        .map(|found| format!("{} ({})", cut(&found.written), place(found.file.as_deref(), found.position)))
         .collect();
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
         texts.push(format!("and {} more", thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)));
     }
     texts.join(", ")
+}
+
+/// Line and column, and before them the file, if it is an included one.
+fn place(file: Option<&Path>, Position { line, column }: Position) -> String {
+    let file = file.map(|file| format!("{}:", output::shown(file))).unwrap_or_default();
+    format!("{file}{line}:{column}")
 }
 
 /// The length of the expansion, or why it failed.
@@ -181,7 +193,7 @@ fn warnings(explanation: &Explanation<'_>) -> Vec<Field> {
     let of_call = explanation.warnings.iter().map(|warning| Field::new("call", warning));
     let diagnostics = explanation.problems.iter().map(|problem| &problem.diagnostic);
     let fields = diagnostics.map(|diagnostic| {
-        let place = diagnostic.position.map(|position| format!("{}:{}", position.line, position.column));
+        let place = diagnostic.position.map(|position| place(diagnostic.file.as_deref(), position));
         Field::new(place.unwrap_or_else(|| "file".to_owned()), diagnostic.to_string())
     });
     of_call.chain(fields).collect()

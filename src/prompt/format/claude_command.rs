@@ -1,8 +1,13 @@
 //! Commands and skills of Claude Code: Markdown in which `$ARGUMENTS` is the whole text, and `$name` is a word of it if the
 //! frontmatter names it in `arguments`.
 
-use super::markdown;
-use crate::prompt::{Diagnostic, Format, Name, Prompt};
+use super::markdown_writer::{quoted, scalar, with_markers};
+use super::yaml::{self, Value};
+use super::{frontmatter, markdown};
+use crate::prompt::conversion::{Content, KEPT, Kept, Segment};
+use crate::prompt::{Argument, Diagnostic, Format, INPUT, MAX_FILE, Name, Prompt};
+use crate::wording::all_of;
+use std::collections::BTreeSet;
 
 /// Reads the text of a command, or of a skill.
 ///
@@ -14,6 +19,98 @@ pub(super) fn parse(format: Format, name: Name, text: &str) -> Result<Prompt, Di
         return Err(Diagnostic::error(None, "the skill has no text", "write its instructions below the frontmatter"));
     }
     Ok(source.into_prompt(format, name))
+}
+
+/// Writes a command: the input is `$ARGUMENTS`, and so is an only argument; others are `$name`, one word each.
+pub(in crate::prompt) fn write(content: &Content, kept: Option<&Kept>) -> (String, Vec<Diagnostic>) {
+    let only = content.only_argument();
+    let names: Vec<&str> = match only {
+        Some(_) => Vec::new(),
+        None => content.arguments.iter().map(|argument| argument.name.as_str()).collect(),
+    };
+    let mut unfilled = BTreeSet::new();
+    let (body, _) = with_markers(&content.messages, |body, segments, at| match &segments[at] {
+        Segment::Text(text) => body.push_str(&escaped(text, &names)),
+        Segment::Placeholder(name) if Some(name.as_str()) == only => body.push_str("$ARGUMENTS"),
+        Segment::Placeholder(name) if name == INPUT && !names.contains(&INPUT) => body.push_str("$ARGUMENTS"),
+        Segment::Placeholder(name) => {
+            let is_joined = |next: char| next.is_alphanumeric() || "_[-".contains(next);
+            let next = segments.get(at + 1);
+            let ends = !matches!(next, Some(Segment::Text(text)) if text.starts_with(is_joined));
+            if is_name(name) && ends {
+                body.extend(["$", name]);
+            } else {
+                unfilled.insert(format!("{{{{{name}}}}}"));
+                body.extend(["{{", name, "}}"]);
+            }
+        }
+    });
+    let mut lines = String::new();
+    if let Some(description) = &content.description {
+        lines += &format!("description: {}\n", scalar(description));
+    }
+    if !content.arguments.is_empty() {
+        let hint = |argument: &Argument| match argument.is_needed() {
+            true => format!("<{}>", argument.name),
+            false => format!("[{}]", argument.name),
+        };
+        let hints: Vec<String> = content.arguments.iter().map(hint).collect();
+        lines += &format!("argument-hint: {}\n", quoted(&hints.join(" ")));
+    }
+    if !names.is_empty() {
+        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        lines += &format!("arguments: [{}]\n", names.join(", "));
+    }
+    if let Some(Kept { frontmatter, body }) = kept {
+        lines += &format!("{KEPT}:\n{}", if frontmatter.is_empty() { "" } else { "  frontmatter: |\n" });
+        lines.extend(frontmatter.lines().map(|line| format!("    {line}\n")));
+        lines.extend(body.iter().map(|body| format!("  body: {}\n", quoted(body))));
+    }
+    let fences = if lines.is_empty() && !body.starts_with("---") { "" } else { "---\n" };
+    let notes = (!unfilled.is_empty()).then(|| {
+        let unfilled: Vec<&String> = unfilled.iter().collect();
+        let message = format!("Claude Code does not fill in {}", all_of(&unfilled));
+        let fix = "use names that begin with a letter, and a space or a punctuation mark after the placeholder";
+        Diagnostic::warning(None, message, fix)
+    });
+    (format!("{fences}{lines}{fences}{body}\n"), notes.into_iter().collect())
+}
+
+/// Whether Claude Code fills in `$name`.
+fn is_name(name: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    name != "ARGUMENTS" && name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.chars().all(is_letter)
+}
+
+/// A text in which Claude Code replaces nothing: a backslash is before each `$` that it would take for a placeholder.
+fn escaped(text: &str, names: &[&str]) -> String {
+    let mut escaped = String::new();
+    let mut parts = text.split('$');
+    escaped += parts.next().unwrap_or_default();
+    for part in parts {
+        let is_mark = part.starts_with(|first: char| first.is_ascii_digit())
+            || part.starts_with("ARGUMENTS")
+            || names.iter().any(|name| {
+                let rest = part.strip_prefix(name);
+                rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
+            });
+        escaped.extend([if is_mark { "\\$" } else { "$" }, part]);
+    }
+    escaped
+}
+
+/// What an exported command has for this program; `None` if it was not exported.
+pub(in crate::prompt) fn kept(file: &str) -> Option<Kept> {
+    let yaml = frontmatter::split(file).ok()?.yaml?;
+    let Value::Map(fields) = yaml::parse(yaml, 2, &mut MAX_FILE.clone()).ok()?.value else { return None };
+    let Value::Map(fields) = fields.into_iter().find(|field| field.key == KEPT)?.node.value else { return None };
+    let text = |key: &str| {
+        fields.iter().find(|field| field.key == key).and_then(|field| match &field.node.value {
+            Value::Text { text, .. } => Some(text.clone()),
+            _ => None,
+        })
+    };
+    Some(Kept { frontmatter: text("frontmatter").unwrap_or_default(), body: text("body") })
 }
 
 #[cfg(test)]
@@ -35,6 +132,19 @@ mod tests {
         // Next to `{{input}}` too, unlike in a file of this program.
         check(COMMAND, "$ARGUMENTS {{input}}", "x", "x x");
         check(COMMAND, "awk '{print $1}' $0 $3.5M $10", "", "awk '{print $1}' $0 $3.5M $10");
+    }
+
+    #[test]
+    fn lines_between_two_rules_at_the_start_are_no_text_whatever_they_say() {
+        let file = "---\nFor tickets, or other lists of tasks.\n---\n\nDivide $ARGUMENTS.";
+        for format in [COMMAND, Format::Skill, Format::CodexPrompt, Format::OpenCodeCommand, Format::VsCodePrompt] {
+            let prompt = parsed(format, file);
+            assert!(!prompt.expand(Call::Text("x")).unwrap().into_text().contains("tickets"), "{format:?}");
+            assert!(prompt.warnings()[0].message.contains("they are left out, as in "), "{:?}", prompt.warnings());
+        }
+        check(COMMAND, file, "x", "Divide x.");
+        check(COMMAND, "---\n---\nA", "", "A");
+        check(COMMAND, "---\nnever closed", "", "---\nnever closed");
     }
 
     #[test]
@@ -107,6 +217,16 @@ mod tests {
                 &format!("6:6: `@src/main.rs` stays as written: Claude Code would attach it; {fix}"),
                 &format!("6:23: `$2` stays as written: Claude Code would replace it by a word of the input; {fix}"),
                 &format!("7:1: `` ```! `` stays as written: Claude Code would run it; {fix}"),
+            ],
+        );
+        warned(
+            COMMAND,
+            "Fix $ARGUMENTS[0] in ${CLAUDE_PLUGIN_ROOT}/x, $ARGUMENTS, \\$ARGUMENTS[1] $ARGUMENTS[x] ${CLAUDE_",
+            &[
+                &format!(
+                    "1:5: `$ARGUMENTS[0]` stays as written: Claude Code would replace it by a word of the input; {fix}"
+                ),
+                &format!("1:22: `${{CLAUDE_PLUGIN_ROOT}}` stays as written: Claude Code would replace it; {fix}"),
             ],
         );
         warned(COMMAND, "{{args}} {{name}} {input} {% if x %} costs $1.50 $ARGUMENTS", &[]);

@@ -1,5 +1,5 @@
 //! Prompts of Continue: YAML without a first `---`, a line `---`, and the text, in which `{{{ input }}}` is the input. Or Markdown
-//! with an ordinary frontmatter, or without one.
+//! with an ordinary frontmatter, or without one: then a `---` is a rule, and what is before it is text.
 //!
 //! Continue fills in the rest of the braces with Handlebars. Names such as `{{{ diff }}}` stay as written; a file with a block or a
 //! partial, as Dotprompt has them too, needs that engine.
@@ -19,7 +19,9 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     let format = Format::ContinuePrompt;
     let text = text.replace("\r\n", "\n");
     let mut source = match text.split_once("\n---\n").or_else(|| text.split_once("\n---")) {
-        Some((yaml, body)) if !text.starts_with("---") && (body.is_empty() || text.contains("\n---\n")) => {
+        Some((yaml, body))
+            if !text.starts_with("---") && is_frontmatter(yaml) && (body.is_empty() || text.contains("\n---\n")) =>
+        {
             match frontmatter::read(yaml, format, &mut Vec::new())? {
                 Some(frontmatter) => Source::new(frontmatter, body, yaml.lines().count() + 2),
                 None => markdown::read(format, &text)?,
@@ -41,6 +43,36 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
         source.place = Place::made_at_line(1);
     }
     Ok(source.into_prompt(format, name))
+}
+
+/// Keys of Continue and of Dotprompt, of which a frontmatter has one at least.
+const KEYS: [&str; 18] = [
+    "alwaysApply",
+    "config",
+    "description",
+    "globs",
+    "input",
+    "invokable",
+    "maxTokens",
+    "model",
+    "name",
+    "output",
+    "regex",
+    "schema",
+    "temperature",
+    "title",
+    "tools",
+    "variant",
+    "version",
+    "arguments",
+];
+
+/// Whether the text before the first `---` is a frontmatter. Continue takes any text for one, and sends the model nothing of it.
+fn is_frontmatter(text: &str) -> bool {
+    let is_of_key = |line: &&str| line.starts_with(|first: char| !first.is_whitespace() && !"#-".contains(first));
+    let key = |line: &str| line.split_once(':').map(|(key, _)| key.trim().to_owned());
+    let keys: Option<Vec<String>> = text.lines().filter(is_of_key).map(key).collect();
+    keys.is_some_and(|keys| keys.iter().any(|key| KEYS.contains(&key.as_str())))
 }
 
 /// The first text in braces that is more than a name: `{{#if x}}`, `{{> partial}}`, `{{role "system"}}`. In a file of Dotprompt,
@@ -77,6 +109,20 @@ mod tests {
         check(CONTINUE, "A rule follows\n---\nText.", "", "A rule follows\n---\nText.");
         let file = "description: D\n---\nText.";
         assert_eq!(parsed(CONTINUE, file).description.as_deref(), Some("D"));
+    }
+
+    #[test]
+    fn the_text_before_a_rule_is_not_lost() {
+        for text in [
+            "# Review\n\n---\n\nText.",
+            "Note: be brief\n---\nText.",
+            "Say: x\n  name: y\n---\nText.",
+            "One.\n---",
+            "a\nname: x\n---\nT",
+        ] {
+            check(CONTINUE, text, "", text);
+        }
+        check(CONTINUE, "# For all\nname: T\nmodel:\n  - x\n---\nText.", "", "Text.");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::frontmatter::{self, Split};
+use super::markdown_writer::scalar;
 use crate::prompt::{Diagnostic, Name};
 
 /// The body of a file that is to be filled in.
@@ -86,32 +87,6 @@ fn title(name: &str) -> String {
     }
     let mut letters = letters.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A text as a YAML value: in quotes, unless YAML can only read it as a text.
-fn scalar(text: &str) -> String {
-    let is_word = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-,;.'".contains(letter));
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && !text.ends_with(' ')
-        && text.contains(' ')
-        && text.split(' ').all(is_word);
-    let is_one_word = text.chars().all(|letter| letter.is_ascii_alphabetic())
-        && !["", "y", "n", "yes", "no", "on", "off", "true", "false", "null"].contains(&text.to_lowercase().as_str());
-    if is_plain || is_one_word {
-        return text.to_owned();
-    }
-    let mut quoted = String::from('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted += "\\n",
-            '\t' => quoted += "\\t",
-            '\u{feff}' | '\u{2028}' | '\u{2029}' => quoted += &format!("\\u{:04x}", u32::from(character)),
-            other if other.is_control() => quoted += &format!("\\u{:04x}", u32::from(other)),
-            other => quoted.push(other),
-        }
-    }
-    quoted + "\""
 }
 
 #[cfg(test)]

@@ -41,7 +41,9 @@ mod tests {
         check(FABRIC, "# INPUT:\n\nINPUT:\n", "hello", "# INPUT:\n\nINPUT:\nhello");
         check(FABRIC, "# INPUT", "", "# INPUT");
         check(FABRIC, "A {{input}} B", "{{input}} $ARGUMENTS", "A {{input}} $ARGUMENTS B");
+        check(FABRIC, "A {{{input}}} B", "x", "A {x} B");
         check(FABRIC, "A {{ input }} $ARGUMENTS <<input>>", "x", "A {{ input }} $ARGUMENTS <<input>>\nx");
+        warned(FABRIC, "", &["the prompt has no body: it expands to its input only; write the instructions"]);
         check(FABRIC, "---\ntitle: T\n---\nB", "x", "---\ntitle: T\n---\nB\nx");
     }
 
@@ -54,6 +56,10 @@ mod tests {
         let code = "Write `{{code}}` for {{Hostname}} and {{BaseURL}}.";
         check(FABRIC, code, "x", &format!("{code}\nx"));
         assert_eq!(parsed(FABRIC, code).arguments, []);
+        let want = "1:8: `{{code}}` and 2 more like it stay as written: fabric would refuse the pattern without a value for \
+                    them; the agent gets the text, and decides what to do with it";
+        warned(FABRIC, code, &[want]);
+        warned(FABRIC, "Translate to {{lang}}: {{input}}", &[]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! It is read as strict YAML first ([`yaml`]). What a strict reader refuses is read again, entry by entry ([`lenient`]), so
 //! that a mistake in one entry costs no other. Nothing here fails on a mistake; it becomes a warning with its fix.
 
+mod icons;
 mod lenient;
 
 use super::yaml::{self, Field, Node, Refusal, Value};
@@ -27,17 +28,22 @@ pub(super) struct Split<'t> {
 
 /// What the frontmatter says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Frontmatter {
+pub(in crate::prompt) struct Frontmatter {
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<Argument>,
     pub(super) tags: Vec<String>,
     pub(super) metadata: Metadata,
     /// See [`Prompt`](crate::prompt::Prompt).
-    pub(super) has_foreign_keys: bool,
+    pub(super) unread_keys: Vec<(String, Position)>,
+    pub(super) has_words: bool,
     pub(super) attachments: Vec<AttachmentPath>,
     /// Whether markers divide the body into messages.
     pub(super) has_messages: bool,
+    /// Whether lines of the body include other files.
+    pub(in crate::prompt) include: bool,
+    /// Where `engine: jinja` is written.
+    pub(in crate::prompt) jinja: Option<Position>,
     /// Whether the arguments are the `parameters` of swissarmyhammer.
     pub(super) has_parameters: bool,
 }
@@ -129,17 +135,15 @@ pub(super) fn misplaced(text: &str) -> Option<Diagnostic> {
 const FIRST_LINE: usize = 2;
 
 /// The known keys, and those of an argument.
-const KEYS: [&str; 6] = ["title", "description", "arguments", "tags", "messages", "attachments"];
+const KEYS: [&str; 10] =
+    ["title", "description", "arguments", "tags", "messages", "attachments", "icons", "include", "engine", "words"];
 const ARGUMENT_KEYS: [&str; 7] = ["name", "title", "description", "required", "default", "choices", "strict"];
 
 /// Keys whose value may be text, no part of which may be dropped without a warning.
 const TEXTS: [&str; 5] = ["title", "description", "default", "choices", "tags"];
 
 /// Keys of other programs that look like a misspelled [key](KEYS).
-const FOREIGN_KEYS: [&str; 1] = ["agents"];
-
-/// Keys that only command files of other programs have, in which `$1` is an argument.
-const COMMAND_KEYS: [&str; 2] = ["argument-hint", "allowed-tools"];
+const FOREIGN_KEYS: [&str; 2] = ["agents", "icon"];
 
 /// Reads frontmatter. Warnings about mistakes are added to `warnings`.
 ///
@@ -183,14 +187,15 @@ pub(super) fn read(
         }
     };
     reader.lint(&fields, &KEYS);
-    let has_foreign_keys = fields.iter().any(|field| COMMAND_KEYS.contains(&field.key.as_str()));
     let mut fields = Fields(fields);
     let arguments = fields.take("arguments");
     let parameters = fields.take("parameters").filter(|field| arguments.is_none() && are_parameters(&field.node));
     let is_own = format == Format::Markdown;
-    Ok(Some(Frontmatter {
+    let mut frontmatter = Frontmatter {
         title: reader.text(fields.take("title")),
         description: reader.text(fields.take("description")),
+        jinja: reader.jinja(fields.take("engine")),
+        include: reader.truth(fields.take("include")),
         has_parameters: parameters.is_some(),
         arguments: reader.arguments(arguments.or(parameters))?,
         tags: reader.texts(fields.take("tags")),
@@ -198,11 +203,16 @@ pub(super) fn read(
             author: plain_text(fields.take("author")),
             version: plain_text(fields.take("version")),
             category: plain_text(fields.take("category")),
+            icons: if is_own { reader.icons(fields.take("icons")) } else { Vec::new() },
         },
-        has_foreign_keys,
         attachments: if is_own { reader.attachments(fields.take("attachments"))? } else { Vec::new() },
         has_messages: is_own && reader.truth(fields.take("messages")),
-    }))
+        has_words: is_own && reader.truth(fields.take("words")),
+        unread_keys: Vec::new(),
+    };
+    frontmatter.unread_keys = fields.0.into_iter().map(|field| (field.key, field.position)).collect();
+    frontmatter.unread_keys.sort_by_key(|(_, position)| *position);
+    Ok(Some(frontmatter))
 }
 
 /// Whether a value is what swissarmyhammer writes as `parameters`: the arguments, as a list of maps.
@@ -582,6 +592,17 @@ impl<'y> Reader<'y, '_> {
         }
         let texts = unclosed.unwrap_or(text).split(',').map(|text| text.trim().trim_matches(['"', '\'', ']']));
         distinct(texts.map(str::to_owned).collect())
+    }
+
+    /// Where `engine` says `jinja`.
+    fn jinja(&mut self, field: Option<Field>) -> Option<Position> {
+        let Field { position, node, .. } = field?;
+        let is_jinja = matches!(&node.value, Value::Text { text, .. } if text.trim() == "jinja");
+        if !is_jinja && self.format == Format::Markdown {
+            let message = "unknown `engine`, which is ignored; tags stay text";
+            self.warn(Some(node.position), message, "write `engine: jinja`, or delete the key");
+        }
+        is_jinja.then_some(position)
     }
 
     /// A value that should be `true` or `false`; without one it is `false`.

@@ -2,14 +2,18 @@
 //! `tags`. In its texts, exactly `{{name}}` of a declared argument is a placeholder.
 
 use super::{Format, not_utf8, too_large};
+use crate::prompt::conversion::{Content, KEPT, Kept, Section, Segment};
+use crate::prompt::include::Origins;
 use crate::prompt::template::Place;
 use crate::prompt::{
-    Argument, Diagnostic, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position, Prompt,
-    Role,
+    Argument, Diagnostic, INPUT, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, MessageTemplate, Metadata, Name, Position,
+    Prompt, Role,
 };
-use crate::wording::quoted;
+use crate::wording::{all_of, quoted};
 use serde::Deserialize;
-use std::collections::HashMap;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Deserialize)]
 struct Line {
@@ -23,7 +27,13 @@ struct Line {
     messages: Vec<LineMessage>,
     #[serde(default)]
     tags: Option<Vec<String>>,
+    /// All other keys.
+    #[serde(skip)]
+    unread: Vec<String>,
 }
+
+/// The keys that are read, and the one of exported lines.
+const KEYS: [&str; 7] = ["name", "title", "description", "arguments", "messages", "tags", "meta"];
 
 #[derive(Deserialize)]
 struct LineArgument {
@@ -37,11 +47,11 @@ struct LineArgument {
 #[derive(Deserialize)]
 struct LineMessage {
     role: String,
-    content: Content,
+    content: LineContent,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct LineContent {
     text: String,
 }
 
@@ -72,7 +82,7 @@ pub fn hexai_prompts(bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
             return Err(Diagnostic::error(at(1), message, "rename one of the two"));
         }
         first_lines.insert(name.clone(), number);
-        prompt(name, line, number)
+        prompt(name, line, number, text)
     };
     lines.map(read).collect()
 }
@@ -82,11 +92,11 @@ pub fn hexai_prompts(bytes: &[u8]) -> Vec<Result<Prompt, Diagnostic>> {
 /// # Errors
 /// It is not such a JSON object.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
-    prompt(name, json(text, 1)?, 1)
+    prompt(name, json(text, 1)?, 1, text)
 }
 
 fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
-    serde_json::from_str(text).map_err(|error| {
+    let line: Line = serde_json::from_str(text).map_err(|error| {
         // The column of serde_json counts bytes.
         let before = text.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
         let column = String::from_utf8_lossy(before).chars().count() + 1;
@@ -94,10 +104,14 @@ fn json(text: &str, number: usize) -> Result<Line, Diagnostic> {
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
         let position = Some(Position { line: number, column });
         Diagnostic::error(position, format!("not a prompt of hexai: {message}"), "correct the line, or delete it")
-    })
+    })?;
+    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
+    let unread = keys.into_keys().filter(|key| !KEYS.contains(&key.as_str())).collect();
+    Ok(Line { unread, ..line })
 }
 
-fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
+/// `written` is the line as it is in the file.
+fn prompt(name: Name, line: Line, number: usize, written: &str) -> Result<Prompt, Diagnostic> {
     let refused =
         |message: String, fix: &str| Err(Diagnostic::error(Some(Position { line: number, column: 1 }), message, fix));
     let arguments: Vec<Argument> =
@@ -116,7 +130,8 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
     }
     let message = |LineMessage { role, content }: LineMessage| {
         let role = if role == "assistant" { Role::Assistant } else { Role::User };
-        MessageTemplate::new(role, content.text, Place::made_at_line(number))
+        let place = place(&content.text, number, written);
+        MessageTemplate::new(role, content.text, place)
     };
     let mut messages: Vec<MessageTemplate> = line.messages.into_iter().map(message).collect();
     let format = Format::HexaiPrompt;
@@ -132,9 +147,85 @@ fn prompt(name: Name, line: Line, number: usize) -> Result<Prompt, Diagnostic> {
         messages,
         attachments: Vec::new(),
         lenient: Vec::new(),
-        has_foreign_keys: false,
+        unread_keys: line.unread.into_iter().map(|key| (key, Position { line: number, column: 1 })).collect(),
+        has_words: false,
         metadata: Metadata::default(),
+        origins: Origins::default(),
     })
+}
+
+/// Where a text is in its line: of one that is there as it is, once and without escapes, each character is known.
+fn place(text: &str, number: usize, written: &str) -> Place {
+    let quoted = format!("\"{text}\"");
+    let mut found = written.match_indices(&quoted);
+    match (found.next(), found.next()) {
+        (Some((at, _)), None) => Place::in_line(number, written[..=at].chars().count() + 1),
+        _ => Place::made_at_line(number),
+    }
+}
+
+/// Writes a line: the input is an argument too, since hexai has nothing else to fill in.
+pub(in crate::prompt) fn write(name: &Name, content: &Content, kept: Option<&Kept>) -> (String, Vec<Diagnostic>) {
+    let mut arguments: Vec<Value> = Vec::new();
+    for argument in &content.arguments {
+        let Argument { name, description, .. } = argument;
+        let line = json!({ "name": name, "description": description, "required": argument.is_needed() });
+        arguments.push(without_null(line));
+    }
+    let is_declared = |name: &str| content.arguments.iter().any(|argument| argument.name == name);
+    let is_empty = content.messages.iter().all(|message| message.segments.is_empty());
+    if (content.uses(INPUT) || is_empty) && !is_declared(INPUT) {
+        arguments.push(json!({ "name": INPUT, "description": "The whole text", "required": false }));
+    }
+    let mut texts = BTreeSet::new();
+    let text = |Section { role, segments }: &Section| {
+        // hexai has no prompt without text.
+        let mut text = String::from(if is_empty { "{{input}}" } else { "" });
+        for segment in segments {
+            match segment {
+                Segment::Text(part) => {
+                    let marks = content.arguments.iter().map(|argument| format!("{{{{{}}}}}", argument.name));
+                    texts.extend(marks.filter(|mark| part.contains(mark.as_str())));
+                    text += part;
+                }
+                Segment::Placeholder(name) => text.extend(["{{", name, "}}"]),
+            }
+        }
+        json!({ "role": role.name(), "content": { "type": "text", "text": text } })
+    };
+    let messages: Vec<Value> = content.messages.iter().map(text).collect();
+    let mut line = without_null(json!({
+        "name": name.as_str(),
+        "title": content.title,
+        "description": content.description,
+        "arguments": arguments,
+        "messages": messages,
+        "tags": content.tags,
+    }));
+    if let Some(Kept { frontmatter, body }) = kept {
+        line["meta"] = json!({ KEPT: without_null(json!({ "frontmatter": frontmatter, "body": body })) });
+    }
+    let notes = (!texts.is_empty()).then(|| {
+        let texts: Vec<&String> = texts.iter().collect();
+        let message = format!("hexai will fill in {}, which is text in the prompt", all_of(&texts));
+        Diagnostic::warning(None, message, "write it in another way, with a space between the braces")
+    });
+    (format!("{line}\n"), notes.into_iter().collect())
+}
+
+fn without_null(mut object: Value) -> Value {
+    if let Value::Object(keys) = &mut object {
+        keys.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// What an exported line has for this program; `None` if it was not exported.
+pub(in crate::prompt) fn kept(line: &str) -> Option<Kept> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let kept = line.get("meta")?.get(KEPT)?;
+    let text = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Kept { frontmatter: text("frontmatter").unwrap_or_default(), body: text("body") })
 }
 
 impl LineArgument {
@@ -162,7 +253,17 @@ mod tests {
         let prompt = prompts[0].as_ref().unwrap();
         assert_eq!((&*prompt.name, prompt.title.as_deref(), &*prompt.tags), ("t", Some("T"), &["t".to_owned()][..]));
         let expanded = prompt.expand(Call::Text("a={{input}}{{b}}")).unwrap().into_text();
-        assert_eq!(expanded, "A {{input}}{{b}} {{ a }} {{input}}  $ARGUMENTS {{{a}}}");
+        assert_eq!(expanded, "A {{input}}{{b}} {{ a }} {{input}} {{b}} $ARGUMENTS {{{input}}{{b}}}");
+    }
+
+    #[test]
+    fn an_optional_argument_without_a_value_stays_as_written() {
+        let prompts = hexai_prompts(line("t", "Review {{a}} in {{b}}.").as_bytes());
+        let expanded =
+            |text| prompts[0].as_ref().unwrap().expand(Call::Text(text)).map(|messages| messages.into_text());
+        assert_eq!(expanded("a=x").unwrap(), "Review x in {{b}}.");
+        assert_eq!(expanded("a=x b=Go").unwrap(), "Review x in Go.");
+        assert!(expanded("").is_err());
     }
 
     #[test]
@@ -189,6 +290,23 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_has_the_line_of_its_prompt_and_the_column_if_the_text_is_written_as_it_is() {
+        let file = format!("\n{}\n{}\n", line("é", "A {{a}} \\u0000"), line("b", "B {{a}}"));
+        let warnings = |index: usize| {
+            let prompt = hexai_prompts(file.as_bytes()).swap_remove(index).unwrap();
+            prompt.warnings().iter().map(shown).collect::<Vec<_>>()
+        };
+        let unused =
+            "declared but not used in the body: `b`; write `{{b}}` where the text belongs, or delete the declaration";
+        let nul = "a NUL character, as in a file that was saved as UTF-16; save it with the encoding UTF-8";
+        assert_eq!(warnings(0), [format!("2:1: {nul}"), format!("2:1: {unused}")]);
+        assert_eq!(warnings(1), [format!("3:1: {unused}")]);
+        let prompt = hexai_prompts(br#"{"name":"\u00e9 x","messages":[{"role":"user","content":{"text":"Do it"}}]}"#);
+        let prompt = prompt[0].as_ref().unwrap();
+        assert_eq!(prompt.messages[0].positions().at(3), Position { line: 1, column: 69 });
+    }
+
+    #[test]
     fn messages_keep_their_roles_and_their_order() {
         let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":{{"text":"{text}"}}}}"#);
         let file = |role: &str| {
@@ -204,6 +322,9 @@ mod tests {
         assert_eq!(prompt.roles(), [Role::User, Role::User]);
         assert_eq!(prompt.expand(Call::Text("x")).unwrap().into_text(), "Ask.\n\nSay more.\n\nx");
         assert_eq!(expanded(&file("system")).unwrap_err(), "1:1: unknown role `system`; write `user` or `assistant`");
+        let warnings = expanded(&file("user").replace("Ask.", "")).unwrap().warnings();
+        let want = "1:1: an empty message, which is left out; write its text, or delete it";
+        assert_eq!(warnings.iter().map(shown).collect::<Vec<_>>(), [want]);
         let empty = r#"{"name":"m","messages":[]}"#;
         assert_eq!(expanded(empty).unwrap_err(), "1:1: the prompt has no text; write it in `messages`");
     }

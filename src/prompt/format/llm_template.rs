@@ -43,17 +43,25 @@ const UNREAD: [(&str, &str); 5] = [
 /// # Errors
 /// It is not YAML, a list, or a map with an unknown key or without text.
 pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
+    // The parser may find the end of the file, or an empty key there, in a line after the last.
+    let end = Position::in_text(text, text.len(), 1);
+    let within = |at: Diagnostic| {
+        let position = at.position.map(|position| position.min(end));
+        Diagnostic { severity: Severity::Error, position, ..at }
+    };
     let refused = |refusal| match refusal {
-        Refusal::Syntax(at) | Refusal::TooLarge(at) => {
-            // The parser may find the end of the file in a line after the last.
-            let end = Position::in_text(text, text.len(), 1);
-            Diagnostic { severity: Severity::Error, position: at.position.map(|position| position.min(end)), ..at }
+        Refusal::TooLarge(at) => {
+            let message = format!("the YAML aliases (`*name`) of the template make it larger than {MAX_FILE} bytes");
+            Diagnostic { message, ..within(at) }
         }
+        Refusal::Syntax(at) => within(at),
     };
     let Node { position, value, .. } = yaml::parse(text, 1, &mut MAX_FILE.clone()).map_err(refused)?;
     let fields = match value {
         Value::Map(fields) => fields,
-        Value::Text { text, .. } => return prompt(name, text, position.line, HashMap::new(), Vec::new()),
+        Value::Text { text, .. } => {
+            return prompt(name, text, position.line, HashMap::new(), Vec::new(), Frontmatter::default());
+        }
         Value::List(_) => {
             let message = "the template is a list; llm reads a map with `prompt` or `system`, or a text";
             return Err(Diagnostic::error(Some(position), message, "write `prompt: …`"));
@@ -66,7 +74,7 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
             Some(known) => format!("write `{known}:` if that is meant"),
             None => format!("delete it; llm knows {}", alternatives(&KEYS)),
         };
-        return Err(Diagnostic::error(Some(unknown.position), message, fix));
+        return Err(Diagnostic::error(Some(unknown.position.min(end)), message, fix));
     }
     let mut texts = Vec::new();
     let mut line = 1;
@@ -95,7 +103,13 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
             "nothing is read or run here; the text alone is served",
         ))
     });
-    prompt(name, texts.join("\n\n"), line, defaults(&fields), unread.collect())
+    let is_unread = |field: &&Field| {
+        let key = field.key.as_str();
+        !["name", "prompt", "system", "defaults"].contains(&key) && UNREAD.iter().all(|(unread, _)| key != *unread)
+    };
+    let unread_keys = fields.iter().filter(is_unread).map(|field| (field.key.clone(), field.position)).collect();
+    let frontmatter = Frontmatter { unread_keys, ..Frontmatter::default() };
+    prompt(name, texts.join("\n\n"), line, defaults(&fields), unread.collect(), frontmatter)
 }
 
 fn without_text() -> Diagnostic {
@@ -122,9 +136,10 @@ fn prompt(
     line: usize,
     defaults: HashMap<&str, &str>,
     lenient: Vec<Diagnostic>,
+    frontmatter: Frontmatter,
 ) -> Result<Prompt, Diagnostic> {
     let format = Format::LlmTemplate;
-    let mut source = Source { lenient, ..Source::new(Frontmatter::default(), &body, line) };
+    let mut source = Source { lenient, ..Source::new(frontmatter, &body, line) };
     source.place = Place::made_at_line(line);
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let arguments = source.body.split('$').skip(1).filter_map(|rest| {
@@ -185,10 +200,21 @@ mod tests {
             "prompt: x\nsytem: y",
             "2:1: unknown key `sytem`; llm refuses the template; write `system:` if that is meant",
         );
+        let error = LLM.parse(crate::prompt::Name::new("p").unwrap(), b"? ").unwrap_err();
+        assert_eq!(error.position.map(|position| position.line), Some(1), "{error}");
         refused(LLM, "prompt: [x]", "1:9: `prompt` is not a text; write `prompt: …` as text");
         let empty = "the template has neither `prompt` nor `system`; write `prompt: …` with the instructions";
         refused(LLM, "model: x", empty);
         refused(LLM, "", empty);
+        refused(
+            LLM,
+            "prompt: x\n---\nprompt: y",
+            "2:1: a second YAML document; keep one, and delete what is not part of it",
+        );
+        let bomb = format!("prompt: x\nmodel: &a {}\noptions: [{}]", "x".repeat(4_000), "*a, ".repeat(1_100));
+        let want = "the YAML aliases (`*name`) of the template make it larger than 4194304 bytes";
+        let error = LLM.parse(crate::prompt::Name::new("p").unwrap(), bomb.as_bytes()).unwrap_err();
+        assert_eq!(error.message, want);
         refused(LLM, "prompt: a: b", "1:10: `: ` inside a value that is not in quotes; put the value in quotes");
     }
 

@@ -2,10 +2,12 @@
 
 use super::frontmatter::{self, Frontmatter, Split};
 use super::messages;
+use crate::prompt::include::{self, IncludeReader, Origins};
+use crate::prompt::jinja::Mistake;
 use crate::prompt::outline::outline;
 use crate::prompt::template::Place;
 use crate::prompt::{
-    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, foreign_marks,
+    Argument, Diagnostic, Format, MAX_ARGUMENTS, MessageTemplate, Name, Position, Prompt, Role, foreign_marks,
 };
 use crate::wording::quoted;
 use std::borrow::Cow;
@@ -17,25 +19,49 @@ use std::ops::Range;
 /// # Errors
 /// Those of the frontmatter.
 pub(super) fn parse(format: Format, name: Name, text: &str) -> Result<Prompt, Diagnostic> {
-    let mut source = read(format, text)?;
-    let sections = match format {
-        Format::Markdown => messages::divide(&mut source)?,
-        _ => None,
-    };
-    let mut prompt = source.into_prompt(format, name);
-    if let Some(mut messages) = sections {
-        let names = prompt.arguments.iter().map(|argument| argument.name.as_str());
-        MessageTemplate::find_placeholders(format, &mut messages, names);
-        prompt.messages = messages;
+    Ok(read(format, text)?.into_prompt(format, name))
+}
+
+/// Reads a file of this program's own format with the files that it includes; see [`Format::parse_with`].
+///
+/// # Errors
+/// Those of the frontmatter, of the includes and of the messages.
+pub(super) fn parse_with(
+    name: Name,
+    text: &str,
+    includes: Option<&mut dyn IncludeReader>,
+) -> Result<Prompt, Diagnostic> {
+    let mut source = read(Format::Markdown, text)?;
+    let mut lines = messages::lines(&source.body);
+    let mut origins = Origins::default();
+    if let Some(reader) = includes.filter(|_| source.frontmatter.include) {
+        let (body, from) = include::assemble(&source, reader)?;
+        lines = messages::moved(lines, &source, &body, &from);
+        (source.body, origins) = (Cow::Owned(body), from);
     }
-    Ok(prompt)
+    if source.frontmatter.jinja.is_none() {
+        source.refuse_liquid().map_err(|error| origins.locate(error))?;
+    }
+    let mut messages = messages::divide(&mut source, &lines).map_err(|error| origins.locate(error))?;
+    let names: Vec<&str> = source.frontmatter.arguments.iter().map(|argument| argument.name.as_str()).collect();
+    if source.frontmatter.jinja.is_some() {
+        let whole = || vec![MessageTemplate::new(Role::User, source.body.to_string(), source.place)];
+        for message in messages.get_or_insert_with(whole) {
+            message.set_jinja(&names).map_err(|Mistake { at, message: what, fix }| {
+                origins.locate(Diagnostic::error(Some(message.positions().at(at)), what, fix))
+            })?;
+        }
+    } else if let Some(messages) = &mut messages {
+        MessageTemplate::find_placeholders(Format::Markdown, messages, names);
+    }
+    Ok(Prompt { origins, ..source.into_prompt_of(messages, Format::Markdown, name) })
 }
 
 /// What a file says, before its body is searched for placeholders.
-pub(super) struct Source<'t> {
-    pub(super) frontmatter: Frontmatter,
+pub(in crate::prompt) struct Source<'t> {
+    pub(in crate::prompt) frontmatter: Frontmatter,
     /// See [`MessageTemplate::body`].
-    pub(super) body: Cow<'t, str>,
+    pub(in crate::prompt) body: Cow<'t, str>,
     pub(super) place: Place,
     /// What was read leniently.
     pub(super) lenient: Vec<Diagnostic>,
@@ -45,17 +71,19 @@ pub(super) struct Source<'t> {
 ///
 /// # Errors
 /// Those of the frontmatter.
-pub(super) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic> {
+pub(in crate::prompt) fn read(format: Format, text: &str) -> Result<Source<'_>, Diagnostic> {
     let mut lenient = Vec::new();
     let (frontmatter, body, body_line) = parts(format, text, &mut lenient)?;
-    if !matches!(format, Format::Markdown | Format::VsCodePrompt) {
-        lenient.clear(); // the other programs read their files as leniently, and the file is right for them
+    if frontmatter.jinja.is_some() && format != Format::Markdown {
+        let message = "`engine: jinja` is only for Markdown prompts in a folder of your own";
+        let fix = "put the prompt into such a folder, or delete the key";
+        return Err(Diagnostic::error(frontmatter.jinja, message, fix));
     }
     let source = Source { lenient, ..Source::new(frontmatter, body, body_line) };
-    match foreign_marks::template_tag(&source.body).filter(|_| source.frontmatter.has_parameters) {
-        Some(tag) => Err(source.needs_engine("Liquid", tag)),
-        None => Ok(source),
+    if format != Format::Markdown {
+        source.refuse_liquid()?;
     }
+    Ok(source)
 }
 
 impl<'t> Source<'t> {
@@ -75,8 +103,17 @@ impl<'t> Source<'t> {
     }
 
     /// The line of the file in which the body begins.
-    pub(super) fn first_line(&self) -> usize {
+    pub(in crate::prompt) fn first_line(&self) -> usize {
         self.place.positions(&self.body).at(0).line
+    }
+
+    /// # Errors
+    /// It is a file of swissarmyhammer, and has tags of Liquid.
+    fn refuse_liquid(&self) -> Result<(), Diagnostic> {
+        match foreign_marks::template_tag(&self.body).filter(|_| self.frontmatter.has_parameters) {
+            Some(tag) => Err(self.needs_engine("Liquid", tag)),
+            None => Ok(()),
+        }
     }
 
     /// The error for a file whose text at `tag` only the engine of another program can fill in.
@@ -108,9 +145,22 @@ impl<'t> Source<'t> {
     }
 
     pub(super) fn into_prompt(self, format: Format, name: Name) -> Prompt {
+        self.into_prompt_of(None, format, name)
+    }
+
+    /// The prompt with these messages; `None` for one message that is the body.
+    fn into_prompt_of(self, messages: Option<Vec<MessageTemplate>>, format: Format, name: Name) -> Prompt {
         let Source { frontmatter, body, place, lenient } = self;
         let Frontmatter {
-            mut title, mut description, arguments, tags, metadata, attachments, has_foreign_keys, ..
+            mut title,
+            mut description,
+            arguments,
+            tags,
+            metadata,
+            attachments,
+            unread_keys,
+            has_words,
+            ..
         } = frontmatter;
         if title.is_none() || description.is_none() {
             let outline = outline(&body);
@@ -118,7 +168,8 @@ impl<'t> Source<'t> {
             description = description.or_else(|| outline.description());
         }
         let names = arguments.iter().map(|argument| argument.name.as_str());
-        let messages = vec![MessageTemplate::parse(format, body, 1, names).with_place(place)];
+        let messages =
+            messages.unwrap_or_else(|| vec![MessageTemplate::parse(format, body, 1, names).with_place(place)]);
         Prompt {
             format,
             name,
@@ -130,7 +181,9 @@ impl<'t> Source<'t> {
             tags,
             metadata,
             lenient,
-            has_foreign_keys,
+            unread_keys,
+            has_words,
+            origins: Origins::default(),
         }
     }
 }
@@ -141,19 +194,33 @@ fn parts<'t>(
     text: &'t str,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(Frontmatter, &'t str, usize), Diagnostic> {
+    let is_strict = matches!(format, Format::Markdown | Format::VsCodePrompt);
     let Split { yaml, body, body_line } = match frontmatter::split(text) {
         // The other programs take all of it for the body.
-        Err(_) if !matches!(format, Format::Markdown | Format::VsCodePrompt) && !frontmatter::is_closed(text) => {
-            Split { yaml: None, body: text, body_line: 1 }
-        }
+        Err(_) if !is_strict && !frontmatter::is_closed(text) => Split { yaml: None, body: text, body_line: 1 },
         split => split?,
     };
     let Some(yaml) = yaml else {
-        warnings.extend(frontmatter::misplaced(text));
+        warnings.extend(frontmatter::misplaced(text).filter(|_| is_strict));
         return Ok((Frontmatter::default(), text, 1));
     };
-    if let Some(frontmatter) = frontmatter::read(yaml, format, warnings)? {
+    let frontmatter = frontmatter::read(yaml, format, warnings)?;
+    if !is_strict {
+        warnings.clear(); // the other programs read their files as leniently, and the file is right for them
+    }
+    if let Some(frontmatter) = frontmatter {
         return Ok((frontmatter, body, body_line));
+    }
+    if !matches!(format, Format::Markdown | Format::CursorCommand) {
+        warnings.push(Diagnostic::warning(
+            Some(Position::START),
+            format!(
+                "the lines between the first two `---` have no key such as `description:`; they are left out, as in {}",
+                format.system().title()
+            ),
+            "write them below the second `---` if they are part of the text",
+        ));
+        return Ok((Frontmatter::default(), body, body_line));
     }
     warnings.push(Diagnostic::warning(
         Some(Position::START),
@@ -164,7 +231,7 @@ fn parts<'t>(
 }
 
 /// The body without the empty lines at its two ends, and how many were dropped at the beginning.
-pub(super) fn without_empty_ends(body: &str) -> (&str, usize) {
+pub(in crate::prompt) fn without_empty_ends(body: &str) -> (&str, usize) {
     let mut rest = body;
     let mut dropped = 0;
     while let Some((_, after)) = rest.split_once('\n').filter(|(line, _)| line.trim().is_empty()) {

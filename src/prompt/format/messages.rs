@@ -2,8 +2,9 @@
 //! whose words follow. They are found in the file only, never in a value.
 
 use super::markdown::{Source, without_empty_ends};
+use crate::prompt::include::Origins;
 use crate::prompt::template::Place;
-use crate::prompt::{Diagnostic, MAX_MESSAGES, MessageTemplate, Role, outline};
+use crate::prompt::{Diagnostic, MAX_MESSAGES, MessageTemplate, Position, Role, outline};
 use crate::wording::quoted;
 
 /// Whose words follow a marker.
@@ -22,7 +23,7 @@ const SPEAKERS: [(Speaker, &str); 3] = [
 ];
 
 /// A line that is a marker, or looks like one.
-struct Line {
+pub(super) struct Line {
     /// Of its first character.
     start: usize,
     end: usize,
@@ -37,14 +38,13 @@ enum Kind {
     Misspelled(&'static str),
 }
 
-/// The messages, in which no placeholder has been found yet; `None` if the frontmatter does not ask for several. What looks like a
-/// mistake is added to the warnings of the source.
+/// The messages that these [lines](lines) divide the body into, in which no placeholder has been found yet; `None` if the
+/// frontmatter does not ask for several. What looks like a mistake is added to the warnings of the source.
 ///
 /// # Errors
 /// There would be more than [`MAX_MESSAGES`].
-pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
+pub(super) fn divide(source: &mut Source<'_>, lines: &[Line]) -> Result<Option<Vec<MessageTemplate>>, Diagnostic> {
     let body = &*source.body;
-    let lines = lines(body);
     let mut positions = source.place.positions(body);
     if !source.frontmatter.has_messages {
         let marker = lines.iter().find(|line| matches!(line.kind, Kind::Marker(Speaker::User | Speaker::Assistant)));
@@ -74,7 +74,7 @@ pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTempla
         text.clear();
         of_system.len() + messages.len()
     };
-    for line in &lines {
+    for line in lines {
         let position = positions.at(line.start);
         match line.kind {
             Kind::Marker(next) => {
@@ -116,6 +116,18 @@ pub(super) fn divide(source: &mut Source<'_>) -> Result<Option<Vec<MessageTempla
     Ok(Some(with_system(messages, of_system, source.first_line())))
 }
 
+/// The marker that begins a message of this role.
+pub(super) fn marker(role: Role) -> &'static str {
+    let speaker = if role == Role::Assistant { Speaker::Assistant } else { Speaker::User };
+    SPEAKERS.iter().find(|(other, _)| *other == speaker).map_or("", |(_, marker)| marker)
+}
+
+/// The bytes at which the lines begin that are markers, with or without a backslash.
+pub(super) fn markers_in(body: &str) -> Vec<usize> {
+    let is_marker = |line: &Line| matches!(line.kind, Kind::Marker(_) | Kind::Escaped);
+    lines(body).into_iter().filter(is_marker).map(|line| line.start).collect()
+}
+
 /// The messages, of which the first of the user begins with the texts of the system. There is always one.
 fn with_system(
     mut messages: Vec<MessageTemplate>,
@@ -137,8 +149,8 @@ fn with_system(
     messages
 }
 
-/// The lines that are markers or look like one, except in fenced code.
-fn lines(body: &str) -> Vec<Line> {
+/// The lines that are markers or look like one, except in code blocks.
+pub(super) fn lines(body: &str) -> Vec<Line> {
     let mut start = 0;
     let mut lines = Vec::new();
     for line in body.split_inclusive('\n') {
@@ -147,13 +159,31 @@ fn lines(body: &str) -> Vec<Line> {
         start = end;
     }
     if !lines.is_empty() {
-        let fenced = outline::fenced_code(body);
+        let blocks = outline::code_blocks(body);
         lines.retain(|line| {
-            let before = &fenced[..fenced.partition_point(|range| range.start <= line.start)];
-            before.last().is_none_or(|range| line.start >= range.end)
+            // The range of an indented block begins after the spaces of its first line.
+            let at = line.end - body[line.start..line.end].trim_start().len();
+            let before = &blocks[..blocks.partition_point(|range| range.start <= at)];
+            before.last().is_none_or(|range| at >= range.end)
         });
     }
     lines
+}
+
+/// The same lines of the prompt's own file in a body with all that it includes: no line of another file is a marker.
+pub(super) fn moved(lines: Vec<Line>, source: &Source<'_>, body: &str, origins: &Origins) -> Vec<Line> {
+    let mut positions = source.place.positions(&source.body);
+    let mut lines = lines.into_iter().map(|line| (positions.at(line.start).line, line.kind)).peekable();
+    let mut start = 0;
+    let mut moved = Vec::new();
+    for (number, line) in (source.first_line()..).zip(body.split_inclusive('\n')) {
+        let end = start + line.len();
+        if let (None, Position { line, .. }) = origins.of(Position { line: number, column: 1 }) {
+            moved.extend(lines.next_if(|(own, _)| *own == line).map(|(_, kind)| Line { start, end, kind }));
+        }
+        start = end;
+    }
+    moved
 }
 
 fn kind(line: &str) -> Option<Kind> {

@@ -3,6 +3,7 @@
 
 use super::markdown;
 use crate::prompt::{Argument, Diagnostic, Format, Name, Prompt};
+use crate::wording::quoted;
 
 /// Reads the text of a prompt file.
 ///
@@ -21,13 +22,27 @@ pub(super) fn parse(name: Name, text: &str) -> Result<Prompt, Diagnostic> {
     });
     let arguments = arguments.collect();
     source.declare(format, arguments)?;
+    let spaced = source.body.match_indices("${input:").filter_map(|(at, open)| {
+        let name = source.body[at + open.len()..].split(['}', ':', '{', '\n']).next()?;
+        let is_closed = source.body[at + open.len() + name.len()..].starts_with(['}', ':']);
+        let is_name = is_closed && name.contains(' ') && !name.trim().is_empty();
+        is_name.then(|| (at, format!("${{input:{name}")))
+    });
+    let mut positions = source.place.positions(&source.body);
+    let spaced = spaced.map(|(at, written)| {
+        let message = format!("{} stays as written, because the name of an argument has no spaces", quoted(&written));
+        let hyphenated = written.split_whitespace().collect::<Vec<_>>().join("-");
+        Diagnostic::warning(Some(positions.at(at)), message, format!("write {} to declare one", quoted(&hyphenated)))
+    });
+    let spaced: Vec<Diagnostic> = spaced.collect();
+    source.lenient.extend(spaced);
     Ok(source.into_prompt(format, name))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::prompt::Format;
-    use crate::prompt::format::testing::{check, parsed};
+    use crate::prompt::format::testing::{check, parsed, warned};
 
     const VSCODE: Format = Format::VsCodePrompt;
 
@@ -66,5 +81,19 @@ mod tests {
             check(VSCODE, text, "", text);
             assert_eq!(parsed(VSCODE, text).arguments, [], "{text}");
         }
+    }
+
+    #[test]
+    fn marks_that_are_no_arguments_stay_and_check_says_so() {
+        let fix = "the agent gets the text, and decides what to do with it";
+        warned(
+            VSCODE,
+            "Do ${input:a b:which?} with #file:src/a.rs,\n#tool:search and ${selection} ${input: } ${input:a b",
+            &[
+                "1:4: `${input:a b` stays as written, because the name of an argument has no spaces; write `${input:a-b` to declare one",
+                &format!("1:29: `#file:src/a.rs` stays as written: VS Code would attach it; {fix}"),
+                &format!("2:1: `#tool:search` stays as written: VS Code would enable it; {fix}"),
+            ],
+        );
     }
 }

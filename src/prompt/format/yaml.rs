@@ -86,7 +86,7 @@ pub(super) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result
             Event::DocumentStart => {
                 documents += 1;
                 if documents > 1 {
-                    return syntax(at, "a second YAML document", "close the frontmatter with `---`");
+                    return syntax(at, "a second YAML document", "keep one, and delete what is not part of it");
                 }
             }
             Event::SequenceStart(anchor, _) => builder.open(anchor, at, Value::List(Vec::new()))?,

@@ -97,28 +97,45 @@ impl SharedAnswer {
         if in_one_piece {
             return Body::from([beginning, self.rest.clone()].concat());
         }
-        Body::new(TwoPieces([beginning, self.rest.clone()]))
+        Body::new(TwoPieces { pieces: [beginning, self.rest.clone()], is_turn_over: false })
     }
 }
 
-/// A body of two pieces; they are empty once they are written.
-struct TwoPieces([Bytes; 2]);
+/// How much of a long body is written before the other connections have their turn, in bytes. When a list is ready, many
+/// clients wait for it, and other requests must not wait until all of them have it.
+const TURN: usize = 64 * 1024;
+
+/// A body of two pieces, of which the rest is still to be written.
+struct TwoPieces {
+    pieces: [Bytes; 2],
+    /// Whether the other connections have their turn before more is written.
+    is_turn_over: bool,
+}
 
 impl hyper::body::Body for TwoPieces {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.0.iter_mut().find(|piece| !piece.is_empty()).map(std::mem::take);
-        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if std::mem::take(&mut self.is_turn_over) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let rest = self.pieces.iter_mut().find(|piece| !piece.is_empty());
+        let next = rest.map(|rest| rest.split_to(rest.len().min(TURN)));
+        self.is_turn_over = next.as_ref().is_some_and(|next| next.len() == TURN);
+        Poll::Ready(next.map(|next| Ok(Frame::data(next))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.iter().all(Bytes::is_empty)
+        self.pieces.iter().all(Bytes::is_empty)
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+        SizeHint::with_exact(self.pieces.iter().map(|piece| piece.len() as u64).sum())
     }
 }
 
@@ -134,6 +151,7 @@ mod tests {
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
+    use std::task::Waker;
 
     fn block_on<F: Future>(future: F) -> F::Output {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap().block_on(future)
@@ -190,6 +208,30 @@ mod tests {
             assert_eq!(early.await, Some("stale"));
             assert_eq!(late.await, Some("fresh"));
         });
+    }
+
+    #[test]
+    fn a_long_answer_is_complete_although_others_have_their_turn_between_its_parts() {
+        for length in [0, 1, TURN - 1, TURN, TURN + 1, 10 * TURN] {
+            let text = "x".repeat(length);
+            let id = Id::Unsigned(7);
+            let shared = SharedAnswer::of(&Response::result(Id::Unsigned(1), text.clone()), &Id::Unsigned(1)).unwrap();
+            let mut body = shared.body(&id, false);
+            let whole = format!(r#"{{"jsonrpc":"2.0","id":7,"result":"{text}"}}"#);
+            assert_eq!(hyper::body::Body::size_hint(&body).exact(), Some(whole.len() as u64));
+            let (mut written, mut turns) = (Vec::new(), 0);
+            loop {
+                let polled =
+                    hyper::body::Body::poll_frame(Pin::new(&mut body), &mut Context::from_waker(Waker::noop()));
+                match polled {
+                    Poll::Pending => turns += 1,
+                    Poll::Ready(Some(frame)) => written.extend_from_slice(&frame.unwrap().into_data().unwrap()),
+                    Poll::Ready(None) => break,
+                }
+            }
+            assert_eq!(String::from_utf8(written).unwrap(), whole);
+            assert_eq!(turns, (whole.len() - Response::beginning(&id).len()) / TURN);
+        }
     }
 
     #[test]

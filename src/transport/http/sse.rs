@@ -29,6 +29,11 @@ const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 const MAX_UNREAD: usize = 64;
 const MAX_UNREAD_BYTES: usize = 4 * 1024 * 1024;
 
+/// The first protocol version in which a stream begins with an event whose data is empty ("Sending Messages to the Client").
+/// Clients of older versions may take it for a message, and give up, as Gemini CLI 0.61 does. Without a data line, it is an event
+/// for nobody.
+const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
+
 /// A legacy client that does not send `notifications/initialized` is notified after this long.
 const INITIALIZED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -235,8 +240,11 @@ impl Streams {
         let key = (session.random, state.opened);
         let is_ready = was_initialized || age >= INITIALIZED_WITHIN;
         let id = broadcast.last_id(&state);
-        queue.push(Bytes::from(format!("id: {id}\nretry: 1000\ndata: \n\n")));
-        let has_missed = last_event.is_some_and(|last| last != id);
+        let is_primed = session.version >= FIRST_WITH_EMPTY_DATA;
+        let data = if is_primed { "data: \n" } else { "" };
+        queue.push(Bytes::from(format!("id: {id}\nretry: 1000\n{data}\n")));
+        // A client that ignores an event without data comes back without its id.
+        let has_missed = last_event.map_or(!is_primed && age >= INITIALIZED_WITHIN, |last| last != id);
         let mut stream = LegacyStream { queue: Arc::clone(&queue), is_ready, has_missed };
         if is_ready {
             stream.make_ready(&id);

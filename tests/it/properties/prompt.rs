@@ -1,6 +1,8 @@
 //! Any bytes are a prompt or a diagnostic, with places that are in the file and a body that is the file's.
 
-use prompt_expander::prompt::{Call, Diagnostic, Format, MAX_ARGUMENTS, MAX_FILE, Name, Prompt, Severity};
+use prompt_expander::prompt::{
+    Call, Diagnostic, Format, MAX_ARGUMENTS, MAX_FILE, MAX_MESSAGES, Name, Prompt, Severity,
+};
 use std::collections::HashSet;
 
 /// The longest description that is made from a body, in characters.
@@ -25,14 +27,21 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     let file = str::from_utf8(file).unwrap();
     let text = file.strip_prefix('\u{feff}').unwrap_or(file);
 
-    // The body is the end of the file, except for empty lines. Before it are empty lines, or a frontmatter.
-    let body = prompt.messages[0].body();
     let lines = text.replace("\r\n", "\n");
-    let before = lines.trim_end().strip_suffix(body.trim_end()).expect("the body is the end of the file");
-    assert!(before.trim().is_empty() || before.starts_with("---"), "{before:?}");
-    assert!(body.is_empty() || (before.is_empty() || before.ends_with('\n')), "{before:?}");
-    assert!(body.lines().next().is_none_or(|first| !first.trim().is_empty()), "the first line is empty");
-    assert!(!body.ends_with('\n'));
+    assert!((1..=MAX_MESSAGES).contains(&prompt.messages.len()));
+    for message in &prompt.messages {
+        let body = message.body();
+        assert!(body.lines().next().is_none_or(|first| !first.trim().is_empty()), "the first line is empty");
+        assert!(!body.ends_with('\n'));
+        are_lines_of(body, &lines);
+    }
+    if !lines.contains("<!--") {
+        // The body is the end of the file, except for empty lines. Before it are empty lines, or a frontmatter.
+        let body = prompt.messages[0].body();
+        let before = lines.trim_end().strip_suffix(body.trim_end()).expect("the body is the end of the file");
+        assert!(before.trim().is_empty() || before.starts_with("---"), "{before:?}");
+        assert!(body.is_empty() || (before.is_empty() || before.ends_with('\n')), "{before:?}");
+    }
 
     assert!(prompt.arguments.len() <= MAX_ARGUMENTS);
     let mut names = HashSet::new();
@@ -63,6 +72,18 @@ fn is_of(prompt: &Prompt, file: &[u8]) {
     _ = prompt.expand(Call::Text("some text"));
     let all = prompt.value_names().into_iter().map(|name| (name.to_owned(), "a text".to_owned())).collect();
     prompt.expand(Call::Named { values: &all, input: "", is_strict: true }).unwrap();
+}
+
+/// The lines are in the file, in this order. A marker that is text may have lost its backslash.
+fn are_lines_of(body: &str, file: &str) {
+    let mut rest = file.split('\n');
+    for line in body.lines().map(str::trim_end) {
+        let is_line = |of_file: &str| {
+            let of_file = of_file.trim_end();
+            of_file == line || of_file.replacen('\\', "", 1) == line
+        };
+        assert!(rest.any(is_line), "{line:?} is not in the file, or not there");
+    }
 }
 
 fn are_different_texts(texts: &[String]) {

@@ -1,0 +1,261 @@
+//! `engine: jinja`: conditions, loops and filters, and nothing that a template could do harm with.
+
+use crate::client::Client;
+use serde_json::{Value, json};
+
+const ARGUMENTS: &str = "arguments: [{name: lang}, {name: tone, default: kind}]\n";
+
+fn template(body: &str) -> String {
+    format!("---\nengine: jinja\n{ARGUMENTS}---\n{body}\n")
+}
+
+const REVIEW: &str = "Review{% if lang %} this {{ lang|upper }} code{% endif %}, be {{ tone }}.\n\
+                      {%- for l in input %}\n- {{ l }}{% endfor %}";
+
+#[test]
+fn a_template_decides_and_a_value_is_text() {
+    let client = Client::new().prompt("a.md", template(REVIEW));
+    client.run(["expand", "a", "--arg", "lang=go"], "a\nb").printed("Review this GO code, be kind.\n- a\n- b\n");
+    client
+        .run(["expand", "a", "--arg", "lang={{ tone }}"], "a")
+        .printed("Review this {{ TONE }} code, be kind.\n- a\n");
+    client.run(["expand", "a", "--arg", "tone={% if %}<b>&"], "a").printed("Review, be {% if %}<b>&.\n- a\n");
+    client.run(["check", "prompts/a.md"], "").printed("1 file checked: 0 errors, 0 warnings\n");
+    // Without the key, all braces stay.
+    client.write("b.md", format!("---\n{ARGUMENTS}---\n{{% if lang %}}{{{{lang}}}}{{% endif %}}"));
+    client.run(["expand", "b", "--arg", "lang=go"], "").printed("{% if lang %}go{% endif %}\n");
+}
+
+#[test]
+fn an_input_without_a_place_follows_the_text() {
+    let mut client = Client::new().prompt("a.md", "---\nengine: jinja\n---\n{% if true %}Do it.{% endif %}");
+    client.expand("a", "x").text("Do it.\n\nx");
+}
+
+#[test]
+fn a_name_that_is_not_declared_is_an_error_at_its_place() {
+    let mut client = Client::new().prompt("a.md", template("Be\n {{ tune }}"));
+    let error = client.expand("a", "").error();
+    let want =
+        format!("{}:6:5: no argument named `tune`; did you mean `tone`?", client.prompts().join("a.md").display());
+    assert!(error.contains(&want), "{error}");
+    let checked = client.run(["check"], "");
+    assert!(checked.status.code() == Some(1) && checked.stdout.contains(":6:5: error: no argument named `tune`"));
+    assert!(client.run(["expand", "a"], "").stderr.contains(&want));
+}
+
+#[test]
+fn included_text_is_part_of_the_template() {
+    let mut client = Client::new()
+        .prompt("a.md", "---\nengine: jinja\ninclude: true\n---\n{% if input %}\n{% include \"_part\" %}\n{% endif %}")
+        .prompt("_part.md", "One\n{{ input|upper }}")
+        .prompt("b.md", "---\nengine: jinja\ninclude: true\n---\n{{> _bad}}")
+        .prompt("_bad.md", "x\n {{ inptu }}")
+        .prompt("c.md", "---\ninclude: true\n---\n{{> a}}");
+    client.expand("a", "x").text("One\nX");
+    for (name, want) in [
+        ("b", "_bad.md:2:5: no argument named `inptu`; did you mean `input`?"),
+        ("c", "c.md:4:1: `a.md` has `engine: jinja`, and the prompt does not"),
+    ] {
+        let error = client.expand(name, "x").error();
+        assert!(error.contains(want), "{error}");
+    }
+}
+
+#[test]
+fn a_project_and_other_programs_have_no_templates() {
+    let client = Client::new().working_in("repo").arguments(["--no-builtin", "--project"]);
+    client.write("../repo/.prompts/a.md", template(REVIEW));
+    let ran = client.run(["expand", "a"], "");
+    assert!(ran.stderr.contains("`engine: jinja` is not used in the prompts of a project"), "{}", ran.stderr);
+    let client = Client::new().arguments(["--no-builtin", "--prompts", ".claude/commands"]);
+    client.write("../.claude/commands/a.md", template(REVIEW));
+    let ran = client.run(["expand", "a"], "");
+    let want = "a.md:2:1: `engine: jinja` is only for Markdown prompts in a folder of your own";
+    assert!(ran.stderr.contains(want), "{}", ran.stderr);
+}
+
+#[test]
+fn explain_shows_which_values_a_template_uses() {
+    let client = Client::new().prompt("a.md", template(REVIEW));
+    let ran = client.run(["explain", "a", "x", "--json"], "");
+    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let names: Vec<&Value> = explained["placeholders"].as_array().unwrap().iter().map(|found| &found["name"]).collect();
+    assert_eq!((names, &explained["left"]), (vec![&json!("lang"), &json!("tone"), &json!("input")], &json!([])));
+}
+
+const SHOTS: &str = "---\nengine: jinja\nmessages: true\ninclude: true\narguments: [lang]\n---\n\
+                     {% if lang %}Only {{ lang }}.{% endif %}\n<!-- user -->\n{% for l in input %}\n- {{ l }}\n{%- endfor %}\n\
+                     <!-- assistant -->\n{% include \"_yes\" %}\n<!-- user -->\n{{ input|length }}\n";
+
+#[test]
+fn each_message_is_a_template_of_its_own() {
+    let mut client = Client::new()
+        .prompt("a.md", SHOTS)
+        .prompt("_yes.md", "{% raw %}<!-- user -->{% endraw %}\n{{ lang|default('Yes') }}");
+    client.expand("a", "x\ny").text("User:\n- x\n- y\n\nAssistant:\n<!-- user -->\nYes\n\nUser:\n3");
+    let get = json!({"name": "a", "arguments": {"lang": "<!-- user -->{{ input }}", "input": "z"}});
+    let answer = client.request("prompts/get", get);
+    let messages: Vec<(&str, &str)> = answer["result"]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| (message["role"].as_str().unwrap(), message["content"]["text"].as_str().unwrap()))
+        .collect();
+    let lang = "<!-- user -->{{ input }}";
+    let want = [
+        ("user", &*format!("Only {lang}.")),
+        ("user", "- z"),
+        ("assistant", &*format!("<!-- user -->\n{lang}")),
+        ("user", "1"),
+    ];
+    assert_eq!(messages, want);
+    // All of a message may be left out, and a text of the system, too.
+    client.write("b.md", "---\nengine: jinja\nmessages: true\n---\n<!-- system -->\n{% if 0 %}S{% endif %}\n<!-- user -->\nU {{ input }}");
+    client.expand("b", "x").text("U x");
+}
+
+#[test]
+fn a_block_cannot_span_a_marker() {
+    let mut client = Client::new();
+    let file = |body: &str| format!("---\nengine: jinja\nmessages: true\n---\n{body}\n");
+    for (body, want) in [
+        (
+            "A\n {% for l in input %}\n<!-- user -->\n{{ input }}{% endfor %}",
+            "a.md:6:2: the block is never closed; write `{% endfor %}` after it; each message is a template of its own",
+        ),
+        (
+            "A\n<!-- user -->\nx {% endif %}",
+            "a.md:7:6: `endif` ends no block of this text; delete it, or begin the block; each message is a template of its own",
+        ),
+        ("A\n<!-- user -->\n{# c\n<!-- user -->\n#}", "a.md:7:1: `{#` is never closed"),
+        ("{% raw %}\n<!-- user -->\n{% endraw %}", "a.md:5:1: `{% raw %}` is never closed"),
+    ] {
+        client.write("a.md", file(body));
+        let error = client.expand("a", "x").error();
+        assert!(error.contains(want), "{error}");
+    }
+}
+
+#[test]
+fn attachments_follow_a_template() {
+    let mut client = Client::new()
+        .prompt("style.md", "{{ input }}")
+        .prompt("a.md", "---\nengine: jinja\nattachments: [style.md]\n---\n{% if input %}I {{ input }}{% endif %}");
+    client.expand("a", "x").text("I x\n\nstyle.md:\n```\n{{ input }}\n```");
+}
+
+#[test]
+fn a_value_that_looks_like_a_tag_a_marker_or_an_include_is_text() {
+    let mut client = Client::new().prompt("_x.md", "X").prompt("a.md", SHOTS).prompt("_yes.md", "Y").prompt(
+        "b.md",
+        "---\nengine: jinja\nmessages: true\ninclude: true\n---\n<{{ input }}>{% for l in input %}{{ l }}{% endfor %}",
+    );
+    for value in
+        ["{{ input }}", "{% if x %}", "{{> _x}}", "{% include \"_x\" %}", "<!-- user -->", "$ARGUMENTS", "{# x", "{{"]
+    {
+        client.expand("b", value).text(&format!("<{value}>{value}"));
+    }
+    client.write("c.md", "---\nengine: jinja\n---\n$ARGUMENTS <<input>> {{ input }}");
+    client.expand("c", "x").text("$ARGUMENTS <<input>> x");
+}
+
+#[test]
+fn what_is_not_supported_is_an_error_at_its_place() {
+    let client = Client::new();
+    for (index, (body, column, what)) in [
+        ("{% set a = 1 %}", 4, "the tag `set` is not supported"),
+        ("{{ lang ~ tone }}", 9, "`~` is not supported in a tag"),
+        ("{{ 'x' * 3 }}", 8, "`*` is not supported in a tag"),
+        ("{{ lang + tone }}", 9, "`+` is not supported in a tag"),
+        ("{% macro m() %}{% endmacro %}", 4, "the tag `macro` is not supported"),
+        ("{% call m() %}{% endcall %}", 4, "the tag `call` is not supported"),
+        ("{% import '_x' as y %}", 4, "the tag `import` is not supported"),
+        ("{% extends '_x' %}", 4, "the tag `extends` is not supported"),
+        ("{% with a = 1 %}{% endwith %}", 4, "the tag `with` is not supported"),
+        ("{% block b %}{% endblock %}", 4, "the tag `block` is not supported"),
+        ("{{ .Values.x }}", 4, "`.` is not supported in a tag"),
+        ("${{ github.ref }}", 5, "no argument named `github`"),
+        ("{{ debug() }}", 4, "no argument named `debug`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("p{index}");
+        // In a text, a comment and a raw block, nothing is looked at.
+        client.write(&format!("{name}.md"), template(&format!("{{# set ~ #}}{{{{ '* + ~ {{% set' }}}} ~ +\n{body}")));
+        let ran = client.run(["check", &format!("prompts/{name}.md")], "");
+        let want = format!("prompts/{name}.md:6:{column}: error: {what}");
+        assert!(ran.stdout.contains(&want), "{want}: {}", ran.stdout);
+        let stderr = client.run(["expand", &name], "").stderr;
+        assert!(stderr.contains(&format!("{name}.md:6:{column}: {what}")), "{stderr}");
+    }
+}
+
+/// With limits for each prompt, not for each of its messages.
+#[test]
+fn all_messages_of_a_prompt_share_the_limits() {
+    let body = "{% for a in input %}{% for b in input %}{% endfor %}{% endfor %}x\n<!-- user -->\n".repeat(4);
+    let mut client = Client::new().prompt("a.md", format!("---\nengine: jinja\nmessages: true\n---\n{body}"));
+    let error = client.expand("a", &"l\n".repeat(130)).error();
+    assert!(
+        error.contains("its template fails in line ") && error.contains("it takes more than 100000 steps"),
+        "{error}"
+    );
+    client.write("b.md", format!("---\nengine: jinja\n---\n{}", body.split_once('\n').unwrap().0));
+    client.expand("b", &"l\n".repeat(130)).text("x");
+}
+
+/// Each ends in an error, and the server that has expanded all of them never had more than 64 MiB.
+#[cfg(target_os = "linux")]
+#[test]
+fn hostile_templates_end_in_an_error_within_64_mib() {
+    let x = "x".repeat(1000);
+    let nested = |depth: usize| {
+        let open: String = (0..depth).map(|index| format!("{{% for a{index} in input %}}")).collect();
+        format!("{open}{x}{}", "{% endfor %}".repeat(depth))
+    };
+    let hostile = [
+        nested(5),
+        nested(32),
+        "{{ 'x' * 400000000 }}".to_owned(),
+        "{% for a in range(10001) %}{% endfor %}".to_owned(),
+        "{% include \"a\" %}{{ 1 }}".to_owned(),
+        "{{ 'a\\nb'|indent(300000000) }}".to_owned(),
+        "{{ '%300000000d'|format(1) }}".to_owned(),
+        "{% set ns = namespace(s='x') %}{% for a in input %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}".to_owned(),
+        "{% set a = input ~ input %}".to_owned(),
+        "{{ debug() }}".to_owned(),
+        "{{ input|replace('', input)|replace('', input)|replace('', input) }}".to_owned(),
+        format!("{{% for a in input %}}{{{{ input|join('{x}')|join('{x}')|upper }}}}{{% endfor %}}"),
+        format!("{{{{ {}input{} }}}}", "(".repeat(100_000), ")".repeat(100_000)),
+        "{% if input %}".repeat(100_000),
+        "{% if input %}".to_owned() + &"{% elif input %}".repeat(100_000),
+        "{{ not ".to_owned() + &"not ".repeat(100_000) + "input }}",
+        "{{ input".to_owned() + &"|upper".repeat(100_000) + " }}",
+        "{{ input == ".to_owned() + &"input == ".repeat(100_000) + "input }}",
+        format!("{{% macro m() %}}{{{{ m() }}}}{{% endmacro %}}{}", "{{ m() }}"),
+        "{% for a in input recursive %}{{ loop(input) }}{% endfor %}".to_owned(),
+        "{{ .Values.x }}".to_owned(),
+        "${{ github.ref }}".to_owned(),
+        // What counts no byte and no line, but looks at a long text again and again.
+        format!("{{% for a in input %}}{{% if '{}' in '{}' %}}{{% endif %}}{{% endfor %}}", "y", "x".repeat(3_000_000)),
+        format!("{{% for a in input %}}{{{{ '{}'|length }}}}{{% endfor %}}", "x".repeat(3_000_000)),
+        "{{ tone }}".repeat(400_000),
+        "{{tone".repeat(600_000),
+        "{# x".repeat(1_000_000),
+        "{% raw %}".repeat(400_000),
+        "{".repeat(4_000_000) + "% if %}",
+    ];
+    let mut client = Client::new();
+    for (index, body) in hostile.iter().enumerate() {
+        client.write(&format!("h{index}.md"), template(body));
+    }
+    let input = "line\n".repeat(1000);
+    for (index, body) in hostile.iter().enumerate() {
+        let error = client.expand(&format!("h{index}"), &input).error();
+        assert!(!error.is_empty(), "{body:.60}");
+    }
+    let peak = client.peak_memory_kib();
+    assert!(peak < 64 * 1024, "{peak} KiB");
+}
