@@ -29,6 +29,8 @@ mod hook;
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;
+#[cfg(all(target_os = "linux", feature = "http"))]
+mod http_soak;
 mod icons;
 mod import_and_export;
 mod includes;
