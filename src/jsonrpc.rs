@@ -367,6 +367,16 @@ impl Response {
         self.body.to_json()
     }
 
+    /// What the JSON of a response with this id begins with. The rest is the same for any id.
+    pub fn beginning(id: &Id) -> String {
+        let id = match id {
+            Id::Unsigned(id) => Value::from(*id),
+            Id::Negative(id) => Value::from(*id),
+            Id::String(id) => Value::from(id.as_str()),
+        };
+        format!(r#"{{"jsonrpc":"2.0","id":{id}"#)
+    }
+
     /// The code of its error, if it is one.
     pub fn error_code(&self) -> Option<i64> {
         self.error
@@ -450,6 +460,23 @@ mod tests {
 
     fn parse(line: &str) -> Message {
         Message::parse(line.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn responses_with_the_same_result_differ_only_in_the_beginning() {
+        let ids = [Id::Unsigned(7), Id::Negative(-7), Id::String("\"a\n\u{e9}".to_owned())];
+        for id in ids {
+            let error = || Error::invalid_params("x");
+            for (response, rest) in [
+                (Response::result(id.clone(), "x"), r#","result":"x"}"#),
+                (
+                    Response::error(Some(id.clone()), error()),
+                    r#","error":{"code":-32602,"message":"invalid params: x"}}"#,
+                ),
+            ] {
+                assert_eq!(response.to_json().unwrap().get(), Response::beginning(&id) + rest);
+            }
+        }
     }
 
     #[test]

@@ -34,7 +34,8 @@
 //!
 //! Over HTTP (`transport/http.rs`, with `serve --http` only), the first two steps and the last are others: `headers.rs` checks what
 //! the headers say, `sessions.rs` reads the session's id, and each request has a [`server::Session`] of its own, because nothing
-//! of a client is remembered but the streams that it has open (`sse.rs`).
+//! of a client is remembered but the streams that it has open (`sse.rs`). A WebSocket (`websocket.rs`) is one conversation, as a pipe.
+//! `operate.rs` and `metrics.rs` are for those who operate the server.
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.

@@ -81,6 +81,8 @@ pub enum Work {
     Quick,
     /// It scans folders, or waits for a network.
     Blocking,
+    /// The same, and the answer to all equal requests is the same.
+    List,
 }
 
 /// The reply to a message.
@@ -140,22 +142,26 @@ impl Server {
 
     /// How long the answer to a message may take.
     pub fn work(&self, message: &Message) -> Work {
-        let is_quick = match message {
-            Message::Notification { .. } | Message::Response => true,
-            Message::Batch(_) => false,
-            Message::Request(request) => match request.method.as_str() {
-                "tools/list" | "prompts/list" | "resources/list" | "completion/complete" | "subscriptions/listen" => {
-                    false
-                }
-                "tools/call" => request.params.get("name").and_then(Value::as_str) == Some("expand_prompt"),
-                _ => true,
-            },
-        };
-        if is_quick && !*self.is_on_network.get_or_init(|| self.library.is_on_network()) {
-            Work::Quick
-        } else {
-            Work::Blocking
+        match message {
+            Message::Request(request) => self.work_of_request(request),
+            Message::Notification { .. } | Message::Response => self.quick_unless_on_network(),
+            Message::Batch(_) => Work::Blocking,
         }
+    }
+
+    /// The same of a request.
+    pub fn work_of_request(&self, Request { method, params, .. }: &Request) -> Work {
+        match (method.as_str(), params.get("name").and_then(Value::as_str)) {
+            ("tools/list" | "prompts/list" | "resources/list", _) | ("tools/call", Some("list_prompts")) => Work::List,
+            ("tools/call", Some("expand_prompt")) => self.quick_unless_on_network(),
+            ("tools/call" | "completion/complete" | "subscriptions/listen", _) => Work::Blocking,
+            _ => self.quick_unless_on_network(),
+        }
+    }
+
+    fn quick_unless_on_network(&self) -> Work {
+        let is_on_network = *self.is_on_network.get_or_init(|| self.library.is_on_network());
+        if is_on_network { Work::Blocking } else { Work::Quick }
     }
 
     /// Answers a message of a conversation; a notification and a response get no answer.

@@ -24,9 +24,7 @@ Examples:
                                                input and output
   prompt-expander serve --http 127.0.0.1:3333  for many clients; add
                                                http://127.0.0.1:3333/mcp to them
-  prompt-expander serve --http 0.0.0.0:3333 --token-file tokens
-                                               for other machines, whose requests
-                                               need a token";
+  prompt-expander serve --http 0.0.0.0:3333 --token-file tokens";
 
 // The command `serve`: the options of the server, and those of the server over HTTP.
 #[derive(Debug, Args)]
@@ -114,9 +112,9 @@ impl From<Level> for LevelFilter {
 
 impl ServeCommand {
     /// Serves over HTTP until the process is told to stop, or else on standard input and output until the end of input.
-    pub(super) fn run(mut self, library: Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "http")]
-        if let Some(address) = self.http.http.take() {
+        if let Some(address) = self.http.address() {
             let library = Arc::new(library);
             http::hold_warnings();
             let server = self.serve.server(Arc::clone(&library), http::warn);

@@ -33,7 +33,7 @@ impl fmt::Debug for Token {
 }
 
 /// What a caller may do. Each role includes those before it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// List, read and expand prompts.
     Read,

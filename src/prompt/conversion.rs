@@ -380,7 +380,7 @@ impl Content {
 
     /// Makes what stays as written without a value the default of its argument.
     fn keep_what_stays(&mut self, forms: &Forms<'_>, notes: &mut Vec<Diagnostic>) {
-        for argument in self.arguments.iter_mut().filter(|argument| !argument.required) {
+        for argument in &mut self.arguments {
             let Some(forms) = forms.get(argument.name.as_str()) else { continue };
             let Some((first, ..)) = forms.iter().find(|(_, stays, _)| *stays) else { continue };
             argument.default = Some((*first).to_owned());

@@ -324,6 +324,15 @@ impl MessageTemplate {
         std::iter::once(Segment::Text(self.preamble.as_str())).chain(parts)
     }
 
+    /// Lets no placeholder of an argument for which this is true stay as written.
+    pub(super) fn replace_always(&mut self, is_replaced: impl Fn(&str) -> bool) {
+        for part in &mut self.parts {
+            if let Part::Placeholder(placeholder) = part {
+                placeholder.stays &= !is_replaced(&placeholder.name);
+            }
+        }
+    }
+
     /// The placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.parts.iter().filter_map(|part| match part {

@@ -35,11 +35,6 @@ pub(super) struct ShownLists {
 }
 
 impl Session {
-    /// Who the client works for.
-    pub fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
     /// The same of a caller who is not the user of this machine.
     pub fn with_caller(self, caller: Caller) -> Session {
         Session { caller, ..self }
@@ -61,6 +56,11 @@ impl Session {
         let mut session = Session::of_request(Some(lifecycle::WITH_BATCHES), None);
         session.subscriptions.initialized();
         session
+    }
+
+    /// Who the client works for.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// The version that `initialize` negotiated.

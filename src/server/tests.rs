@@ -54,6 +54,7 @@ fn of_team_a() -> Caller {
     Caller { role: Role::Read, prefix: Some(Prefix::new("team-a/").unwrap()), ..Caller::local() }
 }
 
+#[allow(clippy::disallowed_methods)] // as a user would
 fn write(folder: &Path, files: &[(&str, &str)]) {
     for (file, text) in files {
         let path = folder.join(file);

@@ -5,6 +5,7 @@
 
 pub mod auth;
 pub mod headers;
+mod joined;
 pub mod limits;
 mod metrics;
 mod operate;
@@ -20,7 +21,7 @@ pub use sessions::Keys;
 
 use super::tap::Tap;
 use crate::jsonrpc::{Error, Id, Message, Request, Response as Answer};
-use crate::library::Caller;
+use crate::library::{Caller, Prefix, Role};
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
 use axum::body::{Body, Bytes, HttpBody};
@@ -34,6 +35,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use joined::{Joined, SharedAnswer};
 use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
 use metrics::Metrics;
 use operate::Exchange;
@@ -47,13 +49,15 @@ use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::spawn_blocking;
+use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
 use write_timeout::WriteTimeout;
@@ -80,6 +84,9 @@ const END_WITHIN: Duration = Duration::from_millis(1_900);
 /// The longest head of a request, in bytes, and the most headers that it has.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
+
+/// The longest message, in bytes, that is handled between others: to read and answer a longer one takes milliseconds.
+const MAX_QUICK: usize = 64 * 1024;
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4_096;
@@ -109,6 +116,9 @@ struct App {
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
     blocking: Semaphore,
+    lists: Joined<ListKey, Option<SharedAnswer>>,
+    /// How many more long messages may be handled at the same time.
+    long: Semaphore,
     /// Requests that may still come before others are answered.
     requests: Semaphore,
     max_body: usize,
@@ -146,11 +156,19 @@ struct Peer {
 /// The address cannot be listened on; the system lacks something else that a server needs.
 pub fn serve(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
     raise_limit_of_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_name("http").enable_all().build()?;
+    // One processor is left to lists and other blocking work. With two threads on two processors, each request would also wake the
+    // other one, in vain.
+    let threads = (processors() - 1).max(1);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(threads).thread_name("http").enable_all().build()?;
     let result = runtime.block_on(run(server, options, listening));
     // A request that still runs has been answered with an error.
     runtime.shutdown_background();
     result
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
@@ -161,12 +179,13 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let (stage, receiver) = watch::channel(Stage::Serving);
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
-    let threads = std::thread::available_parallelism().map_or(2, |threads| threads.get().max(2));
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
-        blocking: Semaphore::new(threads),
+        blocking: Semaphore::new(processors().max(2)),
+        lists: Joined::new((processors() - 1).max(1)),
+        long: Semaphore::new(processors()),
         requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
         metrics: Metrics::new(),
@@ -184,6 +203,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             let Some(app) = each_second.upgrade() else { return };
             app.streams.tick();
             if app.access.needs_token() {
+                app.access.refresh();
                 app.streams.end_unless(|caller| app.access.is_still_valid(caller));
             }
         }
@@ -275,6 +295,9 @@ async fn connection(
         let respond = async move {
             let mut response = routed.await?;
             exchange.label(response.headers_mut());
+            if response.status().as_u16() >= 400 {
+                tracing::debug!(status = response.status().as_u16(), "refused");
+            }
             app.metrics.responded(response.status().as_u16());
             Ok::<_, Infallible>(response)
         };
@@ -368,6 +391,22 @@ impl App {
         // Not before: a client that sends its body slowly takes nothing from others.
         let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &body);
+        if body.len() <= MAX_QUICK {
+            return self.read_and_reply(headers, body, exchange, caller).await;
+        }
+        let _permit = self.long.acquire().await;
+        // The other requests of this thread are handled by another one meanwhile.
+        block_in_place(|| Handle::current().block_on(self.read_and_reply(headers, body, exchange, caller)))
+    }
+
+    /// Reads a message, and answers it.
+    async fn read_and_reply(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        body: Bytes,
+        exchange: &Exchange,
+        caller: Caller,
+    ) -> Result<http::Response<Body>, Refusal> {
         let message = match Message::parse(body.trim_ascii()) {
             Ok(message) => message,
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
@@ -429,6 +468,9 @@ impl App {
         let session = Session::of_request(None, None).with_caller(caller);
         let opens_stream = request.method == "subscriptions/listen";
         headers::check_accept(headers, if opens_stream { EVENT_STREAM } else { JSON })?;
+        if self.server.work_of_request(&request) == Work::List {
+            return Ok(self.list(session, request).await);
+        }
         let id = request.id.clone();
         let message = Message::Request(request);
         let reply = if opens_stream {
@@ -466,6 +508,7 @@ impl App {
         let owner = owner(&caller);
         let is_initialize = request.method == "initialize";
         let session = if is_initialize {
+            self.streams.broadcast(&self.server, &caller);
             Session::of_request(None, None)
         } else {
             let session = self.session(headers, &caller)?;
@@ -473,8 +516,12 @@ impl App {
             let version = headers::version_of_legacy(version, session.as_ref().map(|session| session.version));
             Session::of_request(Some(version), agent)
         };
+        let session = session.with_caller(caller);
+        if self.server.work_of_request(&request) == Work::List {
+            return Ok(self.list(session, request).await);
+        }
         let id = request.id.clone();
-        let (reply, session) = self.handle(session.with_caller(caller), Message::Request(request), Some(id)).await;
+        let (reply, session) = self.handle(session, Message::Request(request), Some(id)).await;
         let Reply::Response(answer) = reply else { return Ok(empty(StatusCode::ACCEPTED)) };
         let mut response = json(StatusCode::OK, &answer);
         if is_initialize
@@ -571,11 +618,38 @@ impl App {
     /// # Errors
     /// It takes too long, or the server ends.
     async fn in_background<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let done = async {
+        self.in_time(async {
             let _permit = self.blocking.acquire().await.ok()?;
             let span = Span::current();
             spawn_blocking(move || span.in_scope(work)).await.ok()
+        })
+        .await
+    }
+
+    /// Handles a request for a list. Equal ones that wait share one answer ([`joined`]).
+    async fn list(&self, mut session: Session, mut request: Request) -> http::Response<Body> {
+        if let Some(Value::Object(meta)) = request.params.get_mut("_meta") {
+            // Others make no difference, such as a progress token.
+            meta.retain(|key, _| key.starts_with("io.modelcontextprotocol/"));
+        }
+        let key = ListKey::of(&session, &request);
+        let id = request.id.clone();
+        let (server, id_of_first, span) = (Arc::clone(&self.server), id.clone(), Span::current());
+        let compute = move || match span.in_scope(|| server.handle(&mut session, Message::Request(request))) {
+            Reply::Response(answer) => SharedAnswer::of(&answer, &id_of_first),
+            Reply::None | Reply::Stream(_) => None,
         };
+        match self.in_time(async { self.lists.get(key, compute).await? }).await {
+            Ok(answer) => json_body(StatusCode::OK, answer.body(&id, self.tap.is_some()), answer.is_error),
+            Err(error) => json(StatusCode::OK, &Answer::error(Some(id), error)),
+        }
+    }
+
+    /// The result of blocking work, which is `None` after a panic.
+    ///
+    /// # Errors
+    /// It panics, takes too long, or the server ends.
+    async fn in_time<T>(&self, done: impl Future<Output = Option<T>>) -> Result<T, Error> {
         let mut stage = self.stage.clone();
         let message = tokio::select! {
             done = done => match done {
@@ -586,6 +660,31 @@ impl App {
             () = sleep(ANSWER_WITHIN) => format!("not done within {} seconds; try again", ANSWER_WITHIN.as_secs()),
         };
         Err(internal_error(&message))
+    }
+}
+
+/// Requests for lists with the same key have the same answer, but for the id.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ListKey {
+    method: String,
+    params: String,
+    role: Role,
+    prefix: Option<Prefix>,
+    version: Option<&'static str>,
+    agent: Option<&'static str>,
+}
+
+impl ListKey {
+    fn of(session: &Session, request: &Request) -> ListKey {
+        let Caller { role, prefix, .. } = session.caller().clone();
+        ListKey {
+            method: request.method.clone(),
+            params: Value::Object(request.params.clone()).to_string(),
+            role,
+            prefix,
+            version: session.protocol_version(),
+            agent: session.agent(),
+        }
     }
 }
 
@@ -650,10 +749,14 @@ fn empty(status: StatusCode) -> http::Response<Body> {
 /// A response that holds an answer.
 fn json(status: StatusCode, answer: &Answer) -> http::Response<Body> {
     let Ok(json) = answer.to_json() else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
-    let mut response = http::Response::new(Body::from(String::from(Box::<str>::from(json))));
+    json_body(status, Body::from(String::from(Box::<str>::from(json))), answer.error_code().is_some())
+}
+
+fn json_body(status: StatusCode, body: Body, is_error: bool) -> http::Response<Body> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    if answer.error_code().is_some() {
+    if is_error {
         response.extensions_mut().insert(IsError);
     }
     response
@@ -666,7 +769,7 @@ struct IsError;
 fn refused(refusal: Refusal, id: Option<Id>) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
     let mut response = json(status, &Answer::error(id, error));
-    response.headers_mut().extend(headers);
+    response.headers_mut().extend(*headers);
     response
 }
 

@@ -15,6 +15,9 @@ fn home() -> Client {
     Client::new().prompt("research.md", "Research {{input}}.")
 }
 
+/// Names and values.
+type Headers<'h> = &'h [(&'h str, &'h str)];
+
 fn server() -> HttpServer {
     HttpServer::start(home())
 }
@@ -56,7 +59,7 @@ fn legacy_requests_are_answered_by_the_rules_of_their_versions() {
     let batch = format!("[{PING},{INITIALIZED},{}]", request(2, "nope", json!({})));
     let initialize = request(1, "initialize", json!({"protocolVersion": "2099-01-01"}));
     let unknown_tool = request(1, "tools/call", json!({"name": "nope"}));
-    let cases: &[(&str, &[(&str, &str)], &str, u16, i64)] = &[
+    let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("a request", &[], PING, 200, 0),
         ("a request in a session", &[in_session, version("2025-06-18")], PING, 200, 0),
         ("a session without a version", &[in_session], PING, 200, 0),
@@ -155,7 +158,7 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
     let bare_discover = request(7, "server/discover", json!({}));
     let unknown_prompt = get.replace("research", "nope");
     let unknown_resource = request(7, "resources/read", modern(json!({"uri": "prompt://nope"})));
-    let cases: &[(&str, &[(&str, &str)], &str, u16, i64)] = &[
+    let cases: &[(&str, Headers<'_>, &str, u16, i64)] = &[
         ("success", &of_list, &list, 200, 0),
         ("a name", &[of_get[0], of_get[1], ("Mcp-Name", "research")], &get, 200, 0),
         ("an encoded name", &[of_get[0], of_get[1], ("Mcp-Name", "=?base64?cmVzZWFyY2g=?=")], &get, 200, 0),
@@ -391,6 +394,24 @@ fn a_client_that_comes_back_is_told_of_a_change_if_there_may_have_been_one() {
     assert_eq!(current.next(), None, "it missed nothing");
     let mut restarted = server.stream_with(&session, &[("Last-Event-ID", &last)]);
     assert_eq!(restarted.methods(3), LISTS, "another process cannot know");
+}
+
+#[test]
+fn a_first_stream_tells_of_a_change_since_its_session_was_made() {
+    let server = server();
+    let (session, other) = (server.initialize("2025-06-18"), server.initialize("2025-06-18"));
+    server.initialized(&session);
+    server.initialized(&other);
+    let mut stream = server.stream(&other);
+    server.home.save("new.md", "New.");
+    assert_eq!(stream.methods(3), LISTS);
+    let mut late = server.stream(&session);
+    assert_eq!(late.methods(3), LISTS);
+    let server = HttpServer::start(server.stop());
+    let mut restarted = server.stream(&session);
+    // The server may have been started within the second in which the session was made.
+    server.home.save("newer.md", "New.");
+    assert_eq!(restarted.methods(3), LISTS);
 }
 
 #[test]
@@ -678,4 +699,26 @@ fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
     }
     assert_eq!(server.post(PING).status, 200);
     assert!(connection.fails_to_write_within(Duration::from_secs(90)));
+}
+
+#[test]
+fn the_first_event_of_a_stream_has_a_data_line_only_where_the_version_says_so() {
+    let server = server();
+    for (version, first) in [("2025-11-25", "retry: 1000\ndata: \n\n"), ("2025-06-18", "retry: 1000\n\n")] {
+        let session = server.initialize(version);
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
+        );
+        std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+        let mut text = String::new();
+        while !text.contains("\n\n") {
+            let mut piece = [0; 1000];
+            let length = std::io::Read::read(&mut stream, &mut piece).unwrap();
+            assert_ne!(length, 0, "{text}");
+            text += str::from_utf8(&piece[..length]).unwrap();
+        }
+        let (_, event) = text.split_once("\nid: ").unwrap();
+        assert_eq!(event.split_once('\n').unwrap().1.trim_end_matches("\r\n"), first, "{version}");
+    }
 }

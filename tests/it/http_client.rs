@@ -29,7 +29,7 @@ pub(crate) const USUAL: [(&str, &str); 2] =
 pub(crate) struct HttpServer {
     /// Its prompts directory.
     pub(crate) home: Client,
-    pub(crate) address: SocketAddr,
+    endpoint: Endpoint,
     child: Option<Child>,
     stderr: Receiver<String>,
 }
@@ -54,7 +54,7 @@ impl HttpServer {
         let first: String = stderr.recv_timeout(HANG).expect("the first line on standard error");
         let address = first.strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("{first}")).parse().unwrap();
-        HttpServer { home, address, child: Some(child), stderr }
+        HttpServer { home, endpoint: Endpoint { address }, child: Some(child), stderr }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -83,7 +83,23 @@ impl HttpServer {
         assert!(self.wait().success());
         std::mem::replace(&mut self.home, Client::new())
     }
+}
 
+/// How to reach it, also from other threads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Endpoint {
+    pub(crate) address: SocketAddr,
+}
+
+impl std::ops::Deref for HttpServer {
+    type Target = Endpoint;
+
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
+impl Endpoint {
     pub(crate) fn connect(&self) -> Connection {
         Connection::to(self.address)
     }
@@ -231,6 +247,13 @@ impl Connection {
     ) -> Answer {
         self.write(method, path, headers, body);
         self.read()
+    }
+
+    /// Reads so many bytes as they are.
+    pub(crate) fn read_raw(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
     }
 
     /// Reads an answer.

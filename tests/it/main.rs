@@ -29,6 +29,8 @@ mod hook;
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;
+#[cfg(all(target_os = "linux", feature = "http"))]
+mod http_soak;
 mod icons;
 mod import_and_export;
 mod includes;
@@ -46,6 +48,7 @@ mod new;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
+#[cfg(all(unix, feature = "http"))]
 mod operating;
 mod other_programs;
 mod parts;
@@ -64,5 +67,6 @@ mod test;
 mod tidy;
 mod tool_definitions;
 mod traffic;
+#[cfg(all(unix, feature = "http"))]
 mod websocket;
 mod wire;

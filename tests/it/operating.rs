@@ -84,11 +84,7 @@ fn a_request_keeps_its_id_if_it_is_short_visible_ascii_and_gets_one_otherwise() 
     let long = "x".repeat(65);
     assert_eq!(id(&[("X-Request-Id", "3f2a/7.b")]), "3f2a/7.b");
     assert_eq!(id(&[("X-Request-Id", &long[..64])]), long[..64]);
-    let made: Vec<String> = ["", "two words", "é", &long]
-        .iter()
-        .map(|id| id.to_owned().to_owned())
-        .map(|sent| id(&[("X-Request-Id", &sent)]))
-        .collect();
+    let made = ["", "two words", "é", &long].map(|sent| id(&[("X-Request-Id", sent)]));
     let all: std::collections::BTreeSet<&String> = made.iter().collect();
     assert_eq!(all.len(), made.len(), "{made:?}");
     assert!(made.iter().all(|id| id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_graphic())), "{made:?}");
@@ -105,8 +101,10 @@ fn the_log_has_the_connection_and_the_id_of_each_request() {
         let headers = [&crate::http_client::USUAL[..], &[("X-Request-Id", id)]].concat();
         connection.send("POST", "/mcp", &headers, request(1, method, json!({})));
     }
+    server.send("GET", "/nowhere", &[("X-Request-Id", "three")], "");
     let home = server.stop();
     let log = fs::read_to_string(home.root().join("server.log")).unwrap();
+    assert!(log.lines().any(|line| line.contains("\"status\":404") && line.contains("\"id\":\"three\"")), "{log}");
     let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let answered: Vec<Value> = events.filter(|event| event["message"] == "answered").collect();
     let spans: Vec<(&Value, &Value)> =
@@ -142,7 +140,7 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
 
 #[test]
 fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
-    let [reader, admin] = ["a-token-of-a-reader-of-forty-characters!", "a-token-of-an-admin-of-forty-characters!"];
+    let [reader, admin] = ["a-token-of-a-reader-of-forty-characters", "a-token-of-an-admin-of-forty-characters"];
     let home = home();
     let file = home.root().join("tokens");
     fs::write(&file, format!("{reader} name=ana\n{admin} name=prometheus role=admin\n")).unwrap();
@@ -165,5 +163,32 @@ fn metrics_are_not_for_pages_of_other_sites() {
         let answer = server.send("GET", "/metrics", &[header], "");
         assert_eq!(answer.status, 403);
         assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+    }
+}
+
+#[test]
+fn every_request_of_the_page_is_answered() {
+    let page = crate::readme::page("docs/http.md");
+    let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();
+    assert!(commands.len() >= 6, "{commands:?}");
+    let home = || Client::new().prompt("research.md", "Research {{input}}.");
+    let token = "a-token-of-a-reader-of-forty-characters";
+    let with_tokens = home();
+    let file = with_tokens.root().join("tokens");
+    fs::write(&file, token).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let with_tokens = HttpServer::start_with(with_tokens, &["--token-file", "tokens"]);
+    let without = HttpServer::start(home());
+    for command in commands {
+        let server = if command.contains("$TOKEN") { &with_tokens } else { &without };
+        let line = command.replace("127.0.0.1:3333", &server.address.to_string()).replace("curl ", "curl -sSf ");
+        let output = std::process::Command::new("sh").args(["-c", &line]).env("TOKEN", token).output().unwrap();
+        let answer = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && !answer.contains("\"error\":"),
+            "{command}\n{answer}{output:?}",
+            output = output.stderr
+        );
+        assert!(!command.contains("research") || answer.contains("Research solar cells."), "{answer}");
     }
 }

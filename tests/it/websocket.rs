@@ -174,10 +174,19 @@ fn it_has_all_abilities_of_stdio() {
     socket.request("resources/subscribe", json!({"uri": "prompt://review"}));
     socket.request("resources/list", json!({}));
     server.home.save("review.md", "---\ndescription: Review\n---\nReview that.");
-    let changed: Vec<Value> = (0..2).map(|_| socket.message()).collect();
-    let methods: Vec<&str> = changed.iter().map(|message| message["method"].as_str().unwrap()).collect();
-    assert_eq!(methods, ["notifications/resources/list_changed", "notifications/resources/updated"]);
-    assert_eq!(changed[1]["params"]["uri"], "prompt://review");
+    // Lists that it was not shown may be announced, too.
+    let mut methods = std::collections::BTreeSet::new();
+    let updated = loop {
+        let message = socket.message();
+        if !methods.insert(message["method"].to_string()) || methods.contains("\"notifications/resources/updated\"") {
+            break message;
+        }
+    };
+    assert_eq!(
+        (&updated["method"], &updated["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!("prompt://review"))
+    );
+    assert!(methods.contains("\"notifications/resources/list_changed\""), "{methods:?}");
     assert_eq!(socket.expand("review", "x"), "Review that.\n\nx");
 }
 
@@ -452,4 +461,20 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     let codes = [0; 3].map(|_| socket.request("prompts/list", json!({}))["error"]["code"].clone());
     assert_eq!(codes, [json!(null), json!(null), json!(429)]);
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
+}
+
+#[test]
+fn an_idle_client_is_pinged_and_closed_if_it_does_not_answer() {
+    let server = server();
+    let mut silent = open(&server);
+    let mut alive = open(&server);
+    // The server gives up after three quarters of a minute; until then, it pings both.
+    for _ in 0..2 {
+        assert_eq!(silent.try_read().unwrap(), (PING, Vec::new()));
+        assert_eq!(alive.try_read().unwrap(), (PING, Vec::new()));
+        alive.send(PONG, "");
+    }
+    assert_eq!(silent.closed().unwrap(), (1008, "the client does not answer pings".to_owned()));
+    assert_eq!(alive.try_read().unwrap(), (PING, Vec::new()));
+    alive.initialize();
 }

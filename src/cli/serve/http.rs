@@ -26,7 +26,7 @@ pub(in super::super) struct Http {
     /// Serve over HTTP at this address, instead of on standard input and output; a port alone is on this machine, and port 0
     /// takes a free one
     #[arg(long, value_name = "ADDR:PORT")]
-    pub(super) http: Option<String>,
+    http: Option<String>,
     /// The file with the key that signs session ids, the same for all servers behind one address; a second line can hold the
     /// previous key
     ///
@@ -77,6 +77,11 @@ pub(super) fn hold_warnings() {
 }
 
 impl Http {
+    /// Where to serve; `None`: not over HTTP.
+    pub(super) fn address(&self) -> Option<String> {
+        self.http.clone()
+    }
+
     /// Serves at this address until the process is told to stop. `started` is called when clients can connect.
     pub(super) fn serve(
         self,

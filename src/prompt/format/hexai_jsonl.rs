@@ -136,6 +136,9 @@ fn prompt(name: Name, line: Line, number: usize, written: &str) -> Result<Prompt
     let mut messages: Vec<MessageTemplate> = line.messages.into_iter().map(message).collect();
     let format = Format::HexaiPrompt;
     MessageTemplate::find_placeholders(format, &mut messages, arguments.iter().map(|argument| argument.name.as_str()));
+    // Only an argument that is left out stays as written, and a required one cannot be left out.
+    let is_required = |name: &str| arguments.iter().any(|argument| argument.name == name && argument.required);
+    messages.iter_mut().for_each(|message| message.replace_always(is_required));
     let text = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Ok(Prompt {
         format,
@@ -264,6 +267,10 @@ mod tests {
         assert_eq!(expanded("a=x").unwrap(), "Review x in {{b}}.");
         assert_eq!(expanded("a=x b=Go").unwrap(), "Review x in Go.");
         assert!(expanded("").is_err());
+        let values = [("a".to_owned(), String::new())].into();
+        let call = Call::Named { values: &values, input: "", is_strict: false };
+        let expanded = prompts[0].as_ref().unwrap().expand(call).unwrap().into_text();
+        assert_eq!(expanded, "Review  in {{b}}.", "an empty value is one for a required argument");
     }
 
     #[test]

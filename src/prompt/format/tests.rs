@@ -615,8 +615,10 @@ fn marks_that_other_programs_replace_get_one_warning_for_each_kind() {
                 text";
     let run = "no command is run; tell the agent to run the command, and leave out the `!`";
     let file = "no file is included; tell the agent to read the file, or put the name in backticks";
-    let partial = "no file is included; write its text here, or put it in backticks if it is an example";
-    let tag = "no template engine processes it; tell the agent in words what to do, or put it in a code block if it is an example";
+    let partial = "no file is included; write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if \
+                   it is an example";
+    let tag = "no template engine processes it; write `engine: jinja` in the frontmatter, or put it in a code block if it is an \
+               example";
     let all = [
         format!("1:8: `$1` and 1 more like it stay as written: {name}"),
         format!("3:11: `` !`git status` `` and 1 more like it stay as written: {run}"),

@@ -58,6 +58,13 @@ impl Access {
         self.tokens.is_some()
     }
 
+    /// Reads the file again if it has changed; to be called each second, so that its owner soon learns that it is broken.
+    pub(crate) fn refresh(&self) {
+        if let Some(file) = &self.tokens {
+            file.tokens();
+        }
+    }
+
     /// Who sent a request with these headers from this address.
     ///
     /// # Errors

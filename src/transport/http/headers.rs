@@ -275,8 +275,8 @@ mod tests {
             (&[v, ("mcp-method", "prompts/list")], list("2026-07-28"), Err(-32020)),
             (&[v, ("mcp-method", "Tools/List")], list("2026-07-28"), Err(-32020)),
             (&[v, m, m], list("2026-07-28"), Err(-32020)),
-            (&[v, m], list("2026-07-28"), ok.clone()),
-            (&[v, ("mcp-method", " tools/list ")], list("2026-07-28"), ok.clone()),
+            (&[v, m], list("2026-07-28"), ok),
+            (&[v, ("mcp-method", " tools/list ")], list("2026-07-28"), ok),
             (&[("mcp-protocol-version", "2026-07-28\u{e9}"), m], list("2026-07-28"), Err(-32020)),
         ] {
             let era = era(&headers(of), &request).map_err(|error| error.code);

@@ -151,7 +151,7 @@ pub(super) fn plain(refusal: Refusal) -> http::Response<Body> {
     let Refusal { status, headers, error } = refusal;
     let mut response = http::Response::new(Body::from(error.message + "\n"));
     *response.status_mut() = status;
-    *response.headers_mut() = headers;
+    *response.headers_mut() = *headers;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }

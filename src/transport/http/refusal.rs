@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
+    pub(crate) headers: Box<HeaderMap>,
     /// For the body. Its code is the status, which JSON-RPC leaves to applications (-32768 to -32000 are reserved).
     pub(crate) error: Error,
 }
@@ -17,7 +17,7 @@ impl Refusal {
     /// `message` says what to do; clients show it to their user.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
         let error = Error { code: i64::from(status.as_u16()), message: message.into(), data: None };
-        Refusal { status, headers: HeaderMap::new(), error }
+        Refusal { status, headers: Box::default(), error }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Refusal {

@@ -29,6 +29,11 @@ const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 const MAX_UNREAD: usize = 64;
 const MAX_UNREAD_BYTES: usize = 4 * 1024 * 1024;
 
+/// The first protocol version in which a stream begins with an event whose data is empty ("Sending Messages to the Client").
+/// Clients of older versions may take it for a message, and give up, as Gemini CLI 0.61 does. Without a data line, it is an event
+/// for nobody.
+const FIRST_WITH_EMPTY_DATA: &str = "2025-11-25";
+
 /// A legacy client that does not send `notifications/initialized` is notified after this long.
 const INITIALIZED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -218,7 +223,8 @@ impl Streams {
     }
 
     /// Opens the stream of a legacy session. `last_event` is the id of the last event that the client has received of an
-    /// earlier stream; if there were notifications since, the client gets those of all lists.
+    /// earlier stream. If there were notifications since, or without an id since the session was made, the client gets those of
+    /// all lists.
     pub(super) fn open(
         self: &Arc<Self>,
         server: &Server,
@@ -235,8 +241,10 @@ impl Streams {
         let key = (session.random, state.opened);
         let is_ready = was_initialized || age >= INITIALIZED_WITHIN;
         let id = broadcast.last_id(&state);
-        queue.push(Bytes::from(format!("id: {id}\nretry: 1000\ndata: \n\n")));
-        let has_missed = last_event.is_some_and(|last| last != id);
+        let is_primed = session.version >= FIRST_WITH_EMPTY_DATA;
+        let data = if is_primed { "data: \n" } else { "" };
+        queue.push(Bytes::from(format!("id: {id}\nretry: 1000\n{data}\n")));
+        let has_missed = last_event.map_or(state.has_changed_since(session.made), |last| last != id);
         let mut stream = LegacyStream { queue: Arc::clone(&queue), is_ready, has_missed };
         if is_ready {
             stream.make_ready(&id);
@@ -276,11 +284,14 @@ impl Streams {
         }
     }
 
-    fn broadcast(&self, server: &Server, caller: &Caller) -> Arc<Broadcast> {
+    /// All streams of those who see the same prompts as the caller. Called before a session is made, so that no change after that
+    /// is unknown.
+    pub(super) fn broadcast(&self, server: &Server, caller: &Caller) -> Arc<Broadcast> {
         let mut broadcasts = lock(&self.broadcasts);
         let broadcast = broadcasts.entry(caller.prefix.clone()).or_insert_with(|| {
             let session = Session::of_notifications().with_caller(caller.clone());
-            let state = BroadcastState { session, streams: BTreeMap::new(), opened: 0, sent: 0 };
+            let (since, streams) = (sessions::now(), BTreeMap::new());
+            let state = BroadcastState { session, streams, opened: 0, sent: 0, since, changed: None };
             let broadcast = Arc::new(Broadcast { process: self.process, state: Mutex::new(state) });
             server.add_listener(&(Arc::clone(&broadcast) as Arc<dyn Listener>));
             broadcast
@@ -328,7 +339,7 @@ impl Listener for Listen {
 }
 
 /// All streams of legacy clients who see the same prompts.
-struct Broadcast {
+pub(super) struct Broadcast {
     process: u64,
     state: Mutex<BroadcastState>,
 }
@@ -340,6 +351,9 @@ struct BroadcastState {
     opened: u64,
     /// How many changes were sent.
     sent: u64,
+    /// When it was made, and the last change sent, in seconds since 1970.
+    since: u64,
+    changed: Option<u64>,
 }
 
 struct LegacyStream {
@@ -365,6 +379,11 @@ impl Broadcast {
 }
 
 impl BroadcastState {
+    /// Whether there was, or may have been, a change since a session was made.
+    fn has_changed_since(&self, made: u64) -> bool {
+        made < self.since || self.changed.is_some_and(|changed| made <= changed)
+    }
+
     fn of_session(&mut self, session: u128) -> impl Iterator<Item = &mut LegacyStream> {
         self.streams.range_mut((session, 0)..=(session, u64::MAX)).map(|(_, stream)| stream)
     }
@@ -387,6 +406,7 @@ impl Listener for Broadcast {
             return;
         }
         state.sent += 1;
+        state.changed = Some(sessions::now());
         let events = events(&notifications, Some(&self.last_id(&state)));
         let mut streams = state.streams.iter_mut().peekable();
         while let Some(((session, _), stream)) = streams.next() {

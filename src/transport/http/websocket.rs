@@ -5,7 +5,7 @@
 //! overtakes an answer that was made before the change.
 
 use super::operate::{Exchange, id_of, method_of, plain};
-use super::{App, Stage, limits, metrics, reached};
+use super::{App, Stage, metrics, reached};
 use crate::jsonrpc::{Message, Response};
 use crate::server::{Change, Listener, Reply, Session};
 use axum::Extension;
@@ -151,12 +151,10 @@ impl Conversation {
         drop(text);
         let (method, id, started) = (metrics::label(method_of(&message)), id_of(&message), Instant::now());
         let app = Arc::clone(&self.app);
-        let permit = app.requests.try_acquire().map_err(|_| limits::too_busy());
-        let limited = permit.and_then(|permit| {
-            app.rate_limits.take(self.session.caller(), self.exchange.address(), &message).map(|()| permit)
-        });
-        let (reply, session) = match limited {
-            Ok(_permit) => app.handle(std::mem::take(&mut self.session), message, id).await,
+        // A conversation has one request at a time, so that a crowd of them can wait where single requests are refused.
+        let _permit = app.requests.acquire().await;
+        let (reply, session) = match app.rate_limits.take(self.session.caller(), self.exchange.address(), &message) {
+            Ok(()) => app.handle(std::mem::take(&mut self.session), message, id).await,
             // A notification has no answer, not even this one.
             Err(refusal) => {
                 let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));

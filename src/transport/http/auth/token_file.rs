@@ -147,8 +147,8 @@ fn check_token(token: &str) -> Result<(), String> {
         return Err("the line must begin with a token of letters, digits and `-._~+/`, or with `sha256:`".to_owned());
     }
     match token.len() {
+        MIN_TOKEN..=MAX_TOKEN => Ok(()),
         ..MIN_TOKEN => Err(format!("the token is shorter than {MIN_TOKEN} characters; {ADD}")),
-        ..=MAX_TOKEN => Ok(()),
         _ => Err(format!("the token is longer than {MAX_TOKEN} characters; {ADD}")),
     }
 }
