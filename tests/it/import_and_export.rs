@@ -229,8 +229,10 @@ fn what_is_not_carried_over_is_reported_with_its_position_and_what_to_do() {
         &["e.md: warning: Codex takes the quotes off the words of `$ARGUMENTS`"],
     );
     has(&run(&client, &["import", "llm:templates"]), 0, &["note: `model` has no meaning here, and is not imported: "]);
-    let hexai =
-        ["user.jsonl:1:1: warning: empty lines at the start and end of a message", "note: `created` has no meaning here"];
+    let hexai = [
+        "user.jsonl:1:1: warning: empty lines at the start and end of a message",
+        "note: `created` has no meaning here",
+    ];
     has(&run(&client, &["import", "user.jsonl"]), 0, &hexai);
     has(&run(&client, &["import", "team"]), 0, &["d.md: warning: the attachment `x.png` is not imported"]);
 }
