@@ -216,8 +216,9 @@ enum Command {
     /// Check prompt files, and say where each problem is and how to fix it
     ///
     /// An error means that a file cannot be used as a prompt. A warning means that a prompt may not do what its author intended.
-    /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings. Notes list files that may be prompts but are not
-    /// read: those with other suffixes, and those in hidden folders such as `.claude/commands`.
+    /// Test files are checked, but not run; `test` does that. The exit status is 1 if there are errors or, with --strict, warnings.
+    /// Notes list files that may be prompts but are not read: those with other suffixes, and those in hidden folders such as
+    /// `.claude/commands`.
     #[command(after_help = with_common(check::EXAMPLES))]
     Check(WithCommon<check::Check>),
     /// Test prompts: whether they expand to what their test files say

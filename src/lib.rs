@@ -44,6 +44,9 @@
 //! the same [`library`] and the same [`prompt`], without the protocol. [`agents`] has all facts about each agent, and how the
 //! program is registered with it; [`doctor`] finds out why that does not work.
 //!
+//! `prompt/conversion.rs` converts prompts for the commands `import` and `export`: [`prompt::import`] to a Markdown file, with
+//! `prompt/format/markdown_writer.rs`, and [`prompt::export`] to a file of another system.
+//!
 //! # The path of a change
 //!
 //! [`library::Watch`] advances a generation, [`library::Changes`], when files may have changed. That wakes the notifier

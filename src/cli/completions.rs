@@ -24,7 +24,8 @@ const VARIABLE: &str = "PROMPT_EXPANDER_COMPLETE";
 /// Characters that a shell interprets. A name that contains one is not offered, because unquoted it would mean something else.
 const SPECIAL: &str = "\\'\"`$&|;<>()[]{}*?!#~^%@,=";
 
-const SHELLS: Shells<'static> = Shells(&[&ColonBash, &Elvish, &Fish, &PlainPowershell, &ArgumentZsh]);
+const SHELLS: Shells<'static> =
+    Shells(&[&BASH_WITH_COLONS, &Elvish, &Fish, &POWERSHELL_WITHOUT_SPECIAL, &ZSH_WITH_ARGUMENTS]);
 
 pub(super) const EXAMPLES: &str = "\
 Add the line for your shell to its startup file:
@@ -168,8 +169,62 @@ fn matches_of_line(words: impl Iterator<Item = OsString>) -> ArgMatches {
     parse_leniently(unquoted)
 }
 
-/// bash, which splits words at `:` and `=`: `git:com` arrives as three words.
-struct ColonBash;
+/// The completion of a shell by clap, with changes.
+struct Adapted {
+    shell: &'static dyn EnvCompleter,
+    /// Makes the script from that of clap, with the names of the program and of the command that completes.
+    script: fn(script: String, program: &str, completer: &str) -> io::Result<String>,
+    /// Whether a candidate is offered.
+    is_offered: fn(&str) -> bool,
+}
+
+impl EnvCompleter for Adapted {
+    fn name(&self) -> &'static str {
+        self.shell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.shell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        script: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut text = Vec::new();
+        self.shell.write_registration(variable, name, program, completer, &mut text)?;
+        let text = (self.script)(String::from_utf8_lossy(&text).into_owned(), program, completer)?;
+        script.write_all(text.as_bytes())
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        answer: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut offered = Vec::new();
+        self.shell.write_complete(command, words, folder, &mut offered)?;
+        let offered = String::from_utf8_lossy(&offered);
+        let is_offered = |line: &&str| (self.is_offered)(line.split('\t').next().unwrap_or_default());
+        offered.split_inclusive('\n').filter(is_offered).try_for_each(|line| answer.write_all(line.as_bytes()))
+    }
+}
+
+/// bash splits words at `:` and `=`: `git:com` arrives as three words. So it has a script of its own.
+const BASH_WITH_COLONS: Adapted = Adapted {
+    shell: &Bash,
+    script: |_, program, completer| {
+        let quoted = shlex::try_quote(completer).map_err(io::Error::other)?;
+        Ok(BASH.replace("VAR", VARIABLE).replace("BIN", program).replace("COMPLETER", &quoted))
+    },
+    is_offered: |_| true,
+};
 
 const BASH: &str = r#"_prompt_expander() {
     # The words up to the cursor; parts without a space between them are joined again.
@@ -206,123 +261,30 @@ const BASH: &str = r#"_prompt_expander() {
 complete -o bashdefault -F _prompt_expander BIN
 "#;
 
-impl EnvCompleter for ColonBash {
-    fn name(&self) -> &'static str {
-        Bash.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        Bash.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        _: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn Write,
-    ) -> io::Result<()> {
-        let quoted = shlex::try_quote(completer).map_err(io::Error::other)?;
-        let text = BASH.replace("VAR", variable).replace("BIN", program).replace("COMPLETER", &quoted);
-        script.write_all(text.as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> io::Result<()> {
-        Bash.write_complete(command, words, folder, answer)
-    }
-}
-
 /// zsh, with no space after `NAME=`, where the value follows.
-struct ArgumentZsh;
+const ZSH_WITH_ARGUMENTS: Adapted = Adapted {
+    shell: &Zsh,
+    script: |script, _, _| {
+        let others = "local -a suffix=()\n        [[ \"${other[1]%%:*}\" == *= ]] && suffix=(-S '')\n        \
+                      [[ -n $other ]] && _describe -V 'values' other \"${suffix[@]}\"\n";
+        Ok(script.replace(ZSH_OTHERS, others))
+    },
+    is_offered: |_| true,
+};
 
 /// The line of clap's script that offers all but folders.
 const ZSH_OTHERS: &str = "[[ -n $other ]] && _describe -V 'values' other\n";
 
-impl EnvCompleter for ArgumentZsh {
-    fn name(&self) -> &'static str {
-        Zsh.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        Zsh.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn Write,
-    ) -> io::Result<()> {
-        let mut text = Vec::new();
-        Zsh.write_registration(variable, name, program, completer, &mut text)?;
-        let others = "local -a suffix=()\n        [[ \"${other[1]%%:*}\" == *= ]] && suffix=(-S '')\n        \
-                      [[ -n $other ]] && _describe -V 'values' other \"${suffix[@]}\"\n";
-        script.write_all(String::from_utf8_lossy(&text).replace(ZSH_OTHERS, others).as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> io::Result<()> {
-        Zsh.write_complete(command, words, folder, answer)
-    }
-}
-
-/// PowerShell, which inserts candidates without quoting them, names of folders included. Those that it would interpret are left
-/// out; it then completes paths itself, and quotes them.
-struct PlainPowershell;
+/// PowerShell inserts candidates without quoting them, names of folders included. Those that it would interpret are left out; it then
+/// completes paths itself, and quotes them.
+const POWERSHELL_WITHOUT_SPECIAL: Adapted = Adapted {
+    shell: &Powershell,
+    script: |script, _, _| Ok(script),
+    is_offered: |candidate| {
+        let is_special = |character: char| character.is_whitespace() || POWERSHELL_SPECIAL.contains(character);
+        !candidate.trim_end_matches(['\r', '\n']).contains(is_special)
+    },
+};
 
 /// Quotes, including typographic ones, variables, and what ends a word or a command.
 const POWERSHELL_SPECIAL: &str = "'\"`$&|;<>(){}@,#\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
-
-impl EnvCompleter for PlainPowershell {
-    fn name(&self) -> &'static str {
-        Powershell.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        Powershell.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn Write,
-    ) -> io::Result<()> {
-        Powershell.write_registration(variable, name, program, completer, script)
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> io::Result<()> {
-        let mut offered = Vec::new();
-        Powershell.write_complete(command, words, folder, &mut offered)?;
-        let is_special = |character: char| character.is_whitespace() || POWERSHELL_SPECIAL.contains(character);
-        for line in String::from_utf8_lossy(&offered).lines() {
-            let value = line.split('\t').next().unwrap_or_default();
-            if !value.contains(is_special) {
-                writeln!(answer, "{line}")?;
-            }
-        }
-        Ok(())
-    }
-}

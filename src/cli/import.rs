@@ -306,7 +306,7 @@ impl Source {
         let hidden = if hidden.is_empty() { String::new() } else { format!("; or name {}", alternatives(&hidden)) };
         match &self.file {
             Some(file) => format!(
-                "{} is no prompt of {}, whose files are {}; {format}",
+                "{} is not a prompt of {}, whose files are {}; {format}",
                 shown(file),
                 self.system.title(),
                 alternatives(&ends)

@@ -97,8 +97,8 @@ impl FolderCache {
         included.iter().all(|(path, stamp)| Stamp::at(path) == Some(*stamp)).then_some((info, prompt))
     }
 
-    /// Caches a file under the reliable stamps that it and the files that it includes had before they were read. When the prompts of all folders become
-    /// too large, the others are dropped.
+    /// Caches a file under the reliable stamps that it and the files that it includes had before they were read. When the prompts of
+    /// all folders become too large, the others are dropped.
     pub(super) fn insert(
         &self,
         path: &Arc<Path>,

@@ -560,7 +560,7 @@ impl Folder {
         self.parse(&file)
     }
 
-    /// Why a file is no prompt, although it may be ordinary Markdown.
+    /// Why a file is not a prompt, although it may be ordinary Markdown.
     fn not_a_prompt(&self, path: &Path) -> Diagnostic {
         if let Some((end, purpose)) = System::other_purpose(&path.to_string_lossy()) {
             let message = format!("a file that ends in `{end}` is not a prompt, but {purpose}");
@@ -600,7 +600,7 @@ impl Folder {
         }
     }
 
-    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is no prompt file.
+    /// The name of the prompt in a file below the folder, and how the file is read; `None` if it is not a prompt file.
     ///
     /// # Errors
     /// The name could not be typed as a command.

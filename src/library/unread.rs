@@ -68,9 +68,9 @@ pub struct Unread {
     pub message: String,
 }
 
-/// Looks through `folders`, which the library reads, and through `patterns`, which are prompts with a `system.md`. `projects` are folders that hold one of those, and are searched only for
-/// hidden folders. What is in one of `roots`, the folders that the library was made of, is read if it is not hidden there, and so are the `attached`
-/// files.
+/// Looks through `folders`, which the library reads, and through `patterns`, which are prompts with a `system.md`. `projects` are
+/// folders that hold one of those, and are searched only for hidden folders. What is in one of `roots`, the folders that the library
+/// was made of, is read if it is not hidden there, and so are the `attached` files.
 pub(super) fn search(
     folders: &BTreeSet<PathBuf>,
     patterns: &BTreeSet<PathBuf>,

@@ -24,8 +24,9 @@
 //! A single argument, in a body without `{{input}}`, takes the text verbatim unless the text begins with the argument's
 //! `name=`. A body without any placeholder is followed by the whole text, no matter what the prompt declares.
 //!
-//! For a prompt of Claude Code or Codex whose body has `$name` or `$1`, or one with `words: true`, the text is divided as those do it: after the pairs, each argument gets
-//! one word or quoted group, and the input is the whole text. What has no place is left out, with a warning.
+//! For a prompt of Claude Code or Codex whose body has `$name` or `$1`, or one with `words: true`, the text is divided as those do it:
+//! after the pairs, each argument gets one word or quoted group, and the input is the whole text. What has no place is left out, with
+//! a warning.
 //!
 //! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`, and `\"` and `\\` inside double quotes. A quote after a
 //! letter or a digit (`it's`, `27"`), or one that is never closed, is text.

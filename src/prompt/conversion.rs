@@ -132,11 +132,7 @@ pub fn import(prompt: &Prompt, file: &str) -> Result<Conversion, Diagnostic> {
     }
     if !prompt.included().is_empty() {
         let message = "the text of the files that it includes is part of the imported prompt";
-        notes.push(Diagnostic::warning(
-            None,
-            message,
-            "nothing is to be done unless several prompts share these files",
-        ));
+        notes.push(Diagnostic::warning(None, message, "no action is needed unless several prompts share these files"));
     }
     if prompt.format == Format::Skill {
         let message = "the text begins with the path of the skill's folder; the other files there are not imported";
@@ -148,7 +144,7 @@ pub fn import(prompt: &Prompt, file: &str) -> Result<Conversion, Diagnostic> {
     Ok(Conversion { text, notes, unread_keys })
 }
 
-/// What is to be done about the files that a prompt attaches.
+/// Warnings about the files that a prompt attaches, which are to be copied by hand.
 fn attachments_to_copy(content: &Content) -> impl Iterator<Item = Diagnostic> {
     content.attachments.iter().filter(|path| !path.starts_with("https://")).map(|path| {
         let message = format!("the attachment {} is not imported with the prompt", quoted(path));
@@ -193,7 +189,7 @@ pub fn export(prompt: &Prompt, to: ExportFormat) -> Result<Conversion, Diagnosti
         }
     }
     let system = to.format().system().title();
-    let message = format!("what {} says does not fit into a file of {system}", named(name));
+    let message = format!("{} does not fit into a file of {system}", named(name));
     Err(Diagnostic::error(None, message, "shorten its text, description and arguments"))
 }
 
@@ -210,15 +206,16 @@ fn write(to: ExportFormat, name: &Name, content: &Content, kept: Option<&Kept>) 
         note(message, "tell the agent in the text to read the files");
     }
     if markdown_writer::are_several(&content.messages) && to != ExportFormat::Jsonl {
-        let message =
-            format!("{system} has one message: the lines `<!-- user -->` and `<!-- assistant -->` are text of it");
-        note(message, "nothing is to be done if the model understands them");
+        let message = format!(
+            "a prompt of {system} is one message: `<!-- user -->` and `<!-- assistant -->` are part of its text"
+        );
+        note(message, "no action is needed if the model understands them");
     }
     let is_lost = |argument: &&Argument| argument.default.is_some() || !argument.choices.is_empty();
     let lost: Vec<&str> = content.arguments.iter().filter(is_lost).map(|argument| argument.name.as_str()).collect();
     if !lost.is_empty() {
         note(
-            format!("{system} knows no defaults and no choices: those of {} have no effect there", all_of(&lost)),
+            format!("{system} has neither defaults nor choices: those of {} have no effect there", all_of(&lost)),
             "say in the text what to do without a value",
         );
     }
@@ -286,12 +283,8 @@ impl Content {
             let changed = section.trim();
             if let Some(first) = group.first().filter(|_| changed) {
                 let position = Some(Position { line: first.first_line(), column: 1 });
-                let message = "empty lines at the ends of a message, and carriage returns, are not imported";
-                notes.push(Diagnostic::warning(
-                    position,
-                    message,
-                    "nothing is to be done unless a program counts lines",
-                ));
+                let message = "empty lines at the start and end of a message, and carriage returns, are not imported";
+                notes.push(Diagnostic::warning(position, message, "no action is needed unless a program counts lines"));
             }
             messages.push(section);
         }
@@ -314,7 +307,7 @@ impl Content {
         };
         if prompt.format == Format::CodexPrompt && prompt.takes_words() && content.uses(INPUT) {
             let message = "Codex takes the quotes off the words of `$ARGUMENTS`; in the imported prompt they stay";
-            notes.push(Diagnostic::warning(None, message, "nothing is to be done unless words are typed in quotes"));
+            notes.push(Diagnostic::warning(None, message, "no action is needed unless words are typed in quotes"));
         }
         content.normalize_arguments(notes);
         content.keep_what_stays(&forms, notes);
@@ -414,7 +407,7 @@ fn append_input(prompt: &Prompt, messages: &mut [Section], notes: &mut Vec<Diagn
     last.segments.push(Segment::Placeholder(INPUT.to_owned()));
     let system = prompt.format.system().title();
     let message = format!("without an input, the text ends with an empty line; that of {system} does not");
-    notes.push(Diagnostic::warning(None, message, "nothing is to be done if the prompt is used with an input"));
+    notes.push(Diagnostic::warning(None, message, "no action is needed if the prompt is used with an input"));
 }
 
 impl Section {
@@ -440,7 +433,7 @@ impl Section {
         self.segments.push(Segment::Placeholder(placeholder.name.clone()));
     }
 
-    /// Drops what reading a file drops: carriage returns before the end of a line, and empty lines at the ends. Returns whether there
+    /// Drops what reading a file drops: carriage returns before the end of a line, and empty lines at the start and end. Returns whether there
     /// were any.
     fn trim(&mut self) -> bool {
         let length = |segments: &[Segment]| segments.iter().map(Segment::len).sum::<usize>();

@@ -156,7 +156,7 @@ mod testing {
         assert_eq!(expansion.map_err(|error| error.to_string()).as_deref(), Ok(want), "{file:?} {text:?}");
     }
 
-    /// Why a file is no prompt.
+    /// Why a file is not a prompt.
     #[track_caller]
     pub(super) fn refused(format: Format, file: &str, want: &str) {
         assert_eq!(shown(&format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap_err()), want, "{file:?}");

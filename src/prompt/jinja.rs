@@ -93,7 +93,7 @@ impl Template {
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
     text: String,
-    /// Without the empty lines at its two ends.
+    /// Without the empty lines at its start and end.
     range: Range<usize>,
     /// Where it is a value of the call.
     values: Vec<Range<usize>>,

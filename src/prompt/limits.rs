@@ -44,6 +44,7 @@ pub const MAX_CASES: usize = 1_000;
 
 /// How many texts the cases of a test file may search for.
 pub const MAX_SEARCHES: usize = 10_000;
+
 /// How many files may include each other, one inside the other.
 pub const MAX_INCLUDE_DEPTH: usize = 8;
 

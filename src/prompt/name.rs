@@ -66,7 +66,8 @@ impl Name {
     /// `/` for each colon.
     ///
     /// # Errors
-    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are refused on all systems, because folders of prompts are shared. The reason is one line for a person.
+    /// It could not be typed in a chat, or some system cannot store a file of that name. Names are refused on all systems, because
+    /// folders of prompts are shared. The reason is one line for a person.
     pub fn for_new_file(typed: &str) -> Result<Name, String> {
         let refused = |why: &str| Err(format!("{} cannot be the name of a prompt: {why}", quoted(typed)));
         let bare = strip(typed);

@@ -196,7 +196,7 @@ impl System {
     }
 
     /// The name of the prompt in a file, and how it is read. `path` is below the folder, `/`-separated. `None` if the file
-    /// is no prompt, such as a [partial](is_partial). Letter case makes no difference in the suffix `.md`.
+    /// is not a prompt, such as a [partial](is_partial). Letter case makes no difference in the suffix `.md`.
     pub fn prompt_file(self, path: &str) -> Option<(&str, FileName)> {
         let is_partial = self == System::PromptExpander && is_partial(path);
         if is_partial || System::other_purpose(path).is_some() {

@@ -300,7 +300,7 @@ impl MessageTemplate {
         self.preamble = text;
     }
 
-    /// The text as written in the file, but with `\n` line endings and without empty lines at its two ends.
+    /// The text as written in the file, but with `\n` line endings and without empty lines at its start and end.
     pub fn body(&self) -> &str {
         &self.body
     }

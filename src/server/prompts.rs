@@ -126,7 +126,8 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
 }
 
 /// `prompts/get`: the messages of the prompt, or, for an agent that would lose some of them or their roles, one user message whose
-/// text is the same, byte for byte, as that of `expand_prompt`. `version` is the protocol version, `None` if it is the newest. Only for an agent that would run it, the text is changed.
+/// text is the same, byte for byte, as that of `expand_prompt`. `version` is the protocol version, `None` if it is the newest. Only
+/// for an agent that would run it, the text is changed.
 ///
 /// # Errors
 /// Those of [`find`]; invalid params; a text that names all required arguments that are missing; an attachment that cannot be used.

@@ -114,7 +114,7 @@ fn the_first_block_is_text_even_of_an_empty_body() {
 }
 
 #[test]
-fn what_is_attached_is_no_command_for_opencode() {
+fn what_is_attached_is_not_a_command_for_opencode() {
     let mut client =
         Client::new().prompt("p.md", "---\nattachments: [notes.txt]\n---\nRead.").prompt("notes.txt", "!`id` $1 @x");
     client.introduce(LEGACY, "opencode");

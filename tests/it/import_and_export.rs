@@ -98,7 +98,7 @@ fn an_imported_prompt_expands_as_the_one_that_is_read_in_place() {
 }
 
 #[test]
-fn the_text_of_an_imported_file_has_marks_of_this_program_and_a_backslash_where_it_needs_one() {
+fn an_imported_file_has_placeholders_of_this_program_and_a_backslash_where_it_needs_one() {
     for (index, want) in [
         (
             0,
@@ -177,7 +177,7 @@ fn a_dry_run_says_the_same_and_writes_nothing() {
 }
 
 #[test]
-fn what_is_not_carried_over_is_said_with_its_place_and_what_to_do() {
+fn what_is_not_carried_over_is_reported_with_its_position_and_what_to_do() {
     let files = [
         (".claude/commands/a.md", "---\nallowed-tools: Bash\nmodel: x\n---\nStatus: !`git status`\n"),
         (".claude/commands/b.md", "---\nallowed-tools: Bash\n---\nB\n"),
@@ -229,8 +229,10 @@ fn what_is_not_carried_over_is_said_with_its_place_and_what_to_do() {
         &["e.md: warning: Codex takes the quotes off the words of `$ARGUMENTS`"],
     );
     has(&run(&client, &["import", "llm:templates"]), 0, &["note: `model` has no meaning here, and is not imported: "]);
-    let hexai =
-        ["user.jsonl:1:1: warning: empty lines at the ends of a message", "note: `created` has no meaning here"];
+    let hexai = [
+        "user.jsonl:1:1: warning: empty lines at the start and end of a message",
+        "note: `created` has no meaning here",
+    ];
     has(&run(&client, &["import", "user.jsonl"]), 0, &hexai);
     has(&run(&client, &["import", "team"]), 0, &["d.md: warning: the attachment `x.png` is not imported"]);
 }
@@ -252,7 +254,7 @@ fn import_prints_one_json_object_on_request() {
 }
 
 #[test]
-fn a_source_or_a_target_that_cannot_be_is_refused_with_what_to_do() {
+fn an_invalid_source_or_target_is_refused_with_what_to_do() {
     let client = client(&[
         (".claude/commands/a.md", "A"),
         ("empty/x.txt", ""),
@@ -265,7 +267,7 @@ fn a_source_or_a_target_that_cannot_be_is_refused_with_what_to_do() {
         (&["nope"][..], "cannot be read: "),
         (&["empty"], "there are no prompts in "),
         (&["gemini:empty"], "no files `NAME.toml`; name the folder that has them"),
-        (&["notes.txt"], "is no prompt of prompt-expander"),
+        (&["notes.txt"], "is not a prompt of prompt-expander"),
         (&["home"], "or name `"),
         (&["."], "contains the folder "),
         (&["prompts"], "is already in the folder "),
@@ -281,7 +283,7 @@ fn a_source_or_a_target_that_cannot_be_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_broken_line_and_a_name_that_would_be_read_as_another_format_cost_only_themselves() {
+fn a_broken_line_or_a_name_of_another_format_does_not_affect_the_other_prompts() {
     let line = |name: &str| {
         format!("{{\"name\":\"{name}\",\"messages\":[{{\"role\":\"user\",\"content\":{{\"text\":\"T\"}}}}]}}\n")
     };
@@ -334,7 +336,7 @@ fn import_of_an_export_gives_the_same_prompts() {
 }
 
 #[test]
-fn an_exported_file_says_in_the_words_of_its_system_what_that_can_do() {
+fn an_exported_file_uses_what_the_format_of_its_system_has() {
     let client = client(&[
         ("prompts/compare.md", COMPARE),
         ("prompts/one.md", "---\narguments: [text]\n---\nFix {{text}} !`ls`\n"),
@@ -345,7 +347,7 @@ fn an_exported_file_says_in_the_words_of_its_system_what_that_can_do() {
         0,
         &[
             "one.md:9:16: warning: Claude Code will run `` !`ls` ``",
-            "Claude Code knows no defaults and no choices: those of `criteria`",
+            "Claude Code has neither defaults nor choices: those of `criteria`",
         ],
     );
     let compare = read(&client, "c/compare.md");

@@ -31,7 +31,7 @@ fn a_path_is_relative_to_the_file_or_with_a_slash_to_the_folder() {
 }
 
 #[test]
-fn partials_are_not_listed_and_are_no_prompts() {
+fn partials_are_neither_listed_nor_prompts() {
     let mut client = Client::new()
         .prompt("_style.md", "Kind. {{undeclared}}")
         .prompt("_parts/x.md", "X.")
@@ -195,7 +195,7 @@ fn attachments_are_those_of_the_prompt_and_not_of_an_included_file() {
 }
 
 #[test]
-fn ten_thousand_partials_are_no_prompts_and_do_not_disturb() {
+fn ten_thousand_partials_are_not_prompts_and_affect_nothing() {
     let mut client = Client::new().prompt("a.md", including("_parts/9999"));
     for number in 0..10_000 {
         client.write(&format!("_parts/{number}.md"), number.to_string());

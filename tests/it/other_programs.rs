@@ -433,7 +433,7 @@ fn a_file_in_a_folder_that_was_named_with_a_format_is_read_in_that_format() {
 }
 
 #[test]
-fn a_file_that_is_no_prompt_says_why() {
+fn the_reason_why_a_file_is_not_a_prompt_is_said() {
     let text = "X";
     let files = [
         ("a.instructions.md", text),

@@ -230,7 +230,7 @@ fn parts<'t>(
     Ok((Frontmatter::default(), text, 1))
 }
 
-/// The body without the empty lines at its two ends, and how many were dropped at the beginning.
+/// The body without the empty lines at its start and end, and how many were dropped at the beginning.
 pub(in crate::prompt) fn without_empty_ends(body: &str) -> (&str, usize) {
     let mut rest = body;
     let mut dropped = 0;
