@@ -120,7 +120,7 @@ impl Import {
         for entry in &listing.entries {
             let is_wanted = |file: &Path| entry.location() == Some(Location::File(file.to_owned()));
             if from.file.as_deref().is_none_or(is_wanted) {
-                self.import_one(&view, entry.name(), &target, &targets, &mut report);
+                self.import_one(&view, entry.name(), source.project, &target, &targets, &mut report);
             }
         }
         if report.is_empty() {
@@ -143,7 +143,15 @@ impl Import {
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    fn import_one(&self, view: &View, name: &Name, target: &Path, targets: &View, report: &mut Report) {
+    fn import_one(
+        &self,
+        view: &View,
+        name: &Name,
+        is_for_project: bool,
+        target: &Path,
+        targets: &View,
+        report: &mut Report,
+    ) {
         let original = match view.locate(name) {
             Some((_, Location::File(file))) => file,
             _ => PathBuf::from(name.as_str()),
@@ -158,6 +166,11 @@ impl Import {
                 return report.problems.push(problem(diagnostic));
             }
         };
+        if is_for_project && prompt.is_jinja() {
+            let message = "`engine: jinja` is not used in the prompts of a project";
+            let fix = "leave out --project, to import into a folder of your own";
+            return report.problems.push(problem(Diagnostic::error(None, message, fix)));
+        }
         // Such as `x.prompt.md`, which is the prompt `x` of VS Code.
         let written = format!("{name}.md");
         if System::PromptExpander.prompt_file(&written).map(|(name, file)| (name, file.format))

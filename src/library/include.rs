@@ -86,6 +86,12 @@ impl<'f> Includes<'f> {
     }
 }
 
+/// Why a file with another suffix is not included.
+fn not_markdown() -> Diagnostic {
+    let fix = "copy its text to a file that ends in `.md`, and include that; or list the file in `attachments`";
+    Diagnostic::error(None, "only files that end in `.md` can be included", fix)
+}
+
 const FIX: &str = "write a path from the folder of this file, or from the prompts folder with `/` before it";
 
 impl IncludeReader for Includes<'_> {
@@ -120,8 +126,10 @@ impl IncludeReader for Includes<'_> {
                 true => &*self.folder.path,
                 false => from.path.parent().unwrap_or(&self.folder.path),
             };
-            let whole = folder.join(format!("{}{end}", path.trim_start_matches('/')));
-            self.read_file(&whole).map_err(refused)?
+            let below = path.trim_start_matches('/');
+            let whole = folder.join(format!("{below}{end}"));
+            let is_other = !end.is_empty() && !whole.exists() && folder.join(below).is_file();
+            self.read_file(&whole).map_err(|error| refused(if is_other { not_markdown() } else { error }))?
         };
         (&file.name, &bytes).hash(self.hasher.get_or_insert_default());
         Ok((file, bytes))

@@ -189,8 +189,14 @@ pub fn export(prompt: &Prompt, to: ExportFormat) -> Result<Conversion, Diagnosti
         }
     }
     let system = to.format().system().title();
-    let message = format!("{} does not fit into a file of {system}", named(name));
-    Err(Diagnostic::error(None, message, "shorten its text, description and arguments"))
+    let is_empty = content.messages.iter().all(|message| message.segments.is_empty());
+    let (message, fix) = if is_empty {
+        (format!("{} has no text, which a file of {system} needs", named(name)), "write its text")
+    } else {
+        let message = format!("{} does not fit into a file of {system}", named(name));
+        (message, "shorten its text, description and arguments")
+    };
+    Err(Diagnostic::error(None, message, fix))
 }
 
 fn write(to: ExportFormat, name: &Name, content: &Content, kept: Option<&Kept>) -> (String, Vec<Diagnostic>) {

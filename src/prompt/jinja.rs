@@ -34,6 +34,14 @@ const LOOP: [&str; 5] = ["first", "index", "index0", "last", "length"];
 const OPERATORS: [&str; 4] = ["and", "in", "not", "or"];
 const CONSTANTS: [&str; 3] = ["false", "none", "true"];
 
+/// Other spellings of them that minijinja reads, too.
+const OTHER_CONSTANTS: [&str; 3] = ["False", "None", "True"];
+
+const ARGUMENT: &str = "argument";
+
+/// What to do about braces that are not of Jinja.
+const RAW: &str = "put text in braces between `{% raw %}` and `{% endraw %}`";
+
 /// What to do about a tag that is not supported.
 const FIX: &str =
     "use `if`, `for`, comparisons and filters only; write text in braces between `{% raw %}` and `{% endraw %}`";
@@ -82,7 +90,7 @@ impl Template {
         environment.template_from_str(&source).map_err(|error| {
             let line = error.line().unwrap_or(1);
             let at = body.split_inclusive('\n').take(line - 1).map(str::len).sum();
-            let detail = error.detail().unwrap_or("it cannot be read");
+            let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
             Mistake { at, message: format!("the template has a mistake in this line: {detail}"), fix: FIX.to_owned() }
         })?;
         Ok((Template(source), placeholders))
@@ -544,12 +552,24 @@ impl<'b> Parser<'b> {
             }
             let rest = self.rest();
             let at = self.at;
+            if last == Last::Loop && !rest.starts_with('.') {
+                let fix = format!("write `loop.index`, or another of {}", alternatives(&LOOP));
+                return Err(Mistake { at, message: "`loop` itself has no value".to_owned(), fix });
+            }
             if rest.starts_with(close) || rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(close)) {
                 return Ok(());
             }
             let Some(first) = rest.chars().next() else { return Err(never_closed(start, open)) };
             if is_empty {
                 return Err(refused(at, format!("{} is not part of this tag", quoted(&first.to_string()))));
+            }
+            if !matches!(last, Last::Pipe | Last::Dot)
+                && let Some(name) = self.unusable(rest)
+            {
+                let message = format!("{} cannot be used as a name in a template", quoted(name));
+                let fix =
+                    "rename the argument: use the letters a to z, digits and `_`, and no word such as `and` or `true`";
+                return Err(Mistake { at, message, fix: fix.to_owned() });
             }
             if first.is_ascii_alphabetic() || first == '_' {
                 let (_, word) = self.word();
@@ -599,11 +619,21 @@ impl<'b> Parser<'b> {
         Ok(())
     }
 
+    /// The argument with which a text begins, if a template reads its name as something else.
+    fn unusable(&self, rest: &str) -> Option<&'b str> {
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let begins = |name: &&&str| {
+            name.starts_with(is_part) && rest.strip_prefix(**name).is_some_and(|after| !after.starts_with(is_part))
+        };
+        self.names.iter().find(|name| !is_usable(name) && begins(name)).copied()
+    }
+
     /// What a word is in an expression.
     fn name(&mut self, at: usize, word: &'b str, last: Last) -> Result<Last, Mistake> {
         let unknown = |what: &str, known: &[&str]| {
             let fix = match closest(word, known.iter().copied()) {
                 Some(close) => format!("did you mean {}?", named(close)),
+                None if what == ARGUMENT => format!("write {}, or {RAW}", alternatives(known)),
                 None => format!("write {}", alternatives(known)),
             };
             Err(Mistake { at, message: format!("no {what} named {}", quoted(word)), fix })
@@ -635,8 +665,9 @@ impl<'b> Parser<'b> {
             self.add_read();
             return Ok(Last::Value);
         }
-        let known: Vec<&str> = self.names.iter().copied().chain([INPUT]).collect();
-        unknown("argument", &known)
+        let names = self.names.iter().copied().filter(|name| is_usable(name) && *name != INPUT);
+        let known: Vec<&str> = names.chain([INPUT]).collect();
+        unknown(ARGUMENT, &known)
     }
 
     /// Counts the value that was read last whenever it is used.
@@ -673,6 +704,13 @@ impl<'b> Parser<'b> {
         }
         Err(never_closed(start, "{% raw %}"))
     }
+}
+
+/// Whether a template reads this as the name of an argument.
+fn is_usable(name: &str) -> bool {
+    !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && ![&OPERATORS[..], &CONSTANTS, &OTHER_CONSTANTS].concat().contains(&name)
 }
 
 /// The length of the text in quotes with which a text begins.
@@ -771,15 +809,51 @@ mod tests {
     #[test]
     fn a_name_that_is_not_declared_is_an_error_with_the_nearest_one() {
         refused("a {{ tune }}", 5, "no argument named `tune`; did you mean `tone`?");
-        refused("{% if x %}{% endif %}", 6, "no argument named `x`; write `lang`, `tone` or `input`");
+        refused(
+            "{% if x %}{% endif %}",
+            6,
+            "no argument named `x`; write `lang`, `tone` or `input`, or put text in braces between `{% raw %}` and `{% endraw %}`",
+        );
         refused("{{ lang|uper }}", 8, "no filter named `uper`; did you mean `upper`?");
         refused(
             "{% for x in input %}{{ loop.indx }}{% endfor %}",
             28,
             "no value of `loop` named `indx`; did you mean `index`?",
         );
-        refused("{% for x in x %}{% endfor %}", 12, "no argument named `x`; write `lang`, `tone` or `input`");
-        refused("{{ loop.index }}", 3, "no argument named `loop`; write `lang`, `tone` or `input`");
+        refused(
+            "{% for x in x %}{% endfor %}",
+            12,
+            "no argument named `x`; write `lang`, `tone` or `input`, or put text in braces between `{% raw %}` and `{% endraw %}`",
+        );
+        refused(
+            "{{ loop.index }}",
+            3,
+            "no argument named `loop`; write `lang`, `tone` or `input`, or put text in braces between `{% raw %}` and `{% endraw %}`",
+        );
+    }
+
+    #[test]
+    fn an_argument_whose_name_means_something_else_in_a_template_is_an_error_where_it_is_used() {
+        let names = ["größe", "a-b", "1", "True", "none", "and", "input"];
+        for name in &names[..6] {
+            for (before, after) in [("{{ ", " }}"), ("{{ input|default(", ") }}"), ("{% for x in ", " %}{% endfor %}")]
+            {
+                let mistake = Template::parse(&format!("{before}{name}{after}"), &names).unwrap_err();
+                let want = (before.len(), format!("{} cannot be used as a name in a template", quoted(name)));
+                assert_eq!((mistake.at, mistake.message), want);
+            }
+        }
+        assert!(Template::parse("{{ 12 }}{{ input|upper }}{{ 'True' }}{{ Truer }}", &["1", "True", "Truer"]).is_ok());
+        assert!(Template::parse("{{ x }}", &names).unwrap_err().fix.starts_with("write `input`, or put"));
+    }
+
+    #[test]
+    fn a_loop_itself_has_no_value() {
+        for tag in ["{{ loop }}", "{{ loop|length }}", "{% if loop", "{% for y in loop %}"] {
+            let mistake = Template::parse(&format!("{{% for x in input %}}{tag}"), &NAMES).unwrap_err();
+            assert!(mistake.message == "`loop` itself has no value" && mistake.fix.contains("loop.index"), "{tag}");
+        }
+        check("{% for x in input %}{{ loop .index }}{% endfor %}", &[("input", "a\nb")], "12");
     }
 
     #[test]

@@ -427,6 +427,24 @@ fn a_template_is_imported_as_it_is_and_not_exported() {
 }
 
 #[test]
+fn a_template_is_not_imported_into_a_project_where_it_would_be_an_error() {
+    let client = client(&[("from/judge.md", "---\nengine: jinja\n---\n{{ input }}\n"), ("from/a.md", "A.\n")]);
+    let refused = ["judge.md: error: `engine: jinja` is not used in the prompts of a project", "leave out --project"];
+    let ran = with(&client, &["import", "--project", "from"]);
+    has(&ran, 1, &[refused[0], refused[1], "1 prompt imported, 0 unchanged, 1 error"]);
+    assert_eq!(read(&client, ".prompts/a.md"), "A.\n");
+    assert!(!client.root().join(".prompts/judge.md").exists());
+}
+
+#[test]
+fn a_prompt_without_a_text_is_not_exported_where_a_text_is_needed() {
+    let client = client(&[("prompts/empty.md", "---\ntitle: Nothing\n---\n")]);
+    let refused = ["error: `empty` has no text, which a file of Gemini CLI needs", "fix: write its text"];
+    has(&run(&client, &["export", "empty", "--as", "gemini", "--to", "out"]), 1, &refused);
+    has(&run(&client, &["export", "empty", "--as", "claude", "--to", "out"]), 0, &["1 prompt exported"]);
+}
+
+#[test]
 fn what_a_prompt_includes_is_part_of_the_imported_prompt() {
     let files = [
         ("from/ask.md", "---\ninclude: true\n---\nAnswer {{input}}\n{{> _style}}\n"),

@@ -80,6 +80,8 @@ fn what_is_missing_hidden_too_long_or_not_utf_8_is_an_error_at_its_place() {
         .prompt("_latin.md", b"ok\ncaf\xe9")
         .prompt("d.md", including("_latin"))
         .prompt("_folder.md/x.md", "X")
+        .prompt("x.toml", "prompt = 'X'")
+        .prompt("f.md", including("x.toml"))
         .prompt("e.md", including("_folder"));
     for (name, want) in [
         ("a", "_style.md:2:3: `nowhere` cannot be included: there is no such file"),
@@ -87,6 +89,7 @@ fn what_is_missing_hidden_too_long_or_not_utf_8_is_an_error_at_its_place() {
         ("c", "c.md:6:1: `_long` cannot be included: the file is 5242880 bytes long"),
         ("d", "_latin.md:2:4: the file is not UTF-8 from here on"),
         ("e", "e.md:6:1: `_folder` cannot be included: "),
+        ("f", "f.md:6:1: `x.toml` cannot be included: only files that end in `.md` can be included; copy its text"),
     ] {
         refused(&mut client, name, want);
     }

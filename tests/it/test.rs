@@ -487,7 +487,7 @@ fn tests_of_another_program_s_prompt_are_run_but_never_written() {
     client.run(["new", "--test", "git/fix"], "").failed(1, &format!("{none}{write}"));
     let own = ["--prompts", "prompts", "new", "--test", "git/fix"];
     client.run(own, "").failed(1, &format!("{none}{write}"));
-    let hexai = "it is a prompt for hexai, and nothing is written to that program's folder; to test it, copy it into your own folder\n";
+    let hexai = "it is a prompt for hexai, and nothing is written to that program's folder; to test it, copy it into your own folder with `prompt-expander import`\n";
     client.run(["test", "x"], "").failed(1, &format!("error: `x` has no test file: {hexai}"));
 
     let tests = "=== one\ninput: a\n--- text\nFix b\n";
