@@ -42,24 +42,29 @@ use tools::ServerTool;
 /// The maximum total length of the responses to a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
-/// The methods of all requests, of both eras.
-pub const METHODS: [&str; 15] = [
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "server/discover",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
+/// The methods of all requests, of both eras, and how long each may take. For `tools/call`, the tool says it.
+const METHODS: [(&str, Work); 15] = [
+    ("completion/complete", Work::Blocking),
+    ("initialize", Work::Quick),
+    ("logging/setLevel", Work::Quick),
+    ("ping", Work::Quick),
+    ("prompts/get", Work::Quick),
+    ("prompts/list", Work::List),
+    ("resources/list", Work::List),
+    ("resources/read", Work::Quick),
+    ("resources/subscribe", Work::Quick),
+    ("resources/templates/list", Work::Quick),
+    ("resources/unsubscribe", Work::Quick),
+    ("server/discover", Work::Quick),
+    ("subscriptions/listen", Work::Blocking),
+    ("tools/call", Work::Quick),
+    ("tools/list", Work::List),
 ];
+
+/// The names of all methods of requests.
+pub fn methods() -> [&'static str; 15] {
+    METHODS.map(|(name, _)| name)
+}
 
 /// Answers the requests of all conversations.
 #[derive(Debug)]
@@ -77,7 +82,7 @@ pub struct Server {
 /// How long a message may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// It opens a few files at most.
+    /// It opens a few files at most. On a network file system, that is blocking.
     Quick,
     /// It scans folders, or waits for a network.
     Blocking,
@@ -151,12 +156,13 @@ impl Server {
 
     /// The same of a request.
     pub fn work_of_request(&self, Request { method, params, .. }: &Request) -> Work {
-        match (method.as_str(), params.get("name").and_then(Value::as_str)) {
-            ("tools/list" | "prompts/list" | "resources/list", _) | ("tools/call", Some("list_prompts")) => Work::List,
-            ("tools/call", Some("expand_prompt")) => self.quick_unless_on_network(),
-            ("tools/call" | "completion/complete" | "subscriptions/listen", _) => Work::Blocking,
-            _ => self.quick_unless_on_network(),
-        }
+        let tool = params.get("name").filter(|_| method == "tools/call").and_then(Value::as_str);
+        let work = match tool {
+            Some(name) => self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.work),
+            None => METHODS.iter().find(|(name, _)| name == method).map(|(_, work)| *work),
+        };
+        // What is unknown is refused.
+        work.filter(|work| *work != Work::Quick).unwrap_or_else(|| self.quick_unless_on_network())
     }
 
     fn quick_unless_on_network(&self) -> Work {

@@ -81,7 +81,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const LAST_ANSWERS_WITHIN: Duration = Duration::from_millis(1_500);
 const END_WITHIN: Duration = Duration::from_millis(1_900);
 
-/// The longest head of a request, in bytes, and the most headers that it has.
+/// The longest head of a request, in bytes, and the most headers that it has. hyper may accept one of almost twice the length.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
 
@@ -584,7 +584,7 @@ impl App {
         let Some(id) = headers::identifier(headers, headers::SESSION_ID) else { return Ok(None) };
         let session = self.sessions.read(id, &owner(caller), sessions::now());
         let refusal =
-            || Refusal::new(StatusCode::NOT_FOUND, "this session has ended or never was; initialize a new one");
+            || Refusal::new(StatusCode::NOT_FOUND, "this session has ended or does not exist; initialize a new one");
         session.map(Some).ok_or_else(refusal)
     }
 
