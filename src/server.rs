@@ -26,7 +26,7 @@ pub use tools::LEAST_LIMIT;
 
 use crate::agents::{PartLimit, Unit};
 use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
-use crate::library::{Library, Snapshot, View};
+use crate::library::{Caller, Library, Snapshot, View};
 use crate::mcp;
 use crate::wording::quoted;
 use lifecycle::{Era, Failure, FailureKind};
@@ -42,24 +42,29 @@ use tools::ServerTool;
 /// The maximum total length of the responses to a batch, in bytes; the rest of the batch is refused.
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
-/// The methods of all requests, of both eras.
-pub const METHODS: [&str; 15] = [
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "server/discover",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
+/// The methods of all requests, of both eras, and how long each may take. For `tools/call`, the tool says it.
+const METHODS: [(&str, Work); 15] = [
+    ("completion/complete", Work::Blocking),
+    ("initialize", Work::Quick),
+    ("logging/setLevel", Work::Quick),
+    ("ping", Work::Quick),
+    ("prompts/get", Work::Quick),
+    ("prompts/list", Work::List),
+    ("resources/list", Work::List),
+    ("resources/read", Work::Quick),
+    ("resources/subscribe", Work::Quick),
+    ("resources/templates/list", Work::Quick),
+    ("resources/unsubscribe", Work::Quick),
+    ("server/discover", Work::Quick),
+    ("subscriptions/listen", Work::Blocking),
+    ("tools/call", Work::Quick),
+    ("tools/list", Work::List),
 ];
+
+/// The names of all methods of requests.
+pub fn methods() -> [&'static str; 15] {
+    METHODS.map(|(name, _)| name)
+}
 
 /// Answers the requests of all conversations.
 #[derive(Debug)]
@@ -77,7 +82,7 @@ pub struct Server {
 /// How long a message may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// It opens a few files at most.
+    /// It opens a few files at most. On a network file system, that is blocking.
     Quick,
     /// It scans folders, or waits for a network.
     Blocking,
@@ -140,25 +145,50 @@ impl Server {
         self.watch();
     }
 
-    /// How long the answer to a message may take.
-    pub fn work(&self, message: &Message) -> Work {
+    /// How long the answer to a message of this caller may take.
+    pub fn work(&self, caller: &Caller, message: &Message) -> Work {
         match message {
-            Message::Request(request) => self.work_of_request(request),
+            Message::Request(request) => self.work_of_request(caller, request),
             Message::Notification { .. } | Message::Response => self.quick_unless_on_network(),
             Message::Batch(_) => Work::Blocking,
         }
     }
 
-    /// The same of a request.
-    pub fn work_of_request(&self, Request { method, params, .. }: &Request) -> Work {
-        match (method.as_str(), params.get("name").and_then(Value::as_str)) {
-            ("tools/list" | "prompts/list" | "resources/list", _) | ("tools/call", Some("list_prompts")) => Work::List,
-            ("tools/call", Some("expand_prompt")) => self.quick_unless_on_network(),
-            ("tools/call" | "completion/complete", _) => Work::Blocking,
-            // The content of resources is compared with that in the list.
-            ("subscriptions/listen", _) if !listens_to_lists(params) => Work::Blocking,
-            _ => self.quick_unless_on_network(),
+    /// Whether a request is for a list, the answer to which is the same for all equal requests.
+    pub fn is_for_list(&self, request: &Request) -> bool {
+        self.work_in_table(request) == Some(Work::List)
+    }
+
+    /// As the tables of methods and tools have it; `None` for what is unknown.
+    fn work_in_table(&self, Request { method, params, .. }: &Request) -> Option<Work> {
+        match params.get("name").filter(|_| method == "tools/call").and_then(Value::as_str) {
+            Some(name) => self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.work),
+            None => METHODS.iter().find(|(name, _)| name == method).map(|(_, work)| *work),
         }
+    }
+
+    fn work_of_request(&self, caller: &Caller, request: &Request) -> Work {
+        let Request { method, params, .. } = request;
+        let work = self.work_in_table(request);
+        let tool = params.get("name").and_then(Value::as_str);
+        let is_quick = match (method.as_str(), tool) {
+            _ if work == Some(Work::List) => return Work::List,
+            _ if self.quick_unless_on_network() == Work::Blocking => false,
+            // The content of resources is compared with that in the list.
+            ("subscriptions/listen", _) => listens_to_lists(params),
+            // For an unknown name, all names are compared.
+            ("tools/call", Some("expand_prompt")) => {
+                self.is_known(caller, params.get("arguments").and_then(|arguments| arguments.get("command")))
+            }
+            ("prompts/get", _) => self.is_known(caller, params.get("name")),
+            _ => work.is_none_or(|work| work == Work::Quick), // what is unknown is refused
+        };
+        if is_quick { Work::Quick } else { Work::Blocking }
+    }
+
+    /// Whether there is a prompt of exactly this name; without one, the request is refused.
+    fn is_known(&self, caller: &Caller, name: Option<&Value>) -> bool {
+        name.and_then(Value::as_str).is_none_or(|name| self.library.view_for(caller).has_exactly(name))
     }
 
     fn quick_unless_on_network(&self) -> Work {

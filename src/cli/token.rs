@@ -34,14 +34,14 @@ const ADD_EXAMPLES: &str = "\
 Examples:
   prompt-expander token add ana
   prompt-expander token add team-a --prefix team-a/ --expires 90d
-  prompt-expander token add ana --json | jq -r .line >> tokens";
+  prompt-expander token add ana | tee /dev/stderr | tail -n 1 >> tokens";
 
 #[derive(Debug, Args)]
 struct Add {
     /// Whose token it is, for logs: letters, digits and `-._@`
     #[arg(value_parser = parse_name)]
     name: String,
-    /// What the token may do: `read` prompts, `write` them, too, or be `admin` of the server, too
+    /// What the token may do: `read` (use prompts), `write` (change them, too) or `admin` (operate the server, too)
     #[arg(long, default_value = "read", value_parser = parse_role)]
     role: Role,
     /// The only folder of prompts that exists for the token, such as `team-a/`; by default all
@@ -76,7 +76,7 @@ impl Token {
                  variable, and name that with `bearer_token_env_var`; in Claude Code and Gemini CLI, add the header \
                  `Authorization: Bearer TOKEN`",
             );
-            output::note("the second line is for the FILE of `serve --token-file FILE`, and holds no secret");
+            output::note("the second line is for the file of `serve --token-file FILE`, and contains no secret");
         }
         Ok(ExitCode::SUCCESS)
     }

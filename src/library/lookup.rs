@@ -111,6 +111,11 @@ impl View {
         spellings(command).iter().find_map(|name| self.get(&Name::new(name).ok()?))
     }
 
+    /// Whether [`find_exactly`](View::find_exactly) finds a file for it. None is opened.
+    pub fn has_exactly(&self, command: &str) -> bool {
+        spellings(command).iter().any(|name| Name::new(name).is_ok_and(|name| self.locate(&name).is_some()))
+    }
+
     fn find_any_spelling(&self, command: &str) -> Lookup {
         if strip(command).is_empty() {
             return Lookup::Unknown { why: Unknown::Empty, skipped: self.missing() };

@@ -14,6 +14,7 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     description: |_| String::new(),
     input_schema: || json!({}),
     output_schema: || json!({}),
+    work: Work::Quick,
     shown_by_claude_code: None,
     call: |call| match call.arguments.get("x") {
         None => panic!("on purpose, in a test"),
@@ -190,5 +191,36 @@ fn the_list_of_methods_is_that_of_the_table() {
     let arms = table.lines().filter_map(|line| line.trim_start().strip_prefix("(\"")?.split_once("\", "));
     let mut methods: Vec<&str> = arms.filter(|(_, rest)| rest.contains("=>")).map(|(method, _)| method).collect();
     methods.sort_unstable();
-    assert_eq!(methods, METHODS);
+    assert_eq!(methods, super::methods());
+}
+
+#[test]
+fn a_request_with_an_unknown_name_is_blocking_work_because_all_names_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("known.md", "Text."), ("team-a/known.md", "Text.")]);
+    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()])));
+    let expand = |command: &str| json!({"name": "expand_prompt", "arguments": {"command": command, "input": ""}});
+    for (method, params, caller, work) in [
+        ("tools/call", expand("known"), Caller::local(), Work::Quick),
+        ("tools/call", expand(":known"), Caller::local(), Work::Quick),
+        ("tools/call", expand("unknown"), Caller::local(), Work::Blocking),
+        ("tools/call", expand("known"), of_team_a(), Work::Blocking),
+        ("tools/call", expand("team-a/known"), of_team_a(), Work::Quick),
+        ("tools/call", json!({"name": "expand_prompt"}), Caller::local(), Work::Quick),
+        ("tools/call", json!({"name": "list_prompts"}), Caller::local(), Work::List),
+        ("prompts/get", json!({"name": "known"}), Caller::local(), Work::Quick),
+        ("prompts/get", json!({"name": "unknown"}), Caller::local(), Work::Blocking),
+        ("prompts/list", json!({}), Caller::local(), Work::List),
+        ("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), Caller::local(), Work::Quick),
+        (
+            "subscriptions/listen",
+            json!({"notifications": {"resourceSubscriptions": []}}),
+            Caller::local(),
+            Work::Blocking,
+        ),
+        ("unknown", json!({}), Caller::local(), Work::Quick),
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        assert_eq!(server.work(&caller, &Message::parse(message.as_bytes()).unwrap()), work, "{message}");
+    }
 }

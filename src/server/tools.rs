@@ -9,6 +9,7 @@ mod parts;
 
 pub use parts::LEAST_LIMIT;
 
+use super::Work;
 use super::lifecycle::{Era, Failure, FailureKind};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
@@ -32,6 +33,7 @@ pub(super) struct ServerTool {
     pub(super) description: fn(&Names) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
+    pub(super) work: Work,
     /// How many characters of a result Claude Code should show its model; `None`: its default, 50,000.
     pub(super) shown_by_claude_code: Option<u32>,
     /// Returns structured content by the output schema.

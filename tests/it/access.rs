@@ -77,7 +77,7 @@ fn a_request_without_a_valid_token_is_told_what_to_do() {
     let none = server.post(PING);
     assert_eq!((none.status, none.error()), (401, 401));
     assert_eq!(none.header("www-authenticate"), Some(r#"Bearer realm="prompt-expander""#));
-    assert!(none.json()["error"]["message"].as_str().unwrap().starts_with("this server needs a bearer token: set one"));
+    assert!(none.json()["error"]["message"].as_str().unwrap().starts_with("this server needs a bearer token; set one"));
     let wrong = post(&server, "wrong", PING);
     assert_eq!(wrong.status, 401);
     assert_eq!(wrong.header("www-authenticate"), Some(r#"Bearer realm="prompt-expander", error="invalid_token""#));

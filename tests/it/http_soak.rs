@@ -35,6 +35,9 @@ const CALM: Duration = Duration::from_secs(3);
 /// How long a large input is. The answer, which has it twice, is longer than what a connection holds on its way.
 const LARGE: usize = 4 * 1024 * 1024;
 
+/// What a client of one kind does. The number tells it from the others of its kind.
+type Kind = fn(&Soak, Endpoint, usize);
+
 /// How many KiB of memory the program may have more at the end than after the first tenth: the answers that slow readers do not
 /// take, and the unevenness of the allocator, of which each thread has its own part.
 const ROOM_KIB: u64 = 48 * 1024;
@@ -270,13 +273,13 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
     thread::scope(|scope| {
         let soak = &soak;
         for which in 0..ASKING.max(STREAMS).max(LISTENS) {
-            let spawn = |client: fn(&Soak, Endpoint, usize)| {
+            let spawn = |client: Kind| {
                 scope.spawn(move || {
                     let _end = EndAfterPanic(soak);
                     client(soak, endpoint, which);
                 });
             };
-            let kinds: [(usize, fn(&Soak, Endpoint, usize)); 4] =
+            let kinds: [(usize, Kind); 4] =
                 [(ASKING, Soak::ask), (STREAMS, Soak::stream), (LISTENS, Soak::listen), (SLOW, Soak::read_slowly)];
             kinds.into_iter().filter(|(count, _)| which < *count).for_each(|(_, client)| spawn(client));
         }

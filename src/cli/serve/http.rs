@@ -40,7 +40,7 @@ pub(in super::super) struct Http {
     /// is read again when it changes. Without tokens, everyone on this machine can read your prompts.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Also accept requests in which this server has another name than `localhost` or its address, such as that of a proxy; may
+    /// Also accept requests in which this server has a name other than `localhost` or its address, such as that of a proxy; may
     /// be repeated
     #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
     allow_host: Vec<AllowedHost>,
@@ -51,8 +51,9 @@ pub(in super::super) struct Http {
     allow_origin: Vec<AllowedOrigin>,
     /// How many messages a client may send, such as `600/minute` or `prompts/list=30/minute,burst=5`; may be repeated
     ///
-    /// The limit is for each token or, without tokens, for each address. Of a method, it is in addition to the limit of all
-    /// messages. `burst` is how many may come at once after a pause; by default those of one minute. By default, there is no limit.
+    /// The limit is for each token or, without tokens, for each address. That of a method applies in addition to that of all
+    /// messages. `burst` is how many may come at once after a pause; by default, as many as in a minute. Without this option, there
+    /// is no limit.
     #[arg(long, value_name = "[METHOD=]N/minute[,burst=B]", requires = "http")]
     rate_limit: Vec<RateLimit>,
     /// The maximum length of a request's body, in bytes or with a unit, such as `1MiB`; by default 32 MiB

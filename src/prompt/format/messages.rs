@@ -38,7 +38,7 @@ enum Kind {
     Misspelled(&'static str),
 }
 
-/// The messages that these [lines](lines) divide the body into, in which no placeholder has been found yet; `None` if the
+/// The messages that these [lines] divide the body into, in which no placeholder has been found yet; `None` if the
 /// frontmatter does not ask for several. What looks like a mistake is added to the warnings of the source.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
 use super::parts::{NoPart, part};
-use super::{ServerTool, ToolCall, ToolError};
+use super::{ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{Object, read};
 use crate::library::{Lookup, Names, Problem, Unknown, View};
 use crate::prompt::{Call, ExpandError};
@@ -27,6 +27,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     description: |names| format!("{}{}", include_str!("expand_prompt.md"), commands(names, NAMES_BUDGET)),
     input_schema,
     output_schema,
+    work: Work::Quick,
     shown_by_claude_code: Some(150_000),
     call,
 };

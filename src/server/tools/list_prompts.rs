@@ -2,7 +2,7 @@
 //! and a tag, up to a limit.
 
 use super::super::prompts::{MAX_LISTED_DESCRIPTION, OF_PROJECT};
-use super::{ServerTool, ToolCall, ToolError};
+use super::{ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{count, read};
 use crate::library::{Layer, Selection};
 use crate::prompt::Summary;
@@ -19,6 +19,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     description: |_| include_str!("list_prompts.md").trim_ascii_end().to_owned(),
     input_schema,
     output_schema,
+    work: Work::List,
     shown_by_claude_code: None,
     call,
 };

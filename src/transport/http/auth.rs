@@ -33,8 +33,10 @@ const LONG_TOKEN: usize = 32;
 
 const CHALLENGE: &str = r#"Bearer realm="prompt-expander""#;
 
-const HOW: &str = "set one in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
+const HOW: &str = "in your client's configuration: in Codex with `bearer_token_env_var`, in Claude Code and Gemini CLI \
                    with the header `Authorization: Bearer TOKEN` in `headers`";
+
+const ANOTHER: &str = "ask for another one, and set it";
 
 /// Who may send requests: those with a token of a file or, without a file, everybody.
 #[derive(Debug)]
@@ -78,7 +80,11 @@ impl Access {
             return Err(challenge(StatusCode::BAD_REQUEST, Some("invalid_request"), message.to_owned()));
         }
         let Some(token) = value.and_then(bearer_token) else {
-            return Err(challenge(StatusCode::UNAUTHORIZED, None, format!("this server needs a bearer token: {HOW}")));
+            return Err(challenge(
+                StatusCode::UNAUTHORIZED,
+                None,
+                format!("this server needs a bearer token; set one {HOW}"),
+            ));
         };
         let network = network(address);
         let wait = self.failures.wait(network);
@@ -88,22 +94,23 @@ impl Access {
             return Err(too_many_failures(seconds));
         }
         let tokens = file.tokens();
-        let reason = match str::from_utf8(token).ok().and_then(|token| tokens.find(token)) {
+        let (reason, next) = match str::from_utf8(token).ok().and_then(|token| tokens.find(token)) {
             Some(entry) => match entry.expired(Timestamp::now()) {
                 None => return Ok(entry.caller.clone()),
-                Some(last_day) => format!("this bearer token expired at the end of {last_day}"),
+                Some(last_day) => (format!("this bearer token expired at the end of {last_day}"), ANOTHER),
             },
             None if token.contains(&b'$') => {
-                "this bearer token contains a `$`: your client did not put in the value of a variable".to_owned()
+                let reason = "this bearer token contains a `$`: your client did not replace a variable with its value";
+                (reason.to_owned(), "set that environment variable, or write the token itself")
             }
-            None => "this bearer token is wrong".to_owned(),
+            None => ("this bearer token is wrong".to_owned(), ANOTHER),
         };
         if let Some(seconds) = wait {
             return Err(too_many_failures(seconds));
         }
         self.failures.add(network);
         tracing::warn!(%address, reason, "refused a bearer token");
-        let message = format!("{reason}: ask for another one, and {HOW}");
+        let message = format!("{reason}; {next} {HOW}");
         Err(challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), message))
     }
 

@@ -103,7 +103,7 @@ pub fn era(headers: &HeaderMap, request: &Request) -> Result<Era, Error> {
         }
         return of_legacy_header(header).map(Era::Legacy).map_err(|version| {
             Error::invalid_params(format!(
-                "the header {PROTOCOL_VERSION} is {version}, a request of which must have `_meta` with the same version"
+                "the header {PROTOCOL_VERSION} is {version}, so `_meta` must name this version, too"
             ))
         });
     };

@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use crate::jsonrpc::{Message, Request};
 use crate::library::Caller;
-use crate::server::METHODS;
+use crate::server::methods;
 use crate::wording::{alternatives, count, quoted};
 use axum::http::StatusCode;
 use governor::clock::{Clock, MonotonicClock};
@@ -55,8 +55,8 @@ impl FromStr for RateLimit {
         };
         let per_minute = rate.strip_suffix("/minute").and_then(|number| number.parse().ok()).ok_or_else(form)?;
         let known = |method: &str| {
-            let known = METHODS.into_iter().find(|known| *known == method);
-            known.ok_or_else(|| format!("no method {}; use {}", quoted(method), alternatives(&METHODS)))
+            let known = methods().into_iter().find(|known| *known == method);
+            known.ok_or_else(|| format!("no method {}; use {}", quoted(method), alternatives(&methods())))
         };
         let method = method.map(known).transpose()?;
         Ok(RateLimit { method, per_minute, burst: burst.unwrap_or(per_minute) })

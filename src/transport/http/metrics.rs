@@ -2,7 +2,7 @@
 //!
 //! Each label has few values, whatever clients send: a method that the server does not know counts as `other`.
 
-use crate::server::{METHODS, Server};
+use crate::server::{Server, methods};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -139,7 +139,7 @@ impl Metrics {
 
 /// What a method is counted as.
 pub(super) fn label(method: &str) -> &'static str {
-    METHODS.iter().copied().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
+    methods().into_iter().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
 }
 
 /// A metric of its own kind, with this name.

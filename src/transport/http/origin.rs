@@ -145,8 +145,8 @@ impl Sites {
         if !parsed.is_some_and(|origin| origin.host.is_loopback() || self.origins.contains(&origin)) {
             let shown = String::from_utf8_lossy(origin.as_bytes());
             let message = format!(
-                "web pages of {} may not use this server; to allow them, start it with --allow-origin and their origin, \
-                 such as `https://app.example.com`",
+                "web pages of {} may not use this server; to allow them, start the server with --allow-origin and their \
+                 origin, such as `https://app.example.com`",
                 quoted(&shown)
             );
             return Err(
@@ -177,7 +177,7 @@ impl Sites {
             let parsed = str::from_utf8(host).ok().and_then(host_and_port);
             if !parsed.is_some_and(|(name, port)| self.is_allowed(&name, port)) {
                 let message = format!(
-                    "this server may not be called {}; to allow it, start it with --allow-host and this name",
+                    "{} is not a name of this server; to allow it, start the server with --allow-host and this name",
                     quoted(&String::from_utf8_lossy(host))
                 );
                 return Err(Refusal::new(StatusCode::FORBIDDEN, message));

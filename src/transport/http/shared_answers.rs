@@ -3,9 +3,12 @@
 //! A list shows what is on disk after it was requested. So a request joins only a computation that has not begun: many clients
 //! that ask for a list at the same time cost two scans, the one that runs and the next.
 
-use crate::jsonrpc::{Id, Response};
+use crate::jsonrpc::{Id, Request, Response};
+use crate::library::{Caller, Prefix, Role};
+use crate::server::Session;
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::Hash;
@@ -70,6 +73,31 @@ where
                 }
             })
             .await;
+        }
+    }
+}
+
+/// Requests for lists with the same key have the same answer, but for the id.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct ListKey {
+    method: String,
+    params: String,
+    role: Role,
+    prefix: Option<Prefix>,
+    version: Option<&'static str>,
+    agent: Option<&'static str>,
+}
+
+impl ListKey {
+    pub(super) fn of(session: &Session, request: &Request) -> ListKey {
+        let Caller { role, prefix, .. } = session.caller().clone();
+        ListKey {
+            method: request.method.clone(),
+            params: Value::Object(request.params.clone()).to_string(),
+            role,
+            prefix,
+            version: session.protocol_version(),
+            agent: session.agent(),
         }
     }
 }
