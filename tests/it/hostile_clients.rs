@@ -295,3 +295,15 @@ fn sigterm_ends_the_server_whatever_its_clients_are_doing() {
     assert_eq!((refused.status, refused.error()), (503, -32603));
     assert!(server.wait().success());
 }
+
+#[test]
+fn connections_never_take_the_files_that_the_library_needs() {
+    let server = HttpServer::start(home().after("ulimit -n 100"));
+    let mut first = server.connect();
+    let list = request(1, "prompts/list", json!({}));
+    let all = first.send("POST", "/mcp", &USUAL, &list).text();
+    assert!(all.contains("research"), "{all}");
+    let mut idle: Vec<Connection> = (0..200).map(|_| server.connect()).collect();
+    assert_eq!(idle.last_mut().unwrap().read().status, 503);
+    assert_eq!(first.send("POST", "/mcp", &USUAL, &list).text(), all);
+}
