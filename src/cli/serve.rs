@@ -182,7 +182,8 @@ impl Serve {
             Some(None) => return, // `open` has warned, or `doctor` only tests the file
         };
         let log = tracing_subscriber::fmt().with_max_level(LevelFilter::from(level)).with_target(false);
-        let log = log.with_ansi(false).with_writer(writer);
+        // If standard error is closed, complaining there about it would panic.
+        let log = log.with_ansi(false).with_writer(writer).log_internal_errors(false);
         match self.log_format.unwrap_or(Format::Text) {
             Format::Text => log.init(),
             Format::Json => log.json().flatten_event(true).with_span_list(false).init(),

@@ -75,6 +75,10 @@ const END_WITHIN: Duration = Duration::from_millis(1_900);
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 100;
 
+/// How many open files connections do not get.
+#[cfg(unix)]
+const FILES_FOR_LIBRARY: usize = 64;
+
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
@@ -240,7 +244,7 @@ async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 
 /// Accepts connections for ever.
 async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(max_connections()));
     let mut connections = 0;
     loop {
         match listener.accept().await {
@@ -405,6 +409,18 @@ impl Stop {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// How many connections may be open. They leave some files to the library: without any, its lists would be empty.
+fn max_connections() -> usize {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit};
+        let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
+        files.unwrap_or(usize::MAX).saturating_sub(FILES_FOR_LIBRARY).clamp(1, MAX_CONNECTIONS)
+    }
+    #[cfg(not(unix))]
+    MAX_CONNECTIONS
 }
 
 /// Allows as many open files, and so connections, as the system lets this process have.

@@ -293,6 +293,22 @@ fn a_session_belongs_to_its_token() {
 }
 
 #[test]
+fn a_client_whose_token_gets_another_prefix_is_told_of_the_change_when_it_comes_back() {
+    let server = server();
+    let authorization = [("Authorization", &*bearer(TEAM_A))];
+    let session = server.initialize_with("2025-11-25", &authorization);
+    let in_session = [&authorization[..], &[("Mcp-Session-Id", &session)]].concat();
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(server.post_with(&in_session, body).status, 202);
+    let mut stream = server.stream_with(&session, &authorization);
+    write_tokens(&server.home, &format!("{TEAM_A} name=team-a prefix=team-b/\n"));
+    while stream.next().is_some() {} // it ends
+    let last = stream.last_id.clone();
+    let mut stream = server.stream_with(&session, &[&authorization[..], &[("Last-Event-ID", &last)]].concat());
+    assert_eq!(stream.methods(3), ["prompts/list_changed", "resources/list_changed", "tools/list_changed"]);
+}
+
+#[test]
 fn only_names_of_this_server_are_answered_to() {
     let server = HttpServer::start_with(
         Client::new(),

@@ -26,6 +26,8 @@ mod faults;
 mod fresh;
 mod hook;
 #[cfg(all(unix, feature = "http"))]
+mod hostile_clients;
+#[cfg(all(unix, feature = "http"))]
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;

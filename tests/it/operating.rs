@@ -1,9 +1,11 @@
 //! What operators of `serve --http` see: health, metrics, request ids, the log and the record of `--tap`.
 
 use crate::client::Client;
-use crate::http_client::{HttpServer, request};
+use crate::http_client::{Connection, HttpServer, USUAL, request};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 fn home() -> Client {
     Client::new().prompt("review.md", "Review this.")
@@ -191,4 +193,20 @@ fn every_request_of_the_page_is_answered() {
         );
         assert!(!command.contains("research") || answer.contains("Research solar cells."), "{answer}");
     }
+}
+
+#[test]
+fn the_server_works_on_when_nobody_reads_its_log_any_more() {
+    let home = Client::new().prompt("research.md", "Research {{input}}.");
+    let mut command = home.command();
+    command.args(["serve", "--http", "127.0.0.1:0", "--log-level", "trace"]).args(home.library_arguments());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut first).unwrap(); // and then it is closed
+    let address = first.trim_end().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap();
+    let answer = Connection::to(address.parse().unwrap()).send("POST", "/mcp", &USUAL, request(1, "ping", json!({})));
+    assert_eq!(answer.json()["result"], json!({}));
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
 }

@@ -266,6 +266,23 @@ fn a_ping_is_answered_with_its_payload() {
     let mut socket = open(&server);
     socket.send(PING, "still there?");
     assert_eq!(socket.read(), (PONG, b"still there?".to_vec()));
+    socket.send(PING, "1");
+    socket.send(PING, "2");
+    assert_eq!((socket.read(), socket.read()), ((PONG, b"1".to_vec()), (PONG, b"2".to_vec())));
+    assert_eq!(socket.request("ping", json!({}))["result"], json!({}), "each has one answer");
+}
+
+#[test]
+fn a_client_that_sends_pings_and_reads_no_answer_takes_no_memory() {
+    let server = server();
+    let mut deaf = open(&server);
+    // The server reads no further while its answers are not read, so that the client has to wait.
+    let stream = deaf.stream.get_mut();
+    stream.set_write_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+    let pings = frame(0x80 | PING, &[0; 125]).repeat(1_000);
+    let written = (0..1_000).try_for_each(|_| stream.write_all(&pings));
+    assert!(written.is_err(), "131 MB were read");
+    open(&server).initialize();
 }
 
 #[test]

@@ -288,11 +288,12 @@ impl Streams {
     /// is unknown.
     pub(super) fn broadcast(&self, server: &Server, caller: &Caller) -> Arc<Broadcast> {
         let mut broadcasts = lock(&self.broadcasts);
+        let number = broadcasts.len() as u64;
         let broadcast = broadcasts.entry(caller.prefix.clone()).or_insert_with(|| {
             let session = Session::of_notifications().with_caller(caller.clone());
             let (since, streams) = (sessions::now(), BTreeMap::new());
             let state = BroadcastState { session, streams, opened: 0, sent: 0, since, changed: None };
-            let broadcast = Arc::new(Broadcast { process: self.process, state: Mutex::new(state) });
+            let broadcast = Arc::new(Broadcast { number: self.process.wrapping_add(number), state: Mutex::new(state) });
             server.add_listener(&(Arc::clone(&broadcast) as Arc<dyn Listener>));
             broadcast
         });
@@ -340,7 +341,8 @@ impl Listener for Listen {
 
 /// All streams of legacy clients who see the same prompts.
 pub(super) struct Broadcast {
-    process: u64,
+    /// Distinguishes the ids of its events from those of other processes, and from those of another prefix, which a token may get.
+    number: u64,
     state: Mutex<BroadcastState>,
 }
 
@@ -365,9 +367,9 @@ struct LegacyStream {
 }
 
 impl Broadcast {
-    /// The id of the last event: another one after each change, and in each process.
+    /// The id of the last event: another one after each change, for each prefix, and in each process.
     fn last_id(&self, state: &BroadcastState) -> String {
-        format!("{:016x}-{}", self.process, state.sent)
+        format!("{:016x}-{}", self.number, state.sent)
     }
 
     /// The client has finished its handshake.
@@ -379,9 +381,10 @@ impl Broadcast {
 }
 
 impl BroadcastState {
-    /// Whether there was, or may have been, a change since a session was made.
+    /// Whether there was, or may have been, a change since a session was made. If that seems to be in the future, the clock was
+    /// set back, and the time of a change says nothing.
     fn has_changed_since(&self, made: u64) -> bool {
-        made < self.since || self.changed.is_some_and(|changed| made <= changed)
+        made < self.since || made > sessions::now() || self.changed.is_some_and(|changed| made <= changed)
     }
 
     fn of_session(&mut self, session: u128) -> impl Iterator<Item = &mut LegacyStream> {

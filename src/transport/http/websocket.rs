@@ -133,8 +133,10 @@ impl Conversation {
             Some(Ok(ws::Message::Binary(_))) => {
                 Err(End::Close(close_code::UNSUPPORTED, "messages are text frames, not binary ones".to_owned()))
             }
-            // A ping or a close is answered with the next read.
-            Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_) | ws::Message::Close(_))) => Ok(()),
+            // The answer takes the place of that which the next read would leave in memory until the client reads it.
+            Some(Ok(ws::Message::Ping(payload))) => self.write(ws::Message::Pong(payload)).await,
+            // A close is answered with the next read.
+            Some(Ok(ws::Message::Pong(_) | ws::Message::Close(_))) => Ok(()),
             None => Err(End::Gone),
             Some(Err(error)) => Err(refusal(error, self.app.max_body)),
         }
