@@ -56,7 +56,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
@@ -92,6 +92,10 @@ const MAX_QUICK: usize = 64 * 1024;
 #[cfg(unix)]
 const FILES_FOR_LIBRARY: usize = 64;
 
+/// How many bodies of the greatest length may be in memory, and the least length, in bytes, that counts as the greatest.
+const MAX_LONGEST_BODIES: usize = 16;
+const LEAST_LONGEST_BODY: usize = 1024 * 1024;
+
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
@@ -121,6 +125,8 @@ struct App {
     /// Threads for blocking work that are free.
     blocking: Semaphore,
     lists: Joined<ListKey, Option<SharedAnswer>>,
+    /// How many more bytes of long bodies may be in memory.
+    bodies: Semaphore,
     /// How many more long messages may be handled at the same time.
     long: Semaphore,
     /// Requests that may still come before others are answered.
@@ -183,12 +189,14 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let (stage, receiver) = watch::channel(Stage::Serving);
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
+    let bodies = options.max_body.max(LEAST_LONGEST_BODY).saturating_mul(MAX_LONGEST_BODIES);
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Semaphore::new(processors().max(2)),
         lists: Joined::new((processors() - 1).max(1)),
+        bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
         long: Semaphore::new(processors()),
         requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
@@ -385,8 +393,8 @@ impl App {
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
         let mut stage = self.stage.clone();
-        let body = tokio::select! {
-            body = read(body, headers, self.max_body) => body?,
+        let (body, _held) = tokio::select! {
+            body = read(body, headers, self.max_body, &self.bodies) => body?,
             () = reached(&mut stage, Stage::Ending) => {
                 let error = internal_error(STOPPED);
                 return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
@@ -709,21 +717,37 @@ fn owner(caller: &Caller) -> String {
     owner
 }
 
-/// Reads the body of a request.
-async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, Refusal> {
-    let too_long = || limits::body_too_long(max).with_header(CONNECTION, HeaderValue::from_static("close"));
+/// Reads the body of a request; also returns its part of all bytes that `bodies` may have, unless it is short.
+async fn read<'b>(
+    mut body: Body,
+    headers: &HeaderMap,
+    max: usize,
+    bodies: &'b Semaphore,
+) -> Result<(Bytes, Option<SemaphorePermit<'b>>), Refusal> {
+    let closing = |refusal: Refusal| refusal.with_header(CONNECTION, HeaderValue::from_static("close"));
+    let too_long = || closing(limits::body_too_long(max));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > max) {
         return Err(too_long());
     }
     let read = async {
-        let (mut first, mut all) = (Bytes::new(), Vec::new());
+        let (mut first, mut all, mut held) = (Bytes::new(), Vec::new(), None::<SemaphorePermit>);
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             let frame = frame
                 .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")))?;
             let Ok(data) = frame.into_data() else { continue };
-            if first.len() + all.len() + data.len() > max {
+            let length = first.len() + all.len() + data.len();
+            if length > max {
                 return Err(too_long());
+            }
+            if length > MAX_QUICK {
+                let more = length - held.as_ref().map_or(0, SemaphorePermit::num_permits);
+                let more = bodies.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX));
+                let more = more.map_err(|_| closing(limits::too_busy()))?;
+                match &mut held {
+                    Some(held) => held.merge(more),
+                    None => held = Some(more),
+                }
             }
             // Most bodies arrive in one piece, which is not copied then.
             if first.is_empty() && all.is_empty() {
@@ -735,12 +759,11 @@ async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, 
                 all.extend_from_slice(&data);
             }
         }
-        Ok(if all.is_empty() { first } else { all.into() })
+        Ok((if all.is_empty() { first } else { all.into() }, held))
     };
     timeout(BODY_WITHIN, read).await.unwrap_or_else(|_| {
         let message = format!("the body was not sent within {} seconds", BODY_WITHIN.as_secs());
-        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
-            .with_header(CONNECTION, HeaderValue::from_static("close")))
+        Err(closing(Refusal::new(StatusCode::REQUEST_TIMEOUT, message)))
     })
 }
 
