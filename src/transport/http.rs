@@ -79,6 +79,10 @@ const MAX_HEADERS: usize = 100;
 #[cfg(unix)]
 const FILES_FOR_LIBRARY: usize = 64;
 
+/// How many bodies of the greatest length may be in memory, and the least length, in bytes, that counts as the greatest.
+const MAX_LONGEST_BODIES: usize = 16;
+const LEAST_LONGEST_BODY: usize = 1024 * 1024;
+
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
@@ -110,6 +114,8 @@ struct App {
     lists: Joined<ListKey, Option<SharedAnswer>>,
     /// How many more long messages may be handled at the same time.
     long: Semaphore,
+    /// How many more bytes of long bodies may be in memory.
+    bodies: Semaphore,
     /// Requests that may still come before others are answered.
     requests: Semaphore,
     max_body: usize,
@@ -170,6 +176,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let (stage, receiver) = watch::channel(Stage::Serving);
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
+    let bodies = options.max_body.max(LEAST_LONGEST_BODY).saturating_mul(MAX_LONGEST_BODIES);
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
@@ -177,6 +184,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         blocking: Semaphore::new(processors().max(2)),
         lists: Joined::new((processors() - 1).max(1)),
         long: Semaphore::new(processors()),
+        bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
         requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
         metrics: Metrics::new(),

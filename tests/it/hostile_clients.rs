@@ -307,3 +307,22 @@ fn connections_never_take_the_files_that_the_library_needs() {
     assert_eq!(idle.last_mut().unwrap().read().status, 503);
     assert_eq!(first.send("POST", "/mcp", &USUAL, &list).text(), all);
 }
+
+#[test]
+fn bodies_that_are_not_finished_take_only_so_much_memory() {
+    let server = HttpServer::start_with(home(), &["--max-body", "1MiB"]);
+    let half = format!("{HEAD}Content-Length: 1048576\r\n\r\n{}", " ".repeat(1_000_000));
+    let open: Vec<Connection> = (0..20)
+        .map(|_| {
+            let mut connection = server.connect();
+            connection.write_raw(&half);
+            connection
+        })
+        .collect();
+    let refused = || server.send("GET", "/metrics", &[], "").text().contains(r#"{status="503"}"#);
+    while !refused() {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.post(PING).status, 200, "a short one is read");
+    drop(open);
+}

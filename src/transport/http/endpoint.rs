@@ -22,6 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 use tracing::Span;
@@ -85,8 +86,8 @@ impl App {
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
         let mut stage = self.stage.clone();
-        let body = tokio::select! {
-            body = read(body, headers, self.max_body) => body?,
+        let (body, _held) = tokio::select! {
+            body = read(body, headers, self.max_body, &self.bodies) => body?,
             () = reached(&mut stage, Stage::Ending) => {
                 let error = internal_error(STOPPED);
                 return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
@@ -329,21 +330,37 @@ fn owner(caller: &Caller) -> String {
     owner
 }
 
-/// Reads the body of a request.
-async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, Refusal> {
-    let too_long = || limits::body_too_long(max).with_header(CONNECTION, HeaderValue::from_static("close"));
+/// Reads the body of a request; also returns its part of all bytes that `bodies` may have, unless it is short.
+async fn read<'b>(
+    mut body: Body,
+    headers: &HeaderMap,
+    max: usize,
+    bodies: &'b Semaphore,
+) -> Result<(Bytes, Option<SemaphorePermit<'b>>), Refusal> {
+    let closing = |refusal: Refusal| refusal.with_header(CONNECTION, HeaderValue::from_static("close"));
+    let too_long = || closing(limits::body_too_long(max));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > max) {
         return Err(too_long());
     }
     let read = async {
-        let (mut first, mut all) = (Bytes::new(), Vec::new());
+        let (mut first, mut all, mut held) = (Bytes::new(), Vec::new(), None::<SemaphorePermit>);
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             let frame = frame
                 .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")))?;
             let Ok(data) = frame.into_data() else { continue };
-            if first.len() + all.len() + data.len() > max {
+            let length = first.len() + all.len() + data.len();
+            if length > max {
                 return Err(too_long());
+            }
+            if length > MAX_QUICK {
+                let more = length - held.as_ref().map_or(0, SemaphorePermit::num_permits);
+                let more = bodies.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX));
+                let more = more.map_err(|_| closing(limits::too_busy()))?;
+                match &mut held {
+                    Some(held) => held.merge(more),
+                    None => held = Some(more),
+                }
             }
             // Most bodies arrive in one piece, which is not copied then.
             if first.is_empty() && all.is_empty() {
@@ -355,12 +372,11 @@ async fn read(mut body: Body, headers: &HeaderMap, max: usize) -> Result<Bytes, 
                 all.extend_from_slice(&data);
             }
         }
-        Ok(if all.is_empty() { first } else { all.into() })
+        Ok((if all.is_empty() { first } else { all.into() }, held))
     };
     timeout(BODY_WITHIN, read).await.unwrap_or_else(|_| {
         let message = format!("the body was not sent within {} seconds", BODY_WITHIN.as_secs());
-        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
-            .with_header(CONNECTION, HeaderValue::from_static("close")))
+        Err(closing(Refusal::new(StatusCode::REQUEST_TIMEOUT, message)))
     })
 }
 
