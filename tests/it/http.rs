@@ -667,8 +667,8 @@ fn a_listen_with_too_many_filters_is_refused() {
     }
 }
 
-#[test]
-fn a_slow_or_silent_client_is_disconnected() {
+/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+pub(crate) fn a_slow_or_silent_client_is_disconnected() {
     let server = server();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n";
     let mut connections: Vec<Connection> = ["", "POST /mcp HT", "POST /mcp HTTP/1.1\r\nHost: x\r\n"]
@@ -688,8 +688,8 @@ fn a_slow_or_silent_client_is_disconnected() {
     }
 }
 
-#[test]
-fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
+/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+pub(crate) fn a_client_that_never_reads_is_disconnected_and_others_are_served() {
     let server = HttpServer::start(Client::new().prompt("long.md", "x".repeat(1_000_000)));
     let call =
         request(1, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": "long", "input": ""}}));

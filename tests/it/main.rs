@@ -67,6 +67,8 @@ mod soak;
 mod terminal;
 mod test;
 mod tidy;
+#[cfg(all(unix, feature = "http"))]
+mod time_limits;
 mod tool_definitions;
 mod traffic;
 #[cfg(all(unix, feature = "http"))]
