@@ -1,25 +1,11 @@
 //! What is imported expands to the same as the original, or a note says what is different; and what is exported and imported again says
 //! the same.
 
+use super::foreign::FORMATS;
 use prompt_expander::prompt::{
     Call, Conversion, ExportFormat, Format, MAX_FILE, Messages, Name, Prompt, export, import,
 };
 use std::collections::BTreeMap;
-
-const FORMATS: [Format; 12] = [
-    Format::Markdown,
-    Format::ClaudeCommand,
-    Format::Skill,
-    Format::CodexPrompt,
-    Format::GeminiToml,
-    Format::OpenCodeCommand,
-    Format::VsCodePrompt,
-    Format::CursorCommand,
-    Format::FabricPattern,
-    Format::LlmTemplate,
-    Format::ContinuePrompt,
-    Format::HexaiPrompt,
-];
 
 const EXPORTS: [ExportFormat; 3] = [ExportFormat::Claude, ExportFormat::Gemini, ExportFormat::Jsonl];
 
@@ -36,7 +22,7 @@ const TEXTS: [&str; 6] = [
 /// Reads the file in each format, imports the prompt and exports it.
 pub(super) fn check(file: &[u8]) {
     let Ok(text) = str::from_utf8(file) else { return };
-    for format in FORMATS {
+    for format in FORMATS.into_iter().chain([Format::Markdown]) {
         let Ok(prompt) = format.parse(Name::new("p").unwrap(), file) else { continue };
         let prompt = prompt.with_base_directory("/h/$ARGUMENTS/{{input}}/p");
         if text.len() < MAX_FILE / 8 {

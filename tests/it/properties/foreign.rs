@@ -3,7 +3,8 @@
 use prompt_expander::prompt::{Call, Diagnostic, Format, MAX_ARGUMENTS, Name, Prompt, hexai_prompts};
 use std::collections::BTreeMap;
 
-const FORMATS: [Format; 11] = [
+/// The formats of other systems.
+pub(super) const FORMATS: [Format; 11] = [
     Format::ClaudeCommand,
     Format::Skill,
     Format::CodexPrompt,
