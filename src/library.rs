@@ -98,6 +98,11 @@ trait SourceView: fmt::Debug + Send + Sync {
     /// The prompt with exactly this name; `Err` if its file is broken. Nothing but this one file is looked at.
     fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>>;
 
+    /// Whether it has most likely a prompt with exactly this name. No file is looked at.
+    fn was_found(&self, name: &Name) -> bool {
+        self.get(name).is_some()
+    }
+
     /// The text of the file with exactly this name, whether it is a valid prompt or not.
     fn raw(&self, name: &Name) -> Option<Result<String, Problem>>;
 

@@ -186,9 +186,10 @@ impl Server {
         if is_quick { Work::Quick } else { Work::Blocking }
     }
 
-    /// Whether there is a prompt of exactly this name; without one, the request is refused.
+    /// Whether the prompt of this name was found before, and so will be again without a scan; without a name, the request is
+    /// refused.
     fn is_known(&self, caller: &Caller, name: Option<&Value>) -> bool {
-        name.and_then(Value::as_str).is_none_or(|name| self.library.view_for(caller).has_exactly(name))
+        name.and_then(Value::as_str).is_none_or(|name| self.library.view_for(caller).was_found(name))
     }
 
     fn quick_unless_on_network(&self) -> Work {

@@ -97,6 +97,10 @@ impl SourceView for FolderView {
         self.folder.prompt_named(name)
     }
 
+    fn was_found(&self, name: &Name) -> bool {
+        lock(&self.folder.resolved).contains_key(name)
+    }
+
     fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
         let file = self.folder.resolve(name)?;
         let text = self.folder.read(&file).and_then(|Content { bytes, .. }| {
@@ -406,7 +410,10 @@ impl Folder {
         {
             return Some(Ok(prompt));
         }
-        let file = self.resolve(name)?;
+        let Some(file) = self.resolve(name) else {
+            lock(&self.resolved).remove(name);
+            return None;
+        };
         let is_reliable =
             |stamps: &Vec<Stamp>| folders.iter().zip(stamps).all(|(folder, stamp)| stamp.is_reliable(folder));
         // A symlink with another suffix may point to a folder now, and to a file later, without a change of this folder.

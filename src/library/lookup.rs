@@ -111,9 +111,9 @@ impl View {
         spellings(command).iter().find_map(|name| self.get(&Name::new(name).ok()?))
     }
 
-    /// Whether [`find_exactly`](View::find_exactly) finds a file for it. None is opened.
-    pub fn has_exactly(&self, command: &str) -> bool {
-        spellings(command).iter().any(|name| Name::new(name).is_ok_and(|name| self.locate(&name).is_some()))
+    /// Whether [`find`](View::find) will most likely need no scan, because the name was found before. No file is looked at.
+    pub fn was_found(&self, command: &str) -> bool {
+        Name::new(strip(command)).is_ok_and(|name| self.sources_of(&name).any(|source| source.was_found(&name)))
     }
 
     fn find_any_spelling(&self, command: &str) -> Lookup {

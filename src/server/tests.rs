@@ -1,7 +1,7 @@
 //! What only a server without a process can show; the rest is tested over real pipes in `tests/it`.
 
 use super::*;
-use crate::library::{Caller, Prefix, Role};
+use crate::library::{Caller, Lookup, Prefix, Role};
 use crate::server::tools::ToolError;
 use serde_json::{Value, json};
 use std::fs;
@@ -195,20 +195,29 @@ fn the_list_of_methods_is_that_of_the_table() {
 }
 
 #[test]
-fn a_request_with_an_unknown_name_is_blocking_work_because_all_names_are_compared() {
+fn a_request_with_a_name_that_was_not_found_before_is_blocking_work_because_all_names_may_be_compared() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &[("known.md", "Text."), ("team-a/known.md", "Text.")]);
-    let server = Server::new(Arc::new(Library::named([folder.path().to_owned()])));
+    write(folder.path(), &[("team-a/known.md", "Text.")]);
+    // Files that have not just changed, as those of `folder` have, are remembered.
+    let settled = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+    let server = Server::new(Arc::new(Library::named([folder.path().to_owned(), settled])));
     let expand = |command: &str| json!({"name": "expand_prompt", "arguments": {"command": command, "input": ""}});
-    for (method, params, caller, work) in [
-        ("tools/call", expand("known"), Caller::local(), Work::Quick),
-        ("tools/call", expand(":known"), Caller::local(), Work::Quick),
+    let work = |method: &str, params: &Value, caller: &Caller| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        server.work(caller, &Message::parse(message.as_bytes()).unwrap())
+    };
+    assert_eq!(work("tools/call", &expand("research"), &Caller::local()), Work::Blocking);
+    assert!(matches!(server.library.view().find("research"), Lookup::Found(_)));
+    let expand = |command: &str| json!({"name": "expand_prompt", "arguments": {"command": command, "input": ""}});
+    for (method, params, caller, expected) in [
+        ("tools/call", expand("research"), Caller::local(), Work::Quick),
+        ("tools/call", expand(":research"), Caller::local(), Work::Quick),
         ("tools/call", expand("unknown"), Caller::local(), Work::Blocking),
-        ("tools/call", expand("known"), of_team_a(), Work::Blocking),
-        ("tools/call", expand("team-a/known"), of_team_a(), Work::Quick),
+        ("tools/call", expand("research"), of_team_a(), Work::Blocking),
+        ("tools/call", expand("team-a/known"), of_team_a(), Work::Blocking),
         ("tools/call", json!({"name": "expand_prompt"}), Caller::local(), Work::Quick),
         ("tools/call", json!({"name": "list_prompts"}), Caller::local(), Work::List),
-        ("prompts/get", json!({"name": "known"}), Caller::local(), Work::Quick),
+        ("prompts/get", json!({"name": "research"}), Caller::local(), Work::Quick),
         ("prompts/get", json!({"name": "unknown"}), Caller::local(), Work::Blocking),
         ("prompts/list", json!({}), Caller::local(), Work::List),
         ("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), Caller::local(), Work::Quick),
@@ -220,7 +229,6 @@ fn a_request_with_an_unknown_name_is_blocking_work_because_all_names_are_compare
         ),
         ("unknown", json!({}), Caller::local(), Work::Quick),
     ] {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        assert_eq!(server.work(&caller, &Message::parse(message.as_bytes()).unwrap()), work, "{message}");
+        assert_eq!(work(method, &params, &caller), expected, "{method} {params}");
     }
 }

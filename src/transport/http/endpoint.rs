@@ -87,6 +87,7 @@ impl App {
         headers::check_content_type(headers)?;
         let mut stage = self.stage.clone();
         let (body, _held) = tokio::select! {
+            biased; // most bodies are there at once
             body = read(body, headers, self.max_body, &self.bodies) => body?,
             () = reached(&mut stage, Stage::Ending) => {
                 let error = internal_error(STOPPED);

@@ -30,9 +30,9 @@ const MAX_LENGTH: usize = 512;
 #[derive(Clone)]
 pub struct Keys {
     /// Signs new ids.
-    current: Vec<u8>,
+    current: Hmac<Sha256>,
     /// Its ids are still valid.
-    previous: Option<Vec<u8>>,
+    previous: Option<Hmac<Sha256>>,
 }
 
 /// Never shows a key.
@@ -48,15 +48,17 @@ impl Keys {
     /// # Errors
     /// There is no key, or more than two; a key is shorter than [`LEAST_KEY`].
     pub fn parse(text: &str) -> Result<Keys, String> {
-        let mut keys = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.as_bytes().to_vec());
+        let mut keys = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::as_bytes);
         let keys = (keys.next(), keys.next(), keys.next());
         let (Some(current), previous, None) = keys else {
             return Err("it must have one key, or two: the new one on the first line, the old one on the second".into());
         };
-        if [Some(&current), previous.as_ref()].into_iter().flatten().any(|key| key.len() < LEAST_KEY) {
+        if [Some(current), previous].into_iter().flatten().any(|key| key.len() < LEAST_KEY) {
             return Err(format!("a key must have at least {LEAST_KEY} characters"));
         }
-        Ok(Keys { current, previous })
+        #[allow(clippy::expect_used)] // the keys of HMAC may have any length
+        let hmac = |key| Hmac::new_from_slice(key).expect("any key");
+        Ok(Keys { current: hmac(current), previous: previous.map(hmac) })
     }
 
     /// A random key, as text.
@@ -69,17 +71,14 @@ impl Keys {
         Ok(URL_SAFE_NO_PAD.encode(key))
     }
 
-    fn mac(key: &[u8], text: &str) -> Hmac<Sha256> {
-        #[allow(clippy::expect_used)] // the keys of HMAC may have any length
-        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any key");
-        mac.update(text.as_bytes());
-        mac
+    fn sign(&self, text: &str) -> impl AsRef<[u8]> + use<> {
+        self.current.clone().chain_update(text).finalize().into_bytes()
     }
 
     /// Whether one of the keys made this signature; it takes the same time wherever they differ.
     fn have_signed(&self, text: &str, signature: &[u8]) -> bool {
         let mut keys = [Some(&self.current), self.previous.as_ref()].into_iter().flatten();
-        keys.any(|key| Keys::mac(key, text).verify_slice(signature).is_ok())
+        keys.any(|key| key.clone().chain_update(text).verify_slice(signature).is_ok())
     }
 }
 
@@ -130,8 +129,8 @@ impl Sessions {
         getrandom::fill(&mut random).map_err(|error| format!("the system gives no random numbers: {error}"))?;
         let random = u128::from_be_bytes(random);
         let mut id = format!("{random:032x}.{version}.{now}.{owner}.{}", agent.unwrap_or_default());
-        let signature = Keys::mac(&self.keys.current, &id).finalize().into_bytes();
-        let _ = write!(id, ".{}", URL_SAFE_NO_PAD.encode(signature));
+        let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&id));
+        let _ = write!(id, ".{signature}");
         Ok(id)
     }
 
@@ -231,7 +230,7 @@ mod tests {
         for text in
             ["", "x", "0.2025-11-25.1.ana", "0.2026-07-28.1.ana.", "zz.2025-11-25.1.ana.", "0.2025-11-25.-1.ana."]
         {
-            let signature = Keys::mac(KEY.as_bytes(), text).finalize().into_bytes();
+            let signature = Keys::parse(KEY).unwrap().sign(text);
             assert_eq!(
                 sessions.read(&format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)), "ana", 1),
                 None,
