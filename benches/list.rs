@@ -11,7 +11,7 @@ use common::client::list;
 use common::prompts::Prompts;
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use prompt_expander::jsonrpc::Message;
+use prompt_expander::jsonrpc::{Message, Outgoing};
 use prompt_expander::library::Library;
 use prompt_expander::prompt::System;
 use prompt_expander::server::{Reply, Server, Session};

@@ -311,6 +311,21 @@ struct NotificationMessage<P> {
 /// Where messages are written. One type, so that the many small pieces of a message are written without dynamic dispatch.
 pub type Output = BufWriter<Box<dyn Write + Send>>;
 
+/// A message to the client.
+pub trait Outgoing {
+    /// Writes it as compact JSON, which has no line break.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    fn write(&self, output: &mut Output) -> io::Result<()>;
+
+    /// It as JSON.
+    ///
+    /// # Errors
+    /// Those of the `Serialize` of its result or params.
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
+}
+
 /// A message whose type is known only where it is made. It is serialized directly into the output, so that a large result is
 /// never held as text as well.
 trait Body: Debug + Send + Sync {
@@ -351,22 +366,6 @@ impl Response {
         Response { body: Box::new(responses), error: None }
     }
 
-    /// Writes the response as compact JSON, which has no line break.
-    ///
-    /// # Errors
-    /// Those of `output`.
-    pub fn write(&self, output: &mut Output) -> io::Result<()> {
-        Ok(self.body.write(output)?)
-    }
-
-    /// The response as JSON.
-    ///
-    /// # Errors
-    /// Those of the result's `Serialize`.
-    pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        self.body.to_json()
-    }
-
     /// What the JSON of a response with this id begins with. The rest is the same for any id.
     pub fn beginning(id: &Id) -> String {
         let id = match id {
@@ -396,21 +395,25 @@ impl Notification {
     pub fn new(method: &'static str, params: Option<impl Serialize + Debug + Send + Sync + 'static>) -> Notification {
         Notification { method, message: Arc::new(NotificationMessage { jsonrpc: Version::V2, method, params }) }
     }
+}
 
-    /// The notification as JSON.
-    ///
-    /// # Errors
-    /// Those of the `Serialize` of its params.
-    pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
-        self.message.to_json()
+impl Outgoing for Response {
+    fn write(&self, output: &mut Output) -> io::Result<()> {
+        Ok(self.body.write(output)?)
     }
 
-    /// Writes the notification as compact JSON, which has no line break.
-    ///
-    /// # Errors
-    /// Those of `output`.
-    pub fn write(&self, output: &mut Output) -> io::Result<()> {
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        self.body.to_json()
+    }
+}
+
+impl Outgoing for Notification {
+    fn write(&self, output: &mut Output) -> io::Result<()> {
         Ok(self.message.write(output)?)
+    }
+
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        self.message.to_json()
     }
 }
 

@@ -18,7 +18,7 @@
 //!
 //! | step | functions |
 //! |---|---|
-//! | read a line | [`transport::stdio::serve`], `Lines::next` |
+//! | read a line or a frame | [`transport::stdio::serve`], `Input::next` |
 //! | parse the message | [`jsonrpc::Message::parse`] |
 //! | select the method | [`server::Server::handle`], `Server::dispatch` |
 //! | view the library, as the caller may see it | [`library::Library::view_for`] |

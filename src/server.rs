@@ -25,7 +25,7 @@ pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_l
 pub use tools::LEAST_LIMIT;
 
 use crate::agents::{PartLimit, Unit};
-use crate::jsonrpc::{Error, Id, Message, Notification, Object, Request, Response, read};
+use crate::jsonrpc::{Error, Id, Message, Notification, Object, Outgoing, Request, Response, read};
 use crate::library::{Caller, Library, Snapshot, View};
 use crate::mcp;
 use crate::wording::quoted;

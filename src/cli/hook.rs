@@ -8,7 +8,7 @@ use super::source::PromptSource;
 use super::{completions, output};
 use crate::agents::Agent;
 use crate::hook::Event;
-use crate::transport::stdio::MAX_LINE;
+use crate::transport::stdio::MAX_MESSAGE;
 use crate::wording::{alternatives, quoted};
 use anyhow::bail;
 use clap::Args;
@@ -50,8 +50,8 @@ impl Hook {
 /// All of standard input, if it is not longer than a line of the server may be.
 fn read() -> Option<String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(MAX_LINE as u64 + 1).read_to_end(&mut bytes).ok()?;
-    String::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_LINE)
+    io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_to_end(&mut bytes).ok()?;
+    String::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_MESSAGE)
 }
 
 /// The error for a person who runs it at a terminal.

@@ -2,12 +2,12 @@
 //!
 //! Each line is one message as it was, after the time, the process id and the direction: `in` from the client, `out` to it. Over
 //! HTTP and WebSocket, where many clients use one server, the number of the connection and the id of the request follow the
-//! direction. Several servers may append to one file.
+//! direction; on standard input and output, `frame` follows it if the message has headers. Several servers may append to one file.
 
 use jiff::Timestamp;
 use std::fmt::Display;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 /// A record that messages are appended to. If it cannot be written, it warns once, and recording stops.
 pub struct Tap {
@@ -35,7 +35,7 @@ impl Tap {
     /// Appends an entry in one call, so that the entries of several processes do not mix.
     fn append(&self, direction: &str, origin: impl Display, message: &[u8]) {
         let mut entry = format!("{:.6} {} {direction} {origin}", Timestamp::now(), std::process::id()).into_bytes();
-        // JSON over HTTP may have line breaks, all of them between its tokens. A message of stdio has none.
+        // JSON over HTTP may have line breaks, all of them between its tokens. Of the messages of stdio, only frames have any.
         entry.extend(message.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         entry.push(b'\n');
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,37 +45,5 @@ impl Tap {
                 "the conversation is no longer recorded: {error}; start the server again with another file"
             ));
         }
-    }
-}
-
-/// An output whose lines are recorded when they are written.
-pub(super) struct Tapped<W> {
-    output: W,
-    tap: Arc<Tap>,
-    /// The beginning of the line that is not complete yet.
-    line: Vec<u8>,
-}
-
-impl<W> Tapped<W> {
-    pub(super) fn new(output: W, tap: Arc<Tap>) -> Tapped<W> {
-        Tapped { output, tap, line: Vec::new() }
-    }
-}
-
-impl<W: Write> Write for Tapped<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.output.write(bytes)?;
-        for part in bytes[..written].split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(part);
-            if let Some(line) = self.line.strip_suffix(b"\n") {
-                self.tap.sent("", line);
-                self.line.clear();
-            }
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
     }
 }

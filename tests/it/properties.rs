@@ -7,6 +7,7 @@ mod arguments;
 mod conversion;
 mod expand;
 mod foreign;
+mod frames;
 mod golden;
 #[cfg(feature = "http")]
 mod http_headers;
@@ -38,6 +39,7 @@ fn for_each_seed(target: &str, check: fn(&[u8])) {
 #[test]
 fn the_properties_hold_for_every_seed() {
     for_each_seed("wire", |session| wire::check(session, PROMPTS.as_ref()));
+    for_each_seed("frames", frames::check);
     for_each_seed("prompt", prompt::check);
     for_each_seed("prompt", foreign::check);
     for_each_seed("foreign", foreign::check);
@@ -192,6 +194,11 @@ proptest! {
         let mut session = lines.join(&b'\n');
         session.extend(ends.then_some(b'\n'));
         wire::check(&session, PROMPTS.as_ref());
+    }
+
+    #[test]
+    fn messages_get_the_same_answers_however_they_are_framed(selection in prop::collection::vec(any::<u8>(), 0..12)) {
+        frames::check(&selection);
     }
 }
 

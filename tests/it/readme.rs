@@ -267,7 +267,7 @@ fn the_limits_are_those_of_the_program() {
         MAX_STEPS, MAX_TEMPLATE_NESTING, MAX_TEMPLATE_TOKENS,
     };
     use prompt_expander::server::{MAX_BATCH_RESPONSE, MAX_LISTENS, MAX_SUBSCRIBED};
-    use prompt_expander::transport::stdio::MAX_LINE;
+    use prompt_expander::transport::stdio::MAX_MESSAGE;
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
     let thousands = |number: usize| format!("{},{:03}", number / 1000, number % 1000);
@@ -319,8 +319,8 @@ fn the_limits_are_those_of_the_program() {
         ),
         ("an expansion", mib(MAX_EXPANSION)),
         (
-            "a line of input",
-            format!("{}, {},000 values in it, nested {MAX_NESTING} deep", mib(MAX_LINE), MAX_VALUES / 1000),
+            "a message on standard input",
+            format!("{}, {},000 values in it, nested {MAX_NESTING} deep", mib(MAX_MESSAGE), MAX_VALUES / 1000),
         ),
         (
             "listening",

@@ -47,6 +47,17 @@ fn a_tap_has_every_line_in_both_directions_unchanged() {
 }
 
 #[test]
+fn a_tap_has_the_json_of_a_frame_in_one_line() {
+    let client = client_with(&["serve", "--tap", "conversation.log"]);
+    let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let ran = client.run([], "Content-Length: 9\r\n\r\n{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"ping\"}");
+    assert_eq!(ran.stdout, format!("Content-Length: {}\r\n\r\n{pong}", pong.len()));
+    let record = fs::read_to_string(client.root().join("conversation.log")).unwrap();
+    let ping = r#"frame {"jsonrpc":"2.0", "id":1,"method":"ping"}"#;
+    assert_eq!(conversation(&record), [("in", ping), ("out", &*format!("frame {pong}"))]);
+}
+
+#[test]
 fn a_tap_is_appended_to_and_only_its_owner_can_read_it() {
     let mut client = client_with(&["--tap", "conversation.log"]);
     fs::write(client.root().join("conversation.log"), "").unwrap();

@@ -2,6 +2,8 @@
 
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::process::Stdio;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -19,6 +21,88 @@ fn for_each_state(check: impl Fn(&mut Client)) {
         client.initialize(version);
         check(&mut client);
     }
+}
+
+/// The two messages of the table of frames, and the header of a frame with the answer.
+const B: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+const A: &str = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+const FRAMED: &str = "Content-Length: 36\r\n\r\n";
+
+/// What the server writes to this input while its standard input stays open, which must be nothing more than expected.
+#[track_caller]
+fn writes(input: &str, expected: &str) {
+    let client = Client::new();
+    let mut server = client.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    server.stdin.as_ref().unwrap().write_all(input.as_bytes()).unwrap();
+    let mut stdout = server.stdout.take().unwrap();
+    let mut written = vec![0; expected.len()];
+    stdout.read_exact(&mut written).unwrap();
+    assert_eq!(String::from_utf8(written).unwrap(), expected, "{input:?}");
+    drop(server.stdin.take());
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "{input:?}");
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn a_frame_is_answered_in_a_frame_and_a_line_in_a_line_as_soon_as_each_is_complete() {
+    let frame = format!("{FRAMED}{A}");
+    for (input, expected) in [
+        (format!("Content-Length: 300\n\n{B}\n"), frame.clone()),
+        (format!("Content-Length: 40\r\n\r\n{B}"), frame.clone()),
+        (
+            format!("content-length:40\r\nContent-Type: application/json\r\n\r\n{B}Content-Length: 40\r\n\r\n{B}"),
+            frame.repeat(2),
+        ),
+        (format!("Content-Length: 40\r\n\r\n{B}{B}\n"), format!("{frame}{A}\n")),
+        (format!("Content-Length: x\r\n\r\n{B}\n"), frame.clone()),
+        (format!("{B}\n"), format!("{A}\n")),
+        (format!("Content-Length: 40\n\n{}", B.replace(',', ",\n  ")), frame.clone()),
+        (format!("Content-Type: x\n\n{B}"), frame),
+    ] {
+        writes(&input, &expected);
+    }
+}
+
+#[test]
+fn an_answer_does_not_wait_for_a_frame_that_is_not_complete() {
+    let mut client = Client::new();
+    client.send(format!("{B}\nContent-Length: 40\r\n\r\n{}", &B[..20]));
+    assert_eq!(client.read_raw(), format!("{A}\n"));
+    client.send(format!("{}\n{B}\n", &B[20..]));
+    let framed = client.read_raw(); // the header
+    assert_eq!(framed, "Content-Length: 36\r\n");
+    assert_eq!((client.read_raw(), client.read_raw()), ("\r\n".to_owned(), format!("{A}{A}\n")));
+}
+
+#[test]
+fn notifications_have_the_framing_of_the_last_message() {
+    let mut client = Client::new().prompt("a.md", "A.");
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    client.send(format!("{initialize}\n"));
+    client.read_raw();
+    client.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"prompts/list"}"#;
+    client.send(format!("{list}\n"));
+    client.read_raw();
+    client.send(format!("Content-Length: 1\n\n{B}"));
+    assert_eq!((client.read_raw(), client.read_raw()), ("Content-Length: 36\r\n".to_owned(), "\r\n".to_owned()));
+    client.write("b.md", "B.");
+    // The answer has no line ending, so the header of the notification is in its line.
+    let line = client.read_raw();
+    assert!(line.starts_with(&format!("{A}Content-Length: ")), "{line}");
+    assert_eq!(client.read_raw(), "\r\n");
+    client.finish();
+}
+
+#[test]
+fn a_frame_without_json_is_a_parse_error_in_a_frame_and_the_next_line_is_read() {
+    let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: a frame must have a JSON object or array after its headers and an empty line"}}"#;
+    writes(
+        &format!("Content-Length: 5\r\n\r\nhello\n{B}\n"),
+        &format!("Content-Length: {}\r\n\r\n{error}{A}\n", error.len()),
+    );
 }
 
 #[test]

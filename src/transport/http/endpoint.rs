@@ -7,7 +7,7 @@ use super::sessions::{self, SessionId};
 use super::shared_answers::{ListKey, SharedAnswer};
 use super::sse::EventStream;
 use super::{App, STOPPED, Stage, internal_error, limits, metrics, origin, reached};
-use crate::jsonrpc::{Id, Message, Request, Response as Answer};
+use crate::jsonrpc::{Id, Message, Outgoing, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Session, Work};
 use axum::Extension;

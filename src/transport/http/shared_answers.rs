@@ -3,7 +3,7 @@
 //! A list shows what is on disk after it was requested. So a request joins only a computation that has not begun: many clients
 //! that ask for a list at the same time cost two scans, the one that runs and the next.
 
-use crate::jsonrpc::{Id, Request, Response};
+use crate::jsonrpc::{Id, Outgoing, Request, Response};
 use crate::library::{Caller, Prefix, Role};
 use crate::server::Session;
 use axum::body::{Body, Bytes};

@@ -8,7 +8,7 @@
 //! [`Listener`], a [`Broadcast`], and are serialized once.
 
 use super::sessions::{self, SessionId};
-use crate::jsonrpc::{Id, Message, Notification};
+use crate::jsonrpc::{Id, Message, Notification, Outgoing};
 use crate::library::{Caller, Prefix};
 use crate::server::{self, Change, Listener, Reply, Server, Session};
 use axum::body::Bytes;

@@ -6,7 +6,7 @@
 
 use super::operate::{Exchange, id_of, method_of, plain};
 use super::{App, Stage, metrics, reached};
-use crate::jsonrpc::{Message, Response};
+use crate::jsonrpc::{Message, Outgoing, Response};
 use crate::server::{Change, Listener, Reply, Session};
 use axum::Extension;
 use axum::body::Body;

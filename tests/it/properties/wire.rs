@@ -1,4 +1,5 @@
-//! Any bytes are the input of a session, and each of its lines gets what its text says: one answer, or none.
+//! Any bytes are the input of a session, and each of its lines gets what its text says: one answer, or none. Frames have a property
+//! of their own.
 //!
 //! What a text says is read here a second time, as JSON-RPC and MCP have it. To which line an answer belongs, a ping
 //! behind every line tells; without these pings the session must be the same.
@@ -27,6 +28,14 @@ pub(super) fn check(session: &[u8], prompts: &Path) {
     let library = Arc::new(Library::named([prompts.to_owned()]).with_builtin());
     assert_eq!(library.view().missing(), []);
     let lines: Vec<&[u8]> = session.split(|&byte| byte == b'\n').collect();
+    let begins_frame = |line: &&[u8]| {
+        // Also after spaces, and after a byte order mark.
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default().to_ascii_lowercase();
+        name.ends_with(b"content-length") || name.ends_with(b"content-type")
+    };
+    if lines.iter().any(begins_frame) {
+        return;
+    }
     let with_pings: Vec<u8> = lines.iter().flat_map(|line| [*line, b"\n", PING.as_bytes(), b"\n"].concat()).collect();
     let written = served(&library, &with_pings);
 

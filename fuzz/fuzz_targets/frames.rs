@@ -1,0 +1,9 @@
+//! Any bytes select messages and their framing.
+#![no_main]
+
+#[path = "../../tests/it/properties/frames.rs"]
+mod frames;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|selection: &[u8]| frames::check(selection));
