@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("wording", &[]),
     ("prompt", &[]),
     ("agents", &[]),
@@ -14,8 +14,9 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("hook", &["agents", "library", "prompt"]),
     ("doctor", &["agents", "library", "prompt"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
-    ("transport", &["jsonrpc", "library", "server"]),
-    ("cli", &["agents", "doctor", "hook", "library", "prompt", "server", "transport"]),
+    ("report", &["agents", "hook", "library", "prompt"]),
+    ("transport", &["agents", "hook", "jsonrpc", "library", "report", "server"]),
+    ("cli", &["agents", "doctor", "hook", "library", "prompt", "report", "server", "transport"]),
 ];
 
 /// The wording of messages.
