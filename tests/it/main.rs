@@ -59,6 +59,8 @@ mod project;
 mod prompts_dir;
 mod properties;
 mod readme;
+#[cfg(all(unix, feature = "http"))]
+mod remote;
 mod resources;
 mod rm_and_mv;
 #[cfg(target_os = "linux")]
