@@ -7,6 +7,8 @@
 
 #[cfg(all(unix, feature = "http"))]
 mod access;
+#[cfg(all(unix, feature = "http"))]
+mod api;
 #[cfg(unix)]
 mod attachments;
 mod cases;

@@ -68,6 +68,7 @@ fn library() -> Client {
         .prompt("whole.md", "---\ninclude: true\n---\n{{> _part}}\nEnd {{x}}.")
         .prompt("_part.md", "Part {{input}} {{y}}\n{{unknown_name}}")
         .prompt("broken.md", "---\narguments: [\n---\nx")
+        .prompt("unclosed.md", "---\n")
         .prompt("bad\u{202e}name.md", "---\n: :\n---\n")
         .prompt("research.md", "My own {{input}}, not the built-in one.");
     let root = client.root();
@@ -103,6 +104,7 @@ fn the_output_is_byte_for_byte_that_of_the_library() {
         "chosen",
         "whole",
         "broken",
+        "unclosed",
         "bad\u{202e}name",
         "research",
         "summarize",
