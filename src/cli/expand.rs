@@ -1,9 +1,10 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
-use super::call::{Call, Texts, cannot};
+use super::call::Call;
 use super::output;
-use crate::library::Library;
-use crate::prompt::Prompt;
+use super::prompts::{OnServer, Prompts};
+use super::source::PromptSource;
+use crate::report::Expansion;
 use clap::Args;
 use serde_json::json;
 use std::process::ExitCode;
@@ -24,13 +25,13 @@ pub(super) struct Expand {
     /// Print one JSON object: `prompt`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: OnServer,
 }
 
 impl Expand {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let prompt = self.call.find(library)?;
-        let texts = self.call.texts(&prompt)?;
-        let mut text = expansion(library, &texts, &prompt)?;
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let mut text = expansion(self.call, &self.server.prompts(source)?)?;
         if self.json {
             output::print_json(&json!({ "prompt": text }))?;
             return Ok(ExitCode::SUCCESS);
@@ -44,10 +45,10 @@ impl Expand {
 }
 
 /// The expansion. Warnings are printed.
-pub(super) fn expansion(library: &Library, texts: &Texts, prompt: &Prompt) -> anyhow::Result<String> {
-    let text = texts.expand(library, prompt).map_err(|error| cannot(prompt, &error))?;
-    for warning in texts.warnings(prompt) {
+pub(super) fn expansion(call: Call, prompts: &Prompts) -> anyhow::Result<String> {
+    let Expansion { prompt, warnings } = prompts.expand(call)?;
+    for warning in warnings {
         output::warning(&warning);
     }
-    Ok(text)
+    Ok(prompt)
 }

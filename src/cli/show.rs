@@ -1,13 +1,17 @@
 //! `prompt-expander show`: the file of a prompt, byte for byte.
 
 use super::path::{self, Found};
+#[cfg(feature = "http")]
+use super::prompts::no_report;
+use super::prompts::{OnServer, Prompts};
+use super::source::PromptSource;
 use super::{completions, output};
 use crate::library::{Library, Location, read_whole};
 use crate::prompt::System;
+use crate::report;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
@@ -24,34 +28,33 @@ pub(super) struct Show {
     /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in) and `text`
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Json<'p> {
-    name: &'p str,
-    layer: &'p str,
-    /// Absent for a built-in prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    text: String,
+    #[command(flatten)]
+    server: OnServer,
 }
 
 impl Show {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        match self.server.prompts(source)? {
+            Prompts::Local(library) => self.show(&library)?,
+            #[cfg(feature = "http")]
+            Prompts::Remote(remote) => {
+                let shown = remote.show(&self.name).map_err(no_report)?;
+                if self.json { output::print_json(&shown)? } else { print(shown.text.as_bytes())? }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn show(&self, library: &Library) -> anyhow::Result<()> {
         let view = library.view();
-        let Found { name, layer, location } = path::find(&view, &self.name, "show")?;
+        if self.json {
+            return output::print_json(&report::show(&view, &self.name).map_err(output::failure)?);
+        }
+        let Found { name, location, .. } = path::find(&view, &self.name, "show")?;
         let text = || {
             let text = view.raw(&name).context("the prompt was deleted just now; run the command again")?;
             text.map_err(|problem| anyhow!("{problem}"))
         };
-        if self.json {
-            let path = match &location {
-                Location::File(file) => Some(file.display().to_string()),
-                Location::Builtin => None,
-            };
-            output::print_json(&Json { name: &name, layer: output::layer(layer), path, text: text()? })?;
-            return Ok(ExitCode::SUCCESS);
-        }
         let bytes = match &location {
             // A file that cannot be a prompt is shown too; of hexai's, which have many prompts, one line.
             Location::File(file) if view.is_editable(file) && view.system(&name) != Some(System::Hexai) => {
@@ -59,11 +62,11 @@ impl Show {
             }
             _ => text()?.into_bytes(),
         };
-        if io::stdout().is_terminal() {
-            output::print_paged(&bytes)?;
-        } else {
-            output::print_verbatim(&bytes)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(&bytes)
     }
+}
+
+/// Prints a file, for a person without its escape sequences.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() { output::print_paged(bytes) } else { output::print_verbatim(bytes) }
 }
