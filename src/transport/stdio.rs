@@ -11,6 +11,7 @@ pub use lines::MAX_LINE;
 
 use super::tap::{Tap, Tapped};
 use crate::jsonrpc::{Error, Message, Notification, Output, Response};
+use crate::library::Caller;
 use crate::server::{Change, Listener, Reply, Server, Session};
 use lines::{Line, Lines};
 use std::io::{self, BufWriter, Read, Write};
@@ -43,7 +44,8 @@ pub fn serve(
         None => Box::new(output),
     };
     let output = BufWriter::with_capacity(OUTPUT_BUFFER, output);
-    let conversation = Arc::new(Mutex::new(Conversation { session: Session::default(), output, failure: None }));
+    let conversation =
+        Arc::new(Mutex::new(Conversation { session: Session::new(Caller::local()), output, failure: None }));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);
     keep_freed_memory();

@@ -170,7 +170,7 @@ impl App {
         request: Request,
         caller: Caller,
     ) -> Result<http::Response<Body>, Refusal> {
-        let session = Session::of_request(None, None).with_caller(caller);
+        let session = Session::of_request(caller, None, None);
         let opens_stream = request.method == "subscriptions/listen";
         headers::check_accept(headers, if opens_stream { EVENT_STREAM } else { JSON })?;
         if self.server.is_for_list(&request) {
@@ -216,14 +216,13 @@ impl App {
         let is_initialize = request.method == "initialize";
         let session = if is_initialize {
             self.streams.broadcast(&self.server, &caller);
-            Session::of_request(None, None)
+            Session::of_request(caller, None, None)
         } else {
             let session = self.session(headers, &caller)?;
             let agent = session.as_ref().and_then(|session| session.agent.as_deref());
             let version = headers::version_of_legacy(version, session.as_ref().map(|session| session.version));
-            Session::of_request(Some(version), agent)
+            Session::of_request(caller, Some(version), agent)
         };
-        let session = session.with_caller(caller);
         if self.server.is_for_list(&request) {
             return Ok(self.list(session, request).await);
         }
@@ -261,7 +260,7 @@ impl App {
             self.streams.initialized(session);
         }
         let agent = session.as_ref().and_then(|session| session.agent.as_deref());
-        let session = Session::of_request(Some(version), agent).with_caller(caller);
+        let session = Session::of_request(caller, Some(version), agent);
         Ok(match self.handle(session, Message::Batch(messages), None).await.0 {
             Reply::Response(answer) if answer.error_code().is_some() => json(StatusCode::BAD_REQUEST, &answer),
             Reply::Response(answer) => json(StatusCode::OK, &answer),

@@ -56,7 +56,7 @@ pub(super) async fn open(
         Err(rejection) => return rejection.into_response(),
     };
     let (max, span) = (app.max_body, Span::current());
-    let session = Session::default().with_caller(caller);
+    let session = Session::new(caller);
     upgrade
         .max_message_size(max)
         .max_frame_size(max)
@@ -155,12 +155,14 @@ impl Conversation {
         let app = Arc::clone(&self.app);
         // A conversation has one request at a time, so that a crowd of them can wait where single requests are refused.
         let _permit = app.requests.acquire().await;
+        let session = Session::new(self.session.caller().clone());
+        let session = std::mem::replace(&mut self.session, session);
         let (reply, session) = match app.rate_limits.take(self.session.caller(), self.exchange.address(), &message) {
-            Ok(()) => app.handle(std::mem::take(&mut self.session), message, id).await,
+            Ok(()) => app.handle(session, message, id).await,
             // A notification has no answer, not even this one.
             Err(refusal) => {
                 let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
-                (id.map_or(Reply::None, answer), Some(std::mem::take(&mut self.session)))
+                (id.map_or(Reply::None, answer), Some(session))
             }
         };
         let (json, is_error) = match reply {
