@@ -110,7 +110,7 @@ struct App {
     sessions: Sessions,
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
-    blocking: Semaphore,
+    blocking: Arc<Semaphore>,
     lists: Joined<ListKey, Option<SharedAnswer>>,
     /// How many more long messages may be handled at the same time.
     long: Semaphore,
@@ -181,7 +181,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
-        blocking: Semaphore::new(processors().max(2)),
+        blocking: Arc::new(Semaphore::new(processors().max(2))),
         lists: Joined::new((processors() - 1).max(1)),
         long: Semaphore::new(processors()),
         bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
@@ -354,12 +354,7 @@ impl App {
     /// # Errors
     /// It takes too long, or the server ends.
     async fn in_background<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        self.in_time(async {
-            let _permit = self.blocking.acquire().await.ok()?;
-            let span = Span::current();
-            spawn_blocking(move || span.in_scope(work)).await.ok()
-        })
-        .await
+        self.in_time(on_thread(&self.blocking, work)).await
     }
 
     /// The result of blocking work, which is `None` after a panic.
@@ -378,6 +373,18 @@ impl App {
         };
         Err(internal_error(&message))
     }
+}
+
+/// The result of blocking work on one of the threads that are free; `None` if it panics. The thread is free again when the work
+/// ends, even if nobody waits for it any more.
+async fn on_thread<T: Send + 'static>(free: &Arc<Semaphore>, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let permit = Arc::clone(free).acquire_owned().await.ok()?;
+    let span = Span::current();
+    let work = move || {
+        let _permit = permit;
+        span.in_scope(work)
+    };
+    spawn_blocking(work).await.ok()
 }
 
 fn internal_error(message: &str) -> Error {
@@ -440,5 +447,36 @@ fn raise_limit_of_files() {
         if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
             tracing::warn!(%error, "the limit of open files stays as it is");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_thread_is_not_free_before_its_work_ends_even_if_nobody_waits_for_it() {
+        let (begun, has_begun) = channel();
+        let (end, may_end) = channel::<()>();
+        let free = Arc::new(Semaphore::new(1));
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+            let work = move || {
+                begun.send(()).unwrap();
+                let _ = may_end.recv();
+            };
+            let waits = tokio::spawn({
+                let free = Arc::clone(&free);
+                async move { on_thread(&free, work).await }
+            });
+            while has_begun.try_recv().is_err() {
+                tokio::task::yield_now().await;
+            }
+            waits.abort();
+            assert!(waits.await.unwrap_err().is_cancelled());
+            assert_eq!(free.available_permits(), 0);
+            drop(end);
+            assert_eq!(on_thread(&free, || "next").await, Some("next"));
+        });
     }
 }
