@@ -42,7 +42,7 @@ pub(super) async fn answer(
     request: http::Request<Body>,
 ) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
+    let (answered, of_page) = match app.sites.check(&head, exchange.client()) {
         Ok(of_page) => (app.respond(&head, body, &exchange).await, of_page),
         Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
@@ -64,7 +64,7 @@ impl App {
             response.headers_mut().extend(origin::preflight());
             return Ok(response);
         }
-        let caller = self.access.authorize(headers, exchange.address())?;
+        let caller = self.access.authorize(headers, exchange.client().address)?;
         match head.method {
             Method::POST => self.post(headers, body, caller, exchange).await,
             Method::GET => self.open_stream(headers, &caller),
@@ -118,7 +118,7 @@ impl App {
         };
         drop(body);
         let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
-        let answered = match self.rate_limits.take(&caller, exchange.address(), &message) {
+        let answered = match self.rate_limits.take(&caller, exchange.client().address, &message) {
             Ok(()) => self.reply(headers, message, caller).await,
             Err(refusal) => Ok(refused(refusal, operate::id_of(&message))),
         };
