@@ -58,6 +58,8 @@ mod path_and_show;
 mod project;
 mod prompts_dir;
 mod properties;
+#[cfg(all(unix, feature = "http"))]
+mod proxy;
 mod readme;
 mod resources;
 mod rm_and_mv;
@@ -69,6 +71,8 @@ mod test;
 mod tidy;
 #[cfg(all(unix, feature = "http"))]
 mod time_limits;
+#[cfg(all(unix, feature = "http"))]
+mod tls;
 mod tool_definitions;
 mod traffic;
 #[cfg(all(unix, feature = "http"))]

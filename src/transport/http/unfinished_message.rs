@@ -50,11 +50,13 @@ impl UnfinishedMessage {
         let Some(received) = received.as_mut().filter(|_| bytes > 0) else { return Ok(()) };
         received.bytes += bytes;
         received.since.get_or_insert_with(Instant::now);
-        if received.bytes <= SHORT {
+        // It may be more than has come: pings were held, too, before they were left out.
+        let held = received.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        if received.bytes <= held.max(SHORT) {
             return Ok(());
         }
-        let more = received.bytes - received.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let more = Arc::clone(&self.budget).try_acquire_many_owned(u32::try_from(more).unwrap_or(u32::MAX));
+        let more = u32::try_from(received.bytes - held).unwrap_or(u32::MAX);
+        let more = Arc::clone(&self.budget).try_acquire_many_owned(more);
         let more = more.map_err(|_| io::Error::new(ErrorKind::QuotaExceeded, "too many long messages at once"))?;
         match &mut received.held {
             Some(held) => held.merge(more),
