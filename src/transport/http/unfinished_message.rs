@@ -1,6 +1,7 @@
 //! What was received of a WebSocket's message before all of it has come: how much, and for how long.
 //!
-//! The WebSocket collects the pieces of a message out of sight, so they are counted below it, where the connection is read.
+//! The WebSocket collects the pieces of a message out of sight, so they are counted below it, where the connection is read. It keeps
+//! the memory of its longest message for the next one.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A message of this length takes nothing from others, in bytes.
+/// A message of this length or a shorter one takes nothing from others, in bytes.
 const SHORT: usize = 4 * 1024;
 
 /// The header of a frame with at most 125 bytes, such as a ping, which comes from a client.
@@ -29,7 +30,7 @@ struct Received {
     bytes: usize,
     /// When the first of them came.
     since: Option<Instant>,
-    /// Its part of the budget.
+    /// Its part of the budget: that of the longest message.
     held: Option<OwnedSemaphorePermit>,
 }
 
@@ -50,7 +51,6 @@ impl UnfinishedMessage {
         let Some(received) = received.as_mut().filter(|_| bytes > 0) else { return Ok(()) };
         received.bytes += bytes;
         received.since.get_or_insert_with(Instant::now);
-        // It may be more than has come: pings were held, too, before they were left out.
         let held = received.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         if received.bytes <= held.max(SHORT) {
             return Ok(());
@@ -70,16 +70,21 @@ impl UnfinishedMessage {
         if let Some(received) = &mut *self.lock() {
             received.bytes = received.bytes.saturating_sub(SHORT_HEADER + payload);
             if received.bytes == 0 {
-                *received = Received::default();
+                received.since = None;
             }
         }
     }
 
-    /// The message has come, and is no longer in memory.
+    /// The message has come.
     pub(super) fn finish(&self) {
         if let Some(received) = &mut *self.lock() {
-            *received = Received::default();
+            (received.bytes, received.since) = (0, None);
         }
+    }
+
+    /// The WebSocket ends.
+    pub(super) fn end(&self) {
+        *self.lock() = None;
     }
 
     /// Whether it began so long ago.

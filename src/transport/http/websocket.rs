@@ -125,6 +125,7 @@ impl Conversation {
                 break end;
             }
         };
+        self.exchange.message().end();
         if let End::Close(code, reason) = end {
             tracing::info!(code, reason, "closing a WebSocket");
             let frame = CloseFrame { code, reason: reason.into() };
