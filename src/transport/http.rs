@@ -277,7 +277,9 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
         match listener.accept().await {
             Ok((stream, address)) => {
                 let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                    let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    if app.tls.is_none() {
+                        let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    }
                     continue;
                 };
                 let _ = stream.set_nodelay(true);

@@ -52,12 +52,12 @@ fn headers_of_others_change_nothing() {
             let value = if name == "Forwarded" { "for=203.0.113.1" } else { "203.0.113.1" };
             assert_eq!(ping(&server, &[("Authorization", &token), (name, value)]).status, 429, "{name}");
         }
-        let health = |headers: &[(&str, &str)]| server.send("GET", "/metrics", headers, "").status;
-        assert_eq!(health(&[("X-Forwarded-Host", "evil.example.com")]), 401);
-        assert_eq!(health(&[("Host", "evil.example.com"), ("X-Forwarded-Host", "localhost")]), 403);
+        let metrics = |headers: &[(&str, &str)]| server.send("GET", "/metrics", headers, "").status;
+        assert_eq!(metrics(&[("X-Forwarded-Host", "evil.example.com")]), 401);
+        assert_eq!(metrics(&[("Host", "evil.example.com"), ("X-Forwarded-Host", "localhost")]), 403);
         // Not a page of this server, which is not reached over HTTPS at that name.
         let forged = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "prompts.example.com")];
-        assert_eq!(health(&[&forged[..], &[("Origin", "https://prompts.example.com")]].concat()), 403);
+        assert_eq!(metrics(&[&forged[..], &[("Origin", "https://prompts.example.com")]].concat()), 403);
     }
 }
 

@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsConnector;
@@ -280,6 +280,21 @@ fn a_page_of_this_server_may_use_it_over_https_only() {
     let host = ("Host", "prompts.example.com");
     for (origin, want) in [("https://prompts.example.com", 200), ("http://prompts.example.com", 403)] {
         assert_eq!(endpoint.post_with(&[host, ("Origin", origin)], PING).status, want, "{origin}");
+    }
+}
+
+/// Waits for the end of a certificate, in [`time_limits`](crate::time_limits).
+pub(crate) fn a_certificate_that_expires_while_it_is_used_is_warned_of() {
+    let authority = Authority::new();
+    let home = Client::new();
+    let end = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap() + Duration::from_secs(20);
+    write(home.root(), &authority.issue(|params| params.not_after = date_time_ymd(1970, 1, 1) + end));
+    let server = HttpServer::start_with(home, &FILES);
+    let warning = server.stderr_line();
+    assert!(warning.starts_with("warning: the certificate in cert.pem expired on "), "{warning}");
+    write(server.home.root(), &authority.issue(|_| {}));
+    while connect(server.address, authority.client(BOTH, &[])).is_err() {
+        std::thread::sleep(Duration::from_millis(100)); // nothing says when the new one is shown
     }
 }
 
