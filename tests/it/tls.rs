@@ -83,6 +83,15 @@ fn start(arguments: &[&str]) -> (Authority, HttpServer) {
     (authority, server)
 }
 
+/// A server with the files of the page, whose certificate is trusted by itself.
+pub(crate) fn self_signed(home: Client) -> HttpServer {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    write_secret(home.root().join("privkey.pem"), &pem("PRIVATE KEY", &key.serialize_der()));
+    write_secret(home.root().join("fullchain.pem"), &pem("CERTIFICATE", certificate.der()));
+    HttpServer::start_with(home, &["--tls-cert", "fullchain.pem", "--tls-key", "privkey.pem"])
+}
+
 const FILES: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
 
 /// An endpoint without TLS, for the harness, whose connections go on to the server over TLS.
