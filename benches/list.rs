@@ -12,7 +12,7 @@ use common::prompts::Prompts;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use prompt_expander::jsonrpc::{Message, Outgoing};
-use prompt_expander::library::Library;
+use prompt_expander::library::{Caller, Library};
 use prompt_expander::prompt::System;
 use prompt_expander::server::{Reply, Server, Session};
 use std::sync::Arc;
@@ -31,7 +31,9 @@ fn server(prompts: &Prompts, system: System) -> Server {
 fn answer(server: &Server, line: &str, output: &mut Vec<u8>) -> usize {
     output.clear();
     let message = Message::parse(line.trim_end().as_bytes()).expect("a message");
-    let Reply::Response(response) = server.handle(&mut Session::default(), message) else { panic!("no response") };
+    let Reply::Response(response) = server.handle(&mut Session::new(Caller::local()), message) else {
+        panic!("no response")
+    };
     serde_json::to_writer(&mut *output, &response.to_json().expect("JSON")).expect("room");
     output.len()
 }

@@ -250,7 +250,7 @@ enum Command {
     /// Without --http, this is the same as no command. Over HTTP, Ctrl-C or SIGTERM stops it: requests that are running are
     /// answered first. It says on standard error where it listens.
     #[command(after_help = with_common(serve::EXAMPLES))]
-    Serve(WithCommon<ServeCommand>),
+    Serve(Box<WithCommon<ServeCommand>>),
     /// Print tokens for clients of a server over HTTP
     #[cfg(feature = "http")]
     #[command(after_help = token::EXAMPLES)]

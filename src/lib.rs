@@ -32,11 +32,12 @@
 //! | make the response | `Era::response` |
 //! | write it | [`jsonrpc::Response::write`], `Conversation::send` |
 //!
-//! Over HTTP (`transport/http.rs`, with `serve --http` only), the first two steps and the last are others, in `endpoint.rs`: `origin.rs`,
-//! `auth.rs` and `limits.rs` say whether a request is served, `headers.rs` checks what its headers say, `sessions.rs` reads the session's
-//! id, and each request has a [`server::Session`] of its own, because nothing of a client is remembered but the streams that it
-//! has open (`sse.rs`). Equal requests for a list share one answer (`shared_answers.rs`). A WebSocket (`websocket.rs`) is one
-//! conversation, like a pipe. `operate.rs` and `metrics.rs` are for those who operate the server.
+//! Over HTTP (`transport/http.rs`, with `serve --http` only), the first two steps and the last are others, in `endpoint.rs`:
+//! `origin.rs`, `auth.rs` and `limits.rs` say whether a request is served, `headers.rs` checks what its headers say, `sessions.rs`
+//! reads the session's id, and each request has a [`server::Session`] of its own, because nothing of a client is remembered but the
+//! streams that it has open (`sse.rs`). Equal requests for a list share one answer (`shared_answers.rs`). A WebSocket (`websocket.rs`)
+//! is one conversation, like a pipe. `tls.rs` is below all that, and `proxy.rs` says who the client is. `operate.rs` and `metrics.rs`
+//! are for those who operate the server.
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.

@@ -5,8 +5,12 @@ use crate::prompt::Name;
 use std::fmt;
 use std::sync::Arc;
 
-/// Who sent a message. The default is the user of this machine, for whom all prompts exist and who may do everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Who sent a message. There is no default: it would grant rights to whoever was forgotten.
+///
+/// ```compile_fail,E0599
+/// prompt_expander::library::Caller::default();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The token that they have; `None` for the user of this machine.
     pub token: Option<Token>,
@@ -33,21 +37,24 @@ impl fmt::Debug for Token {
 }
 
 /// What a caller may do. Each role includes those before it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// ```compile_fail,E0599
+/// prompt_expander::library::Role::default();
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// List, read and expand prompts.
     Read,
     /// Change prompts, too.
     Write,
     /// Operate the server, too.
-    #[default]
     Admin,
 }
 
 impl Caller {
-    /// The user of this machine.
+    /// The user of this machine, for whom all prompts exist and who may do everything.
     pub fn local() -> Caller {
-        Caller::default()
+        Caller { token: None, role: Role::Admin, prefix: None }
     }
 }
 

@@ -9,7 +9,13 @@ use crate::library::Caller;
 use std::time::Instant;
 
 /// One conversation: that of a pipe. Over HTTP, each request is a conversation of its own.
-#[derive(Debug, Default)]
+///
+/// Whose it is must be said:
+///
+/// ```compile_fail,E0599
+/// prompt_expander::server::Session::default();
+/// ```
+#[derive(Debug)]
 pub struct Session {
     /// What the last `initialize` negotiated. Modern requests carry their version themselves, and never use this.
     pub(super) protocol_version: Option<&'static str>,
@@ -35,25 +41,33 @@ pub(super) struct ShownLists {
 }
 
 impl Session {
-    /// The same of a caller who is not the user of this machine.
-    pub fn with_caller(self, caller: Caller) -> Session {
-        Session { caller, ..self }
+    /// The conversation of a pipe or a WebSocket.
+    pub fn new(caller: Caller) -> Session {
+        Session {
+            protocol_version: None,
+            agent: None,
+            caller,
+            subscriptions: Subscriptions::default(),
+            is_one_request: false,
+            shown: None,
+            lists: ShownLists::default(),
+        }
     }
 
     /// The conversation of one request over HTTP. `protocol_version` and `agent` are those of an earlier `initialize`, if the
     /// client still says so; unknown ones are ignored.
-    pub fn of_request(protocol_version: Option<&str>, agent: Option<&str>) -> Session {
+    pub fn of_request(caller: Caller, protocol_version: Option<&str>, agent: Option<&str>) -> Session {
         Session {
             protocol_version: protocol_version.and_then(lifecycle::legacy_version),
             agent: agent.and_then(Agent::named),
             is_one_request: true,
-            ..Session::default()
+            ..Session::new(caller)
         }
     }
 
     /// The conversation of a stream on which legacy clients are notified of changes of all lists.
-    pub fn of_notifications() -> Session {
-        let mut session = Session::of_request(Some(lifecycle::WITH_BATCHES), None);
+    pub fn of_notifications(caller: Caller) -> Session {
+        let mut session = Session::of_request(caller, Some(lifecycle::WITH_BATCHES), None);
         session.subscriptions.initialized();
         session
     }

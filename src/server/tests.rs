@@ -23,7 +23,7 @@ const PANICKING: &[ServerTool] = &[ServerTool {
 }];
 
 fn handle(server: &Server, line: &str) -> Value {
-    match server.handle(&mut Session::default(), Message::parse(line.as_bytes()).unwrap()) {
+    match server.handle(&mut Session::new(Caller::local()), Message::parse(line.as_bytes()).unwrap()) {
         Reply::Response(response) => serde_json::from_str(response.to_json().unwrap().get()).unwrap(),
         other => panic!("{other:?}"),
     }
@@ -115,8 +115,7 @@ fn a_prompt_that_a_caller_may_not_see_changes_no_answer_to_them() {
         for (method, params) in hidden.into_iter().chain(shown).chain(["research"]).flat_map(named) {
             let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
             let message = Message::parse(line.to_string().as_bytes()).unwrap();
-            let Reply::Response(response) = server.handle(&mut Session::default().with_caller(caller.clone()), message)
-            else {
+            let Reply::Response(response) = server.handle(&mut Session::new(caller.clone()), message) else {
                 panic!("{method}")
             };
             answers.push_str(&format!("{params} -> {}\n", response.to_json().unwrap()));
@@ -162,7 +161,7 @@ fn a_change_that_a_caller_may_not_see_notifies_them_of_nothing() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,
         "promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["prompt://team-b/secret"]}},{META}}}}}"#
     );
-    let mut sessions = [Session::default().with_caller(of_team_a()), Session::default()];
+    let mut sessions = [Session::new(of_team_a()), Session::new(Caller::local())];
     for session in &mut sessions {
         let reply = server.handle(session, Message::parse(listen.as_bytes()).unwrap());
         assert!(matches!(reply, Reply::Stream(_)), "{reply:?}");

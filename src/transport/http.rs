@@ -11,10 +11,14 @@ pub mod limits;
 mod metrics;
 mod operate;
 pub mod origin;
+pub mod proxy;
 mod refusal;
+pub mod secret_file;
 pub mod sessions;
 mod shared_answers;
 mod sse;
+pub mod tls;
+mod unfinished_message;
 mod websocket;
 mod write_timeout;
 
@@ -37,6 +41,7 @@ use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
 use metrics::Metrics;
 use operate::Exchange;
 use origin::Sites;
+use proxy::TrustedProxy;
 use refusal::Refusal;
 use sessions::Sessions;
 use shared_answers::{Joined, ListKey, SharedAnswer};
@@ -48,12 +53,14 @@ use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tls::{Accepted, HANDSHAKE_WITHIN, Tls};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
-use tokio::time::{interval, sleep};
+use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
+use unfinished_message::{Counted, UnfinishedMessage};
 use write_timeout::WriteTimeout;
 
 /// The path of MCP.
@@ -91,6 +98,10 @@ const BACKLOG: u32 = 4_096;
 pub struct Options {
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
+    /// Its certificate; `None`: HTTP without TLS.
+    pub tls: Option<Tls>,
+    /// Proxies that say who the client is.
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// Sign session ids.
     pub keys: Keys,
     /// The longest body of a request, and the longest message of a WebSocket, in bytes.
@@ -111,17 +122,19 @@ struct App {
     sessions: Sessions,
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
-    blocking: Semaphore,
+    blocking: Arc<Semaphore>,
     lists: Joined<ListKey, Option<SharedAnswer>>,
     /// How many more long messages may be handled at the same time.
     long: Semaphore,
-    /// How many more bytes of long bodies may be in memory.
-    bodies: Semaphore,
+    /// How many more bytes of long bodies and messages of WebSockets may be in memory.
+    bodies: Arc<Semaphore>,
     /// Requests that may still come before others are answered.
     requests: Semaphore,
     max_body: usize,
     metrics: Metrics,
     tap: Option<Tap>,
+    tls: Option<Tls>,
+    trusted_proxies: Vec<TrustedProxy>,
     access: Access,
     sites: Sites,
     rate_limits: RateLimits,
@@ -141,8 +154,11 @@ enum Stage {
 /// A client's end of a connection.
 struct Peer {
     address: SocketAddr,
+    is_tls: bool,
     /// The number of the connection, from 1.
     connection: u64,
+    /// What it has sent of a message, on a WebSocket.
+    message: Arc<UnfinishedMessage>,
     /// Counts the connection until it ends, as what it was upgraded to.
     _open: metrics::Open,
     _permit: OwnedSemaphorePermit,
@@ -182,14 +198,16 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
-        blocking: Semaphore::new(processors().max(2)),
+        blocking: Arc::new(Semaphore::new(processors().max(2))),
         lists: Joined::new((processors() - 1).max(1)),
         long: Semaphore::new(processors()),
-        bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
+        bodies: Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS))),
         requests: Semaphore::new(MAX_REQUESTS),
         max_body: options.max_body,
         metrics: Metrics::new(),
         tap: options.tap,
+        tls: options.tls,
+        trusted_proxies: options.trusted_proxies,
         access: options.access,
         sites: options.sites,
         rate_limits: options.rate_limits,
@@ -202,6 +220,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
             seconds.tick().await;
             let Some(app) = each_second.upgrade() else { return };
             app.streams.tick();
+            app.tls.iter().for_each(Tls::refresh);
             if app.access.needs_token() {
                 app.access.refresh();
                 app.streams.end_unless(|caller| app.access.is_still_valid(caller));
@@ -260,14 +279,23 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
         match listener.accept().await {
             Ok((stream, address)) => {
                 let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                    let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    if app.tls.is_none() {
+                        let _ = stream.try_write(limits::TOO_MANY_CONNECTIONS);
+                    }
                     continue;
                 };
                 let _ = stream.set_nodelay(true);
                 connections += 1;
                 let open = app.metrics.connection();
-                let peer = Peer { address, connection: connections, _open: open, _permit: permit };
-                tokio::spawn(connection(stream, peer, Arc::clone(app), router.clone()));
+                let message = Arc::new(UnfinishedMessage::new(Arc::clone(&app.bodies)));
+                let is_tls = app.tls.is_some();
+                let peer = Peer { address, is_tls, connection: connections, message, _open: open, _permit: permit };
+                if is_tls {
+                    tokio::spawn(begin(stream, peer, Arc::clone(app), router.clone()));
+                } else {
+                    let stream = WriteTimeout::new(stream, READ_BY_CLIENT_WITHIN);
+                    tokio::spawn(connection(stream, peer, Arc::clone(app), router.clone()));
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -275,6 +303,25 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
                 sleep(Duration::from_millis(100)).await;
             }
         }
+    }
+}
+
+/// Serves one connection, which begins with the handshake of TLS.
+async fn begin(stream: TcpStream, peer: Peer, app: Arc<App>, router: Router) {
+    let (address, mut stage) = (peer.address, app.stage.clone());
+    let Some(tls) = app.tls.clone() else { return };
+    let accepted = tokio::select! {
+        accepted = timeout(HANDSHAKE_WITHIN, tls.accept(stream)) => accepted,
+        () = reached(&mut stage, Stage::Stopping) => return,
+    };
+    match accepted {
+        Ok(Ok(Accepted::Tls(stream))) => connection(stream, peer, app, router).await,
+        Ok(Ok(Accepted::Plain(stream))) => {
+            let peer = Peer { is_tls: false, ..peer };
+            connection(stream, peer, app, Router::new().fallback(tls::explain)).await;
+        }
+        Ok(Err(error)) => tracing::debug!(%address, %error, "the TLS handshake failed"),
+        Err(_) => tracing::debug!(%address, "the TLS handshake took too long"),
     }
 }
 
@@ -288,9 +335,12 @@ async fn connection(
     let (peer, mut stage) = (Arc::new(peer), app.stage.clone());
     let router = TowerToHyperService::new(router);
     let address = peer.address;
+    let stream = Counted::new(stream, Arc::clone(&peer.message));
     let service = service_fn(move |mut request: http::Request<Incoming>| {
-        let (app, exchange) = (Arc::clone(&app), Exchange::new(&peer, request.headers()));
-        let span = tracing::info_span!("request", connection = peer.connection, id = exchange.request());
+        let app = Arc::clone(&app);
+        let exchange = Exchange::new(&peer, request.headers(), &app.trusted_proxies);
+        let (client, id) = (exchange.client().address, exchange.request());
+        let span = tracing::info_span!("request", connection = peer.connection, %client, id);
         request.extensions_mut().insert(exchange.clone());
         let routed = span.in_scope(|| router.call(request));
         let respond = async move {
@@ -310,7 +360,7 @@ async fn connection(
             .header_read_timeout(HEAD_WITHIN)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(WriteTimeout::new(stream, READ_BY_CLIENT_WITHIN)), service)
+            .serve_connection(TokioIo::new(stream), service)
             .with_upgrades()
     );
     let served = tokio::select! {
@@ -328,8 +378,8 @@ async fn connection(
 impl App {
     /// Whether a request to another path than that of MCP may be served, and to whom.
     fn admit(&self, head: &http::request::Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
-        self.sites.check(head.version, &head.uri, &head.headers)?;
-        self.access.authorize(&head.headers, exchange.address())
+        self.sites.check(head, exchange.client())?;
+        self.access.authorize(&head.headers, exchange.client().address)
     }
 
     /// Handles a message. Also returns the session as it is then, unless the answer came too late. `id` is that of the request.
@@ -356,12 +406,7 @@ impl App {
     /// # Errors
     /// It takes too long, or the server ends.
     async fn in_background<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        self.in_time(async {
-            let _permit = self.blocking.acquire().await.ok()?;
-            let span = Span::current();
-            spawn_blocking(move || span.in_scope(work)).await.ok()
-        })
-        .await
+        self.in_time(on_thread(&self.blocking, work)).await
     }
 
     /// The result of blocking work, which is `None` after a panic.
@@ -380,6 +425,18 @@ impl App {
         };
         Err(internal_error(&message))
     }
+}
+
+/// The result of blocking work on one of the threads that are free; `None` if it panics. The thread is free again when the work
+/// ends, even if nobody waits for it any more.
+async fn on_thread<T: Send + 'static>(free: &Arc<Semaphore>, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let permit = Arc::clone(free).acquire_owned().await.ok()?;
+    let span = Span::current();
+    let work = move || {
+        let _permit = permit;
+        span.in_scope(work)
+    };
+    spawn_blocking(work).await.ok()
 }
 
 fn internal_error(message: &str) -> Error {
@@ -442,5 +499,36 @@ fn raise_limit_of_files() {
         if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
             tracing::warn!(%error, "the limit of open files stays as it is");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_thread_is_not_free_before_its_work_ends_even_if_nobody_waits_for_it() {
+        let (begun, has_begun) = channel();
+        let (end, may_end) = channel::<()>();
+        let free = Arc::new(Semaphore::new(1));
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+            let work = move || {
+                begun.send(()).unwrap();
+                let _ = may_end.recv();
+            };
+            let waits = tokio::spawn({
+                let free = Arc::clone(&free);
+                async move { on_thread(&free, work).await }
+            });
+            while has_begun.try_recv().is_err() {
+                tokio::task::yield_now().await;
+            }
+            waits.abort();
+            assert!(waits.await.unwrap_err().is_cancelled());
+            assert_eq!(free.available_permits(), 0);
+            drop(end);
+            assert_eq!(on_thread(&free, || "next").await, Some("next"));
+        });
     }
 }

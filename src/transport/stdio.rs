@@ -11,6 +11,7 @@ pub use framing::MAX_MESSAGE;
 
 use super::tap::Tap;
 use crate::jsonrpc::{Error, Message, Notification, Outgoing, Output, Response};
+use crate::library::Caller;
 use crate::server::{Change, Listener, Reply, Server, Session};
 use framing::{Framing, Input, Received};
 use std::io::{self, BufWriter, Read, Write};
@@ -41,7 +42,7 @@ pub fn serve(
     tap: Option<Tap>,
 ) -> io::Result<()> {
     let output: Output = BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(output));
-    let (session, framing) = (Session::default(), Framing::Line);
+    let (session, framing) = (Session::new(Caller::local()), Framing::Line);
     let conversation = Arc::new(Mutex::new(Conversation { session, framing, output, tap, failure: None }));
     let listener: Arc<dyn Listener> = Arc::clone(&conversation) as _;
     server.add_listener(&listener);

@@ -157,7 +157,7 @@ fn who_expects_100_continue_is_refused_before_sending_a_body() {
 /// A server whose session ids tests can sign, and what signs them.
 fn server_with_key() -> (HttpServer, sessions::Sessions) {
     let home = home();
-    std::fs::write(home.root().join("key"), KEY).unwrap();
+    crate::http_client::write_secret(home.root().join("key"), KEY);
     let server = HttpServer::start_with(home, &["--key", "key"]);
     (server, sessions::Sessions::new(Keys::parse(KEY).unwrap()))
 }

@@ -2,7 +2,7 @@
 //! hostile clients cannot do.
 
 use crate::client::{Client, modern};
-use crate::http_client::{Connection, HttpServer, USUAL, request};
+use crate::http_client::{Connection, HttpServer, USUAL, request, write_secret};
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
@@ -301,10 +301,10 @@ fn a_session_survives_a_restart_and_a_deleted_one_is_unknown() {
 fn sessions_are_those_of_the_key_and_of_the_previous_one() {
     let home = home();
     let [old, new] = ["an old key of this test", "a new key of this test!"];
-    fs::write(home.root().join("old"), old).unwrap();
-    fs::write(home.root().join("both"), format!("{new}\n{old}\n")).unwrap();
-    fs::write(home.root().join("new"), new).unwrap();
-    fs::write(home.root().join("short"), "short").unwrap();
+    write_secret(home.root().join("old"), old);
+    write_secret(home.root().join("both"), &format!("{new}\n{old}\n"));
+    write_secret(home.root().join("new"), new);
+    write_secret(home.root().join("short"), "short");
     let first = HttpServer::start_with(home, &["--key", "old"]);
     let ran = first.home.run(["serve", "--http", "0", "--key", "short"], "");
     assert!(
@@ -312,6 +312,9 @@ fn sessions_are_those_of_the_key_and_of_the_previous_one() {
         "{}",
         ran.stderr
     );
+    fs::set_permissions(first.home.root().join("old"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let ran = first.home.run(["serve", "--http", "0", "--key", "old"], "");
+    ran.failed(1, "error: others can read the key in old: run `chmod 600 old`\n");
     let session = first.initialize("2025-06-18");
     let status = |server: &HttpServer| server.post_with(&[("Mcp-Session-Id", &session)], PING).status;
     let second = HttpServer::start_with(Client::new().variable("PROMPT_EXPANDER_KEY", old), &[]);

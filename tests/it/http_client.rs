@@ -52,7 +52,9 @@ impl HttpServer {
             BufReader::new(output).lines().map_while(Result::ok).for_each(|line| _ = sender.send(line));
         });
         let first: String = stderr.recv_timeout(HANG).expect("the first line on standard error");
-        let address = first.strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
+        let scheme = if arguments.contains(&"--tls-cert") { "https" } else { "http" };
+        let address =
+            first.strip_prefix(&format!("listening on {scheme}://")).and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("{first}")).parse().unwrap();
         HttpServer { home, endpoint: Endpoint { address }, child: Some(child), stderr }
     }
@@ -184,6 +186,13 @@ impl Drop for HttpServer {
             }
         }
     }
+}
+
+/// Writes a file that only its owner can read.
+pub(crate) fn write_secret(path: impl AsRef<std::path::Path>, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// The text of a request.

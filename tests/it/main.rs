@@ -60,6 +60,8 @@ mod path_and_show;
 mod project;
 mod prompts_dir;
 mod properties;
+#[cfg(all(unix, feature = "http"))]
+mod proxy;
 mod readme;
 #[cfg(all(unix, feature = "http"))]
 mod remote;
@@ -73,6 +75,8 @@ mod test;
 mod tidy;
 #[cfg(all(unix, feature = "http"))]
 mod time_limits;
+#[cfg(all(unix, feature = "http"))]
+mod tls;
 mod tool_definitions;
 mod traffic;
 #[cfg(all(unix, feature = "http"))]

@@ -181,10 +181,17 @@ fn every_request_of_the_page_is_answered() {
     fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let with_tokens = HttpServer::start_with(with_tokens, &["--token-file", "tokens"]);
     let without = HttpServer::start(home());
+    let with_tls = crate::tls::self_signed(home());
     for command in commands {
-        let server = if command.contains("$TOKEN") { &with_tokens } else { &without };
+        let server = match command {
+            _ if command.contains("https://") => &with_tls,
+            _ if command.contains("$TOKEN") => &with_tokens,
+            _ => &without,
+        };
         let line = command.replace("127.0.0.1:3333", &server.address.to_string()).replace("curl ", "curl -sSf ");
-        let output = std::process::Command::new("sh").args(["-c", &line]).env("TOKEN", token).output().unwrap();
+        let line = line.replace("localhost:8443", &format!("localhost:{}", server.address.port()));
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", &line]).current_dir(server.home.root()).env("TOKEN", token).output().unwrap();
         let answer = String::from_utf8(output.stdout).unwrap();
         assert!(
             output.status.success() && !answer.contains("\"error\":"),

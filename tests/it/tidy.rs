@@ -108,7 +108,7 @@ fn a_dependency_is_used_in_its_modules_only() {
 
 #[test]
 fn only_http_needs_a_runtime() {
-    for dependency in ["axum", "hyper", "hyper_util", "tokio", "tungstenite"] {
+    for dependency in ["axum", "hyper", "hyper_util", "tokio", "tokio_rustls", "tungstenite"] {
         for (_, file, code) in code() {
             let is_used = code.contains(&format!("{dependency}::"));
             assert!(!is_used || file.starts_with("transport/http"), "{file} uses {dependency}");

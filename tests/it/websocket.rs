@@ -13,7 +13,7 @@ const PING: u8 = 9;
 const PONG: u8 = 10;
 
 /// An open WebSocket.
-struct WebSocket {
+pub(crate) struct WebSocket {
     stream: BufReader<TcpStream>,
     next_id: u64,
 }
@@ -53,7 +53,7 @@ fn ask(address: &str, headers: &str) -> (String, BufReader<TcpStream>) {
 }
 
 impl WebSocket {
-    fn open(address: &str, headers: &str) -> WebSocket {
+    pub(crate) fn open(address: &str, headers: &str) -> WebSocket {
         let (head, stream) = ask(address, headers);
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
         assert!(head.to_lowercase().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
@@ -123,7 +123,7 @@ impl WebSocket {
         answer
     }
 
-    fn initialize(&mut self) {
+    pub(crate) fn initialize(&mut self) {
         let params =
             json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         let answer = self.request("initialize", params);
@@ -131,7 +131,7 @@ impl WebSocket {
         self.send(TEXT, json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
     }
 
-    fn expand(&mut self, command: &str, input: &str) -> String {
+    pub(crate) fn expand(&mut self, command: &str, input: &str) -> String {
         let params = json!({"name": "expand_prompt", "arguments": {"command": command, "input": input}});
         let answer = self.request("tools/call", params);
         answer["result"]["structuredContent"]["prompt"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
@@ -478,6 +478,74 @@ fn messages_over_a_rate_limit_are_refused_and_the_conversation_goes_on() {
     let codes = [0; 3].map(|_| socket.request("prompts/list", json!({}))["error"]["code"].clone());
     assert_eq!(codes, [json!(null), json!(null), json!(429)]);
     assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
+}
+
+#[test]
+fn unfinished_messages_of_many_clients_have_a_joint_limit_and_others_are_served() {
+    let home = Client::new().prompt("review.md", "Review this.");
+    let server = HttpServer::start_with(home, &["--max-body", "1MiB"]);
+    let fragment = frame(TEXT, &[b'x'; 1_040_000]);
+    let send = || {
+        let mut socket = open(&server);
+        socket.send_bytes(&fragment);
+        socket.send(PING, "received?");
+        socket
+    };
+    // Sixteen times the longest message is what the limit allows.
+    let mut unfinished: Vec<WebSocket> = (0..16).map(|_| send()).collect();
+    for socket in &mut unfinished {
+        assert_eq!(socket.read(), (PONG, b"received?".to_vec()));
+    }
+    let (code, reason) = send().closed().expect("a close frame");
+    assert_eq!((code, reason.as_str()), (1013, "too many long messages at once; try again later"));
+    assert_eq!(server.post(vec![b' '; 1_000_000]).status, 503, "long bodies have the same limit");
+    let mut short = open(&server);
+    short.initialize();
+    assert_eq!(short.expand("review", ""), "Review this.");
+    // A WebSocket keeps the memory of its longest message, and has it for the next one.
+    let mut socket = unfinished.pop().unwrap();
+    for _ in 0..3 {
+        socket.send_bytes(&frame(0x80, b""));
+        assert_eq!(socket.message()["error"]["code"], -32700);
+        assert_eq!(send().closed().map(|(code, _)| code), Some(1013));
+        socket.send_bytes(&fragment);
+    }
+    // One that ends makes room for another.
+    socket.send(CLOSE, 1000_u16.to_be_bytes());
+    assert_eq!(socket.closed().map(|(code, _)| code), Some(1000));
+    assert_eq!(send().read(), (PONG, b"received?".to_vec()));
+}
+
+#[test]
+fn pings_and_pongs_are_no_part_of_a_message() {
+    let home = Client::new().prompt("review.md", "Review this.");
+    let server = HttpServer::start_with(home, &["--max-body", "1KiB"]);
+    let mut sockets: Vec<WebSocket> = (0..20).map(|_| open(&server)).collect();
+    // 20 MB, and so more than all messages may have.
+    for _ in 0..8_000 {
+        for socket in &mut sockets {
+            socket.send(PONG, [0; 125]);
+        }
+    }
+    for socket in &mut sockets {
+        assert_eq!(socket.request("ping", json!({}))["result"], json!({}));
+    }
+}
+
+/// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).
+pub(crate) fn a_client_that_does_not_finish_its_message_is_closed_although_it_answers_pings() {
+    let server = server();
+    let mut socket = open(&server);
+    socket.send_bytes(&frame(TEXT, b"{"));
+    let closed = loop {
+        match socket.try_read().unwrap() {
+            (PING, _) => socket.send(PONG, ""),
+            (CLOSE, payload) => break payload,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(closed[..2], 1008_u16.to_be_bytes());
+    assert_eq!(&closed[2..], b"a message was not sent within 30 seconds");
 }
 
 /// Waits for a time limit of the server, in [`time_limits`](crate::time_limits).

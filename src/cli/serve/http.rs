@@ -6,7 +6,9 @@ use crate::transport::Tap;
 use crate::transport::http::auth::Access;
 use crate::transport::http::limits::{MAX_BODY, RateLimit, RateLimits, parse_bytes};
 use crate::transport::http::origin::{AllowedHost, AllowedOrigin, Sites};
-use crate::transport::http::{self, Keys, Options};
+use crate::transport::http::proxy::TrustedProxy;
+use crate::transport::http::tls::Tls;
+use crate::transport::http::{self, Keys, Options, secret_file};
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -40,6 +42,20 @@ pub(in super::super) struct Http {
     /// is read again when it changes. Without tokens, everyone on this machine can read your prompts.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
+    /// Serve over HTTPS with the certificate in this PEM file, and after it those that lead to the root
+    ///
+    /// The file and that of --tls-key are read again when they change.
+    #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The PEM file with the key of the certificate, which only you may read
+    #[arg(long, value_name = "FILE", requires = "http", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Believe a proxy at this address, or in this network, who its clients are; may be repeated
+    ///
+    /// The proxy says so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Then the limits of an address
+    /// are for that of the client, and not for that of the proxy.
+    #[arg(long, value_name = "ADDR[/BITS]", requires = "http")]
+    trusted_proxy: Vec<TrustedProxy>,
     /// Also accept requests in which this server has a name other than `localhost` or its address, such as that of a proxy; may
     /// be repeated
     #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
@@ -99,9 +115,21 @@ impl Http {
                 port = address.port()
             );
         }
+        if !self.trusted_proxy.is_empty() && self.token_file.is_none() {
+            warn(
+                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy itself asks its users \
+                 who they are",
+            );
+        }
         let keys = self.keys()?;
+        let tls = self.tls_cert.zip(self.tls_key);
+        let tls = tls.map(|(certificate, key)| Tls::new(certificate, key, warn)).transpose();
+        let tls = tls.map_err(anyhow::Error::msg)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let options = Options {
             address,
+            tls,
+            trusted_proxies: self.trusted_proxy,
             keys,
             max_body: self.max_body.unwrap_or(MAX_BODY),
             access: Access::new(self.token_file, warn).map_err(anyhow::Error::msg)?,
@@ -111,7 +139,7 @@ impl Http {
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
-            let _ = writeln!(io::stderr(), "listening on http://{address}{}", http::PATH);
+            let _ = writeln!(io::stderr(), "listening on {scheme}://{address}{}", http::PATH);
             started();
             let warnings = EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).take();
             warnings.iter().flatten().for_each(|warning| output::warning(warning));
@@ -132,7 +160,9 @@ impl Http {
     fn keys(&self) -> anyhow::Result<Keys> {
         if let Some(path) = &self.key {
             let path_named = named(&path.display().to_string());
-            let text = fs::read_to_string(path).with_context(|| format!("cannot read the key in {path_named}"))?;
+            let needs = "--key needs a file with a key, or with two in two lines";
+            let key = secret_file::read_key(path, "key", needs).map_err(anyhow::Error::msg)?;
+            let text = String::from_utf8(key).with_context(|| format!("{path_named} is not UTF-8 text"))?;
             return Keys::parse(&text).map_err(|error| anyhow!("{path_named} is not valid for --key: {error}"));
         }
         if let Some(text) = std::env::var_os(KEY_VARIABLE).filter(|text| !text.is_empty()) {

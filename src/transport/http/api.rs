@@ -45,7 +45,7 @@ async fn answer(
     request: http::Request<Body>,
 ) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
+    let (answered, of_page) = match app.sites.check(&head, exchange.client()) {
         Ok(of_page) => (app.answer(&head, body, &exchange).await, of_page),
         Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
@@ -66,7 +66,7 @@ impl App {
             response.headers_mut().extend(origin::preflight());
             return Ok(response);
         }
-        let caller = self.access.authorize(&head.headers, exchange.address())?;
+        let caller = self.access.authorize(&head.headers, exchange.client().address)?;
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
         let allowed = match path {
             "expand" | "explain" | "hook" => Method::POST,
@@ -100,7 +100,7 @@ impl App {
         let question = Question::of(path, query, &body).map_err(|why| Refusal::new(StatusCode::BAD_REQUEST, why))?;
         drop(body);
         let (name, counted_as) = question.names();
-        self.rate_limits.take_one(&caller, exchange.address(), counted_as)?;
+        self.rate_limits.take_one(&caller, exchange.client().address, counted_as)?;
         let started = Instant::now();
         let answered = self.answer_to(question, caller).await;
         let is_error = answered.as_ref().map_or(true, |response| !response.status().is_success());

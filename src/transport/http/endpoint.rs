@@ -42,7 +42,7 @@ pub(super) async fn answer(
     request: http::Request<Body>,
 ) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let (answered, of_page) = match app.sites.check(head.version, &head.uri, &head.headers) {
+    let (answered, of_page) = match app.sites.check(&head, exchange.client()) {
         Ok(of_page) => (app.respond(&head, body, &exchange).await, of_page),
         Err(refusal) => (Err(refusal), HeaderMap::new()),
     };
@@ -64,7 +64,7 @@ impl App {
             response.headers_mut().extend(origin::preflight());
             return Ok(response);
         }
-        let caller = self.access.authorize(headers, exchange.address())?;
+        let caller = self.access.authorize(headers, exchange.client().address)?;
         match head.method {
             Method::POST => self.post(headers, body, caller, exchange).await,
             Method::GET => self.open_stream(headers, &caller),
@@ -119,7 +119,7 @@ impl App {
         };
         drop(body);
         let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
-        let answered = match self.rate_limits.take(&caller, exchange.address(), &message) {
+        let answered = match self.rate_limits.take(&caller, exchange.client().address, &message) {
             Ok(()) => self.reply(headers, message, caller).await,
             Err(refusal) => Ok(refused(refusal, operate::id_of(&message))),
         };
@@ -171,7 +171,7 @@ impl App {
         request: Request,
         caller: Caller,
     ) -> Result<http::Response<Body>, Refusal> {
-        let session = Session::of_request(None, None).with_caller(caller);
+        let session = Session::of_request(caller, None, None);
         let opens_stream = request.method == "subscriptions/listen";
         headers::check_accept(headers, if opens_stream { EVENT_STREAM } else { JSON })?;
         if self.server.is_for_list(&request) {
@@ -217,14 +217,13 @@ impl App {
         let is_initialize = request.method == "initialize";
         let session = if is_initialize {
             self.streams.broadcast(&self.server, &caller);
-            Session::of_request(None, None)
+            Session::of_request(caller, None, None)
         } else {
             let session = self.session(headers, &caller)?;
             let agent = session.as_ref().and_then(|session| session.agent.as_deref());
             let version = headers::version_of_legacy(version, session.as_ref().map(|session| session.version));
-            Session::of_request(Some(version), agent)
+            Session::of_request(caller, Some(version), agent)
         };
-        let session = session.with_caller(caller);
         if self.server.is_for_list(&request) {
             return Ok(self.list(session, request).await);
         }
@@ -262,7 +261,7 @@ impl App {
             self.streams.initialized(session);
         }
         let agent = session.as_ref().and_then(|session| session.agent.as_deref());
-        let session = Session::of_request(Some(version), agent).with_caller(caller);
+        let session = Session::of_request(caller, Some(version), agent);
         Ok(match self.handle(session, Message::Batch(messages), None).await.0 {
             Reply::Response(answer) if answer.error_code().is_some() => json(StatusCode::BAD_REQUEST, &answer),
             Reply::Response(answer) => json(StatusCode::OK, &answer),

@@ -2,7 +2,9 @@
 //! `--tap`.
 
 use super::auth::require;
+use super::proxy::{Client, TrustedProxy};
 use super::refusal::Refusal;
+use super::unfinished_message::UnfinishedMessage;
 use super::{App, Peer, metrics};
 use crate::jsonrpc::{Id, Message};
 use crate::library::Role;
@@ -14,7 +16,6 @@ use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::body::Frame;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,22 +35,29 @@ const MAX_REQUEST_ID: usize = 64;
 #[derive(Clone)]
 pub(super) struct Exchange {
     peer: Arc<Peer>,
+    client: Client,
     request: HeaderValue,
 }
 
 impl Exchange {
     /// With the request id that the client sends, if it is one of at most 64 visible ASCII characters; else with a new one.
-    pub(super) fn new(peer: &Arc<Peer>, headers: &HeaderMap) -> Exchange {
+    pub(super) fn new(peer: &Arc<Peer>, headers: &HeaderMap, trusted: &[TrustedProxy]) -> Exchange {
         let is_valid = |id: &&HeaderValue| {
             (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
         };
         let request = headers.get(REQUEST_ID).filter(is_valid).cloned().unwrap_or_else(new_request_id);
-        Exchange { peer: Arc::clone(peer), request }
+        let client = Client::new(peer.address.ip(), peer.is_tls, headers, trusted);
+        Exchange { peer: Arc::clone(peer), client, request }
     }
 
-    /// The address of the client.
-    pub(super) fn address(&self) -> IpAddr {
-        self.peer.address.ip()
+    /// Who sent the request.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What the connection has received of a message, on a WebSocket.
+    pub(super) fn message(&self) -> &UnfinishedMessage {
+        &self.peer.message
     }
 
     /// The id of the request.

@@ -3,13 +3,15 @@
 //! A web page can have a name of its own resolve to this machine (DNS rebinding), and then send requests as if they were its own.
 //! Its name is in the `Host` header of such a request, and in the `Origin` header of most. Programs send no `Origin`.
 
+use super::proxy::Client;
 use super::refusal::Refusal;
 use crate::wording::quoted;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, Version};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -39,6 +41,15 @@ pub struct AllowedOrigin {
 enum Scheme {
     Http,
     Https,
+}
+
+impl Scheme {
+    fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,16 +121,17 @@ impl FromStr for AllowedOrigin {
 
 fn parse_origin(text: &str) -> Option<AllowedOrigin> {
     let (scheme, host) = text.split_once("://")?;
-    let (scheme, default_port) = match scheme.to_ascii_lowercase().as_str() {
-        "http" => (Scheme::Http, 80),
-        "https" => (Scheme::Https, 443),
+    let scheme = match scheme.to_ascii_lowercase().as_str() {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
         _ => return None,
     };
     let (host, port) = host_and_port(host)?;
-    Some(AllowedOrigin { scheme, host, port: port.unwrap_or(default_port) })
+    Some(AllowedOrigin { scheme, host, port: port.unwrap_or(scheme.default_port()) })
 }
 
-/// The names and web pages that are allowed: those of this machine, the address that is listened on, and those that were named.
+/// The names and web pages that are allowed: those of this machine, the address that is listened on, those that were named, and
+/// the pages of this server itself.
 #[derive(Debug)]
 pub struct Sites {
     bound: IpAddr,
@@ -137,12 +149,20 @@ impl Sites {
     ///
     /// # Errors
     /// 403: the name or the web page is not allowed. 400: there is no name, or more than one.
-    pub(crate) fn check(&self, version: Version, uri: &Uri, headers: &HeaderMap) -> Result<HeaderMap, Refusal> {
-        self.check_host(version, uri, headers)?;
-        let mut origins = headers.get_all(ORIGIN).into_iter();
+    pub(super) fn check(&self, head: &Parts, client: &Client) -> Result<HeaderMap, Refusal> {
+        let own = self.check_host(head, client)?;
+        let mut origins = head.headers.get_all(ORIGIN).into_iter();
         let Some(origin) = origins.next() else { return Ok(HeaderMap::new()) };
         let parsed = origin.to_str().ok().filter(|_| origins.next().is_none()).and_then(parse_origin);
-        if !parsed.is_some_and(|origin| origin.host.is_loopback() || self.origins.contains(&origin)) {
+        let is_own = |origin: &AllowedOrigin| {
+            // A page that came without TLS, which somebody between may have written, has nothing to do with a server with TLS.
+            let is_secure = origin.scheme == Scheme::Https || !client.is_https;
+            let port = |port: &Option<u16>| port.unwrap_or(origin.scheme.default_port());
+            is_secure && own.as_ref().is_some_and(|(host, own)| *host == origin.host && port(own) == origin.port)
+        };
+        let is_allowed =
+            |origin: AllowedOrigin| origin.host.is_loopback() || is_own(&origin) || self.origins.contains(&origin);
+        if !parsed.is_some_and(is_allowed) {
             let shown = String::from_utf8_lossy(origin.as_bytes());
             let message = format!(
                 "web pages of {} may not use this server; to allow them, start the server with --allow-origin and their \
@@ -162,28 +182,33 @@ impl Sites {
         Ok(cors.into_iter().collect())
     }
 
-    fn check_host(&self, version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let mut hosts = headers.get_all(HOST).into_iter();
+    /// The name, with its port, that the client has used for this server, if it has used one.
+    fn check_host(&self, head: &Parts, client: &Client) -> Result<Option<(Name, Option<u16>)>, Refusal> {
+        let mut hosts = head.headers.get_all(HOST).into_iter();
         let header = hosts.next();
         if hosts.next().is_some() {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "there is more than one Host header; send one"));
         }
-        if header.is_none() && version >= Version::HTTP_11 {
+        if header.is_none() && head.version >= Version::HTTP_11 {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "there is no Host header; send one"));
         }
         // A request line may have the name, too. A proxy may use either, so both must be allowed.
-        let of_line = uri.authority().map(|authority| authority.as_str().as_bytes());
-        for host in header.map(HeaderValue::as_bytes).into_iter().chain(of_line) {
+        let of_line = head.uri.authority().map(|authority| authority.as_str().as_bytes());
+        // What a proxy says that the client has used is checked in addition: it never allows more. The first was the client's.
+        let forwarded = client.host.iter().flat_map(|hosts| hosts.as_bytes().split(|byte| *byte == b','));
+        let mut used = None;
+        for host in forwarded.map(<[u8]>::trim_ascii).chain(header.map(HeaderValue::as_bytes)).chain(of_line) {
             let parsed = str::from_utf8(host).ok().and_then(host_and_port);
-            if !parsed.is_some_and(|(name, port)| self.is_allowed(&name, port)) {
+            let Some(parsed) = parsed.filter(|(name, port)| self.is_allowed(name, *port)) else {
                 let message = format!(
                     "{} is not a name of this server; to allow it, start the server with --allow-host and this name",
                     quoted(&String::from_utf8_lossy(host))
                 );
                 return Err(Refusal::new(StatusCode::FORBIDDEN, message));
-            }
+            };
+            used.get_or_insert(parsed);
         }
-        Ok(())
+        Ok(used)
     }
 
     fn is_allowed(&self, name: &Name, port: Option<u16>) -> bool {
@@ -219,15 +244,28 @@ mod tests {
         Sites::new(bound.parse().unwrap(), hosts.into(), origins.into())
     }
 
+    /// A client without a proxy.
+    fn client(is_https: bool, host: Option<&str>) -> Client {
+        let host = host.map(|host| HeaderValue::from_str(host).unwrap());
+        Client { address: "192.0.2.9".parse().unwrap(), is_https, host }
+    }
+
+    /// A request for this URI with these headers.
+    fn head(uri: &str, headers: &[(&'static str, &str)]) -> Parts {
+        let mut head = axum::http::Request::get(uri).body(()).unwrap().into_parts().0;
+        for (name, value) in headers {
+            head.headers.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        head
+    }
+
+    fn status_for(sites: &Sites, client: &Client, headers: &[(&'static str, &str)]) -> u16 {
+        sites.check(&head("/mcp", headers), client).map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+    }
+
     /// The status of a request with these headers; 200 if it is allowed.
     fn status(sites: &Sites, headers: &[(&'static str, &str)]) -> u16 {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-        }
-        sites
-            .check(Version::HTTP_11, &"/mcp".parse().unwrap(), &map)
-            .map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+        status_for(sites, &client(false, None), headers)
     }
 
     #[test]
@@ -270,11 +308,55 @@ mod tests {
         }
         assert_eq!(status(&sites, &[]), 400);
         assert_eq!(status(&sites, &[("host", "localhost"), ("host", "localhost")]), 400);
-        let old = sites.check(Version::HTTP_10, &"/mcp".parse().unwrap(), &HeaderMap::new());
-        assert!(old.is_ok());
-        let host = [(HOST, HeaderValue::from_static("localhost"))].into_iter().collect();
-        let absolute = sites.check(Version::HTTP_11, &"http://evil.example.com/mcp".parse().unwrap(), &host);
-        assert_eq!(absolute.unwrap_err().status, 403);
+        let mut old = head("/mcp", &[]);
+        old.version = Version::HTTP_10;
+        assert!(sites.check(&old, &client(false, None)).is_ok());
+        let absolute = head("http://evil.example.com/mcp", &[("host", "localhost")]);
+        assert_eq!(sites.check(&absolute, &client(false, None)).unwrap_err().status, 403);
+    }
+
+    #[test]
+    fn the_name_that_a_proxy_passes_on_must_be_allowed_too() {
+        let sites = sites("127.0.0.1");
+        for (host, forwarded, want) in [
+            ("127.0.0.1:3333", "prompts.example.com", 200),
+            ("127.0.0.1:3333", "prompts.example.com, localhost:80", 200),
+            ("127.0.0.1:3333", "evil.example.com", 403),
+            ("127.0.0.1:3333", "prompts.example.com, evil.example.com", 403),
+            ("127.0.0.1:3333", "", 403),
+            ("evil.example.com", "prompts.example.com", 403),
+        ] {
+            assert_eq!(
+                status_for(&sites, &client(true, Some(forwarded)), &[("host", host)]),
+                want,
+                "{host} {forwarded}"
+            );
+        }
+    }
+
+    #[test]
+    fn pages_of_this_server_itself_may_use_it() {
+        let sites = sites("127.0.0.1");
+        let name = "prompts.example.com";
+        for (is_https, host, forwarded, origin, want) in [
+            (true, name, None, "https://prompts.example.com", 200),
+            (true, name, None, "https://PROMPTS.example.com:443", 200),
+            (true, "prompts.example.com:8443", None, "https://prompts.example.com:8443", 200),
+            (true, "127.0.0.1:3333", Some(name), "https://prompts.example.com", 200),
+            (false, name, None, "http://prompts.example.com", 200),
+            // A proxy that ends TLS, and is not trusted to say so.
+            (false, name, None, "https://prompts.example.com", 200),
+            (true, name, None, "http://prompts.example.com", 403),
+            (true, "prompts.example.com:443", None, "http://prompts.example.com:443", 403),
+            (true, "prompts.example.com:8443", None, "https://prompts.example.com", 403),
+            (true, name, None, "https://prompts.example.com:8443", 403),
+            (true, name, None, "https://x.prompts.example.com", 403),
+            (false, "127.0.0.1:3333", None, "https://prompts.example.com", 403),
+            (false, "evil.example.com", None, "http://evil.example.com", 403),
+        ] {
+            let status = status_for(&sites, &client(is_https, forwarded), &[("host", host), ("origin", origin)]);
+            assert_eq!(status, want, "{is_https} {host} {forwarded:?} {origin}");
+        }
     }
 
     #[test]
@@ -319,9 +401,8 @@ mod tests {
 
     #[test]
     fn an_allowed_page_may_read_the_response_and_the_session_id() {
-        let headers = [(HOST, "localhost"), (ORIGIN, "https://app.example.com")];
-        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value))).into_iter().collect();
-        let cors = sites("127.0.0.1").check(Version::HTTP_11, &"/mcp".parse().unwrap(), &headers).unwrap();
+        let head = head("/mcp", &[("host", "localhost"), ("origin", "https://app.example.com")]);
+        let cors = sites("127.0.0.1").check(&head, &client(false, None)).unwrap();
         assert_eq!(cors["access-control-allow-origin"], "https://app.example.com");
         assert_eq!(cors["vary"], "origin");
         assert!(cors["access-control-expose-headers"].to_str().unwrap().starts_with("mcp-session-id"));

@@ -290,7 +290,7 @@ impl Streams {
         let mut broadcasts = lock(&self.broadcasts);
         let number = broadcasts.len() as u64;
         let broadcast = broadcasts.entry(caller.prefix.clone()).or_insert_with(|| {
-            let session = Session::of_notifications().with_caller(caller.clone());
+            let session = Session::of_notifications(caller.clone());
             let (since, streams) = (sessions::now(), BTreeMap::new());
             let state = BroadcastState { session, streams, opened: 0, sent: 0, since, changed: None };
             let broadcast = Arc::new(Broadcast { number: self.process.wrapping_add(number), state: Mutex::new(state) });

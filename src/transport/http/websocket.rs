@@ -15,6 +15,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::http;
 use axum::response::IntoResponse;
 use serde_json::value::RawValue;
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -33,6 +34,9 @@ const MAX_UNANSWERED: usize = 2;
 
 /// How long a client may take to read a message.
 const READ_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a client may take to send a message. It is checked when the client is pinged.
+const SEND_WITHIN: Duration = Duration::from_secs(30);
 
 /// How many changes of the library may wait for a client that does not read.
 const MAX_WAITING: usize = 64;
@@ -56,7 +60,7 @@ pub(super) async fn open(
         Err(rejection) => return rejection.into_response(),
     };
     let (max, span) = (app.max_body, Span::current());
-    let session = Session::default().with_caller(caller);
+    let session = Session::new(caller);
     upgrade
         .max_message_size(max)
         .max_frame_size(max)
@@ -95,6 +99,7 @@ impl Conversation {
     /// Serves until either side ends it.
     async fn serve(mut self) {
         let _open = self.app.metrics.websocket();
+        self.exchange.message().start();
         let (sender, mut changes) = mpsc::channel(MAX_WAITING);
         let listener: Arc<dyn Listener> = Arc::new(Changes(Mutex::new(Some(sender))));
         self.app.server.add_listener(&listener);
@@ -120,6 +125,7 @@ impl Conversation {
                 break end;
             }
         };
+        self.exchange.message().end();
         if let End::Close(code, reason) = end {
             tracing::info!(code, reason, "closing a WebSocket");
             let frame = CloseFrame { code, reason: reason.into() };
@@ -129,14 +135,25 @@ impl Conversation {
 
     async fn receive(&mut self, frame: Option<Result<ws::Message, axum::Error>>) -> Result<(), End> {
         match frame {
-            Some(Ok(ws::Message::Text(text))) => self.answer(text).await,
+            Some(Ok(ws::Message::Text(text))) => {
+                let answered = self.answer(text).await;
+                self.exchange.message().finish();
+                answered
+            }
             Some(Ok(ws::Message::Binary(_))) => {
                 Err(End::Close(close_code::UNSUPPORTED, "messages are text frames, not binary ones".to_owned()))
             }
             // The answer takes the place of that which the next read would leave in memory until the client reads it.
-            Some(Ok(ws::Message::Ping(payload))) => self.write(ws::Message::Pong(payload)).await,
-            // A close is answered with the next read.
-            Some(Ok(ws::Message::Pong(_) | ws::Message::Close(_))) => Ok(()),
+            Some(Ok(ws::Message::Ping(payload))) => {
+                self.exchange.message().leave_out_frame(payload.len());
+                self.write(ws::Message::Pong(payload)).await
+            }
+            Some(Ok(ws::Message::Pong(payload))) => {
+                self.exchange.message().leave_out_frame(payload.len());
+                Ok(())
+            }
+            // It is answered with the next read.
+            Some(Ok(ws::Message::Close(_))) => Ok(()),
             None => Err(End::Gone),
             Some(Err(error)) => Err(refusal(error, self.app.max_body)),
         }
@@ -155,14 +172,17 @@ impl Conversation {
         let app = Arc::clone(&self.app);
         // A conversation has one request at a time, so that a crowd of them can wait where single requests are refused.
         let _permit = app.requests.acquire().await;
-        let (reply, session) = match app.rate_limits.take(self.session.caller(), self.exchange.address(), &message) {
-            Ok(()) => app.handle(std::mem::take(&mut self.session), message, id).await,
-            // A notification has no answer, not even this one.
-            Err(refusal) => {
-                let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
-                (id.map_or(Reply::None, answer), Some(std::mem::take(&mut self.session)))
-            }
-        };
+        let session = Session::new(self.session.caller().clone());
+        let session = std::mem::replace(&mut self.session, session);
+        let (reply, session) =
+            match app.rate_limits.take(self.session.caller(), self.exchange.client().address, &message) {
+                Ok(()) => app.handle(session, message, id).await,
+                // A notification has no answer, not even this one.
+                Err(refusal) => {
+                    let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
+                    (id.map_or(Reply::None, answer), Some(session))
+                }
+            };
         let (json, is_error) = match reply {
             Reply::None => (None, false),
             Reply::Response(response) => (Some(response.to_json()), response.error_code().is_some()),
@@ -201,6 +221,10 @@ impl Conversation {
         if unanswered > MAX_UNANSWERED {
             return Err(End::Close(close_code::POLICY, "the client does not answer pings".to_owned()));
         }
+        if self.exchange.message().is_older_than(SEND_WITHIN) {
+            let reason = format!("a message was not sent within {} seconds", SEND_WITHIN.as_secs());
+            return Err(End::Close(close_code::POLICY, reason));
+        }
         self.check_caller()?;
         self.write(ws::Message::Ping(Default::default())).await
     }
@@ -230,6 +254,9 @@ fn refusal(error: axum::Error, max: usize) -> End {
     match error.into_inner().downcast_ref() {
         Some(Error::Capacity(_)) => End::Close(close_code::SIZE, format!("the message is longer than {max} bytes")),
         Some(Error::Utf8(_)) => End::Close(close_code::INVALID, "the message is not UTF-8".to_owned()),
+        Some(Error::Io(error)) if error.kind() == ErrorKind::QuotaExceeded => {
+            End::Close(close_code::AGAIN, format!("{error}; try again later"))
+        }
         Some(Error::Protocol(error)) => End::Close(close_code::PROTOCOL, error.to_string()),
         _ => End::Gone,
     }

@@ -4,6 +4,7 @@
 //! It is read again while it is used. No error repeats any part of a line, which may be a token.
 
 use crate::library::{Caller, Prefix, Role, Token};
+use crate::transport::http::secret_file;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use jiff::civil::Date;
@@ -12,8 +13,7 @@ use jiff::{Timestamp, ToSpan};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,9 +21,6 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 /// How often the file is read again, while there are requests.
 const REREAD: Duration = Duration::from_millis(500);
-
-/// The longest file, in bytes.
-const MAX_FILE: u64 = 1024 * 1024;
 
 /// The shortest token, in characters; its strength is its owner's business.
 const MIN_TOKEN: usize = 16;
@@ -331,22 +328,10 @@ impl TokenFile {
 }
 
 fn read(path: &Path) -> Result<(String, Metadata), String> {
-    let shown = path.display();
-    let failed = |error| format!("cannot read the token file {shown}: {error}");
-    // Opening a FIFO would wait.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(format!("{shown} is not a file; --token-file needs one with a token on each line"));
-    }
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("the token file {shown} is longer than {MAX_FILE} bytes; remove what is not a token"));
-    }
+    let (bytes, metadata) = secret_file::read(path, "token file", "--token-file needs one with a token on each line")?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok((text, metadata)),
-        Err(_) => Err(format!("the token file {shown} is not UTF-8 text; write it anew")),
+        Err(_) => Err(format!("the token file {} is not UTF-8 text; write it anew", path.display())),
     }
 }
 
@@ -354,35 +339,14 @@ fn parse(path: &Path, text: &str, metadata: &Metadata) -> Result<Tokens, String>
     let tokens = Tokens::parse(text).map_err(|reason| format!("{}, {reason}", path.display()))?;
     let is_plain = |line: &str| !line.is_empty() && !line.starts_with('#') && !line.starts_with(HASHED);
     let has_plain_tokens = text.lines().any(|line| is_plain(line.trim_ascii()));
-    check_mode(path, metadata, has_plain_tokens)?;
+    secret_file::check_mode(path, metadata, "the tokens", has_plain_tokens)?;
     Ok(tokens)
-}
-
-/// # Errors
-/// Others can read a token, or write one of their own.
-#[cfg(unix)]
-fn check_mode(path: &Path, metadata: &Metadata, has_plain_tokens: bool) -> Result<(), String> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = metadata.permissions().mode();
-    let what = match (mode & 0o044 != 0 && has_plain_tokens, mode & 0o002 != 0) {
-        (true, _) => "read",
-        (false, true) => "change",
-        (false, false) => return Ok(()),
-    };
-    let path = path.display().to_string();
-    let command = shlex::try_join(["chmod", "600", &path]).unwrap_or_else(|_| "chmod 600".to_owned());
-    Err(format!("others can {what} the tokens in {path}: run `{command}`"))
-}
-
-/// Other systems have other permissions.
-#[cfg(not(unix))]
-fn check_mode(_: &Path, _: &Metadata, _: bool) -> Result<(), String> {
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const TOKEN: &str = "a-token-for-tests";
 
