@@ -38,6 +38,8 @@ mod import_and_export;
 mod includes;
 #[cfg(unix)]
 mod install;
+#[cfg(all(unix, feature = "http"))]
+mod install_http;
 mod interop;
 mod jinja;
 mod lifecycle;
