@@ -42,7 +42,8 @@
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
 //!
 //! The command line ([`cli`]) and the hook ([`hook`]), which expands the commands of a message before the model sees it, use
-//! the same [`library`] and the same [`prompt`], without the protocol. [`agents`] has all facts about each agent, and how the
+//! the same [`library`] and the same [`prompt`], without the protocol. [`report`] is what `list`, `show`, `expand` and `explain` print,
+//! as data. [`agents`] has all facts about each agent, and how the
 //! program is registered with it; [`doctor`] finds out why that does not work.
 //!
 //! `prompt/conversion.rs` converts prompts for the commands `import` and `export`: [`prompt::import`] to a Markdown file, with
@@ -91,8 +92,11 @@
 //! | [`mcp`] | [`jsonrpc`] |
 //! | [`library`] | [`prompt`] |
 //! | [`server`] | [`library`], [`prompt`], [`agents`], [`mcp`], [`jsonrpc`] |
-//! | [`transport`] | [`server`], [`library`], [`jsonrpc`] |
-//! | [`hook`], [`doctor`] | [`agents`], [`library`], [`prompt`] |
+//! | [`hook`] | [`agents`], [`library`], [`prompt`] |
+//! | [`report`] | [`hook`], [`agents`], [`library`], [`prompt`] |
+//! | [`remote`] | [`report`] |
+//! | [`doctor`] | [`agents`], [`library`], [`prompt`], [`remote`] |
+//! | [`transport`] | [`server`], [`report`], [`hook`], [`agents`], [`library`], [`jsonrpc`] |
 //! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |
 //!
 //! All may use [`wording`], which words messages. `tests/it/tidy.rs` checks it.
@@ -113,6 +117,11 @@ pub mod transport;
 pub mod agents;
 
 pub mod hook;
+
+pub mod report;
+
+#[cfg(feature = "http")]
+pub mod remote;
 
 pub mod doctor;
 

@@ -25,9 +25,7 @@ pub(super) struct Copy {
 
 impl Copy {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let prompt = self.call.find(library)?;
-        let texts = self.call.texts(&prompt)?;
-        let text = expansion(library, &texts, &prompt)?;
+        let text = expansion(self.call, library)?;
         clipboard::copy(&text)?;
         let characters = text.chars().count();
         if self.json {

@@ -1,9 +1,9 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
-use super::call::{Call, Texts, cannot};
+use super::call::{Call, Prepared};
 use super::output;
 use crate::library::Library;
-use crate::prompt::Prompt;
+use crate::report::{self, Expansion};
 use clap::Args;
 use serde_json::json;
 use std::process::ExitCode;
@@ -28,9 +28,7 @@ pub(super) struct Expand {
 
 impl Expand {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let prompt = self.call.find(library)?;
-        let texts = self.call.texts(&prompt)?;
-        let mut text = expansion(library, &texts, &prompt)?;
+        let mut text = expansion(self.call, library)?;
         if self.json {
             output::print_json(&json!({ "prompt": text }))?;
             return Ok(ExitCode::SUCCESS);
@@ -44,10 +42,11 @@ impl Expand {
 }
 
 /// The expansion. Warnings are printed.
-pub(super) fn expansion(library: &Library, texts: &Texts, prompt: &Prompt) -> anyhow::Result<String> {
-    let text = texts.expand(library, prompt).map_err(|error| cannot(prompt, &error))?;
-    for warning in texts.warnings(prompt) {
+pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<String> {
+    let Prepared { view, found, call } = call.prepare(library)?;
+    let Expansion { prompt, warnings } = report::expand(&view, &found, &call).map_err(output::failure)?;
+    for warning in warnings {
         output::warning(&warning);
     }
-    Ok(text)
+    Ok(prompt)
 }

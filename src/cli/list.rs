@@ -2,15 +2,16 @@
 
 use super::completions;
 use super::output::{self, FAINT, NAME};
-use crate::library::{Entry, Layer, Library, Problem, Selection, View};
-use crate::prompt::{Argument, Summary, System};
+use crate::library::Library;
+use crate::prompt::System;
+use crate::report::{self, BUILT_IN, Filter, Listed};
 use crate::wording::{all_of, quoted};
 use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -20,6 +21,10 @@ Examples:
   prompt-expander list --tag work      prompts with this tag
   prompt-expander list --mine --long   your own prompts, with their files
   prompt-expander list | cut -f 1      only the names";
+
+/// The prompts of each layer, the user's own first.
+const HEADINGS: [(&str, &str); 3] =
+    [("project", "Prompts of the project"), ("user", "Your prompts"), (BUILT_IN, "Built-in prompts")];
 
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -49,52 +54,11 @@ const LEAST_TEXT: usize = 24;
 /// Spaces between two columns of the table.
 const GAP: usize = 2;
 
-#[derive(Serialize)]
-struct Json {
-    prompts: Vec<JsonPrompt>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<output::JsonProblem>,
-}
-
-#[derive(Serialize)]
-struct JsonPrompt {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    description: String,
-    layer: &'static str,
-    /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'static str>,
-    /// A path, or `built-in`.
-    source: String,
-    tags: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    arguments: Vec<JsonArgument>,
-}
-
-#[derive(Serialize)]
-struct JsonArgument {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    required: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    default: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    choices: Vec<String>,
-    /// Whether any other value is an error.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    strict: bool,
-}
-
 /// A prompt, each field in one line.
 struct Row {
     name: String,
-    layer: Layer,
-    system: System,
+    layer: String,
+    format: Option<String>,
     title: String,
     description: String,
     tags: Vec<String>,
@@ -106,19 +70,16 @@ struct Row {
 impl List {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let query = self.query.join(" ");
-        let query = Some(query.as_str()).filter(|query| !query.trim().is_empty());
+        let query = Some(query).filter(|query| !query.trim().is_empty());
         let view = library.view();
-        let Selection { mut found, problems } = view.select(query, self.tag.as_deref());
-        if self.mine {
-            found.retain(|(entry, _)| entry.layer() != Layer::Builtin);
-        }
+        let filter = Filter { query: query.clone(), tag: self.tag.clone(), mine: self.mine };
+        let list = report::List::of(&view, &filter);
         if self.json {
-            let prompts = found.iter().map(|(entry, summary)| JsonPrompt::of(entry, summary)).collect();
-            let problems = problems.into_iter().map(Into::into).collect();
-            output::print_json(&Json { prompts, problems })?;
+            output::print_json(&list)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let rows: Vec<Row> = found.iter().map(|(entry, summary)| Row::of(entry, summary, self.long)).collect();
+        let report::List { prompts, problems } = list;
+        let rows: Vec<Row> = prompts.into_iter().map(|prompt| Row::of(prompt, self.long)).collect();
         match output::terminal_width() {
             None => {
                 output::print(&lines(&rows)?)?;
@@ -129,15 +90,15 @@ impl List {
             Some(columns) => output::print_paged(&page(&rows, &problems, columns)?)?,
         }
         if rows.is_empty() && problems.is_empty() {
-            output::warning(&self.nothing(library, &view, query));
+            let all = report::List::of(&view, &Filter::default());
+            output::warning(&self.nothing(library, &all, query.as_deref()));
         }
         Ok(ExitCode::SUCCESS)
     }
 
     /// Why the list is empty.
-    fn nothing(&self, library: &Library, view: &View, query: Option<&str>) -> String {
-        let all = view.select(None, None).found;
-        let tags: BTreeSet<&str> = all.iter().flat_map(|(_, summary)| &summary.tags).map(String::as_str).collect();
+    fn nothing(&self, library: &Library, all: &report::List, query: Option<&str>) -> String {
+        let tags: BTreeSet<&str> = all.prompts.iter().flat_map(|prompt| &prompt.tags).map(String::as_str).collect();
         let tags: Vec<&str> = tags.into_iter().collect();
         let whose = if self.mine { " of your own" } else { "" };
         match (query, self.tag.as_deref()) {
@@ -165,28 +126,25 @@ impl List {
 /// For scripts: one line for each prompt, with tabs between name, description, layer, tags, usage and, with --long, the file.
 fn lines(rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for Row { name, layer, system, description, tags, usage, source, .. } in rows {
+    for Row { name, layer, format, description, tags, usage, source, .. } in rows {
         let source = source.as_ref().map(|source| format!("\t{source}")).unwrap_or_default();
-        let format = output::format(*system).map(|format| format!(" ({format})")).unwrap_or_default();
-        let (layer, tags) = (output::layer(*layer), tags.join(","));
+        let format = format.as_ref().map(|format| format!(" ({format})")).unwrap_or_default();
+        let tags = tags.join(",");
         writeln!(text, "{name}\t{description}\t{layer}{format}\t{tags}\t{usage}{source}")?;
     }
     Ok(text)
 }
 
 /// For people: the prompts of each layer and system, the user's own first, and below them the problems. Nothing is cut off.
-fn page(rows: &[Row], problems: &[Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
+fn page(rows: &[Row], problems: &[report::Problem], columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     // A name that would take a third of the width gets a line of its own.
     let widths = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
     let names = widths.max().unwrap_or(0);
-    for (layer, heading) in [
-        (Layer::Project, "Prompts of the project"),
-        (Layer::User, "Your prompts"),
-        (Layer::Builtin, "Built-in prompts"),
-    ] {
+    for (layer, heading) in HEADINGS {
         for system in System::ALL {
-            let rows: Vec<&Row> = rows.iter().filter(|row| (row.layer, row.system) == (layer, system)).collect();
+            let is_there = |row: &&Row| row.is_below(layer) && row.system() == system;
+            let rows: Vec<&Row> = rows.iter().filter(is_there).collect();
             if !rows.is_empty() {
                 let gap = if text.is_empty() { "" } else { "\n" };
                 let of_system = output::format(system).map(|_| format!(" ({})", system.title())).unwrap_or_default();
@@ -228,18 +186,29 @@ fn write_table(text: &mut Vec<u8>, rows: &[&Row], names: usize, columns: usize) 
 }
 
 impl Row {
-    fn of(entry: &Entry<'_>, prompt: &Summary, is_long: bool) -> Row {
-        let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
+    fn of(prompt: Listed, is_long: bool) -> Row {
+        let one_line = |text: Option<String>| output::one_line(text.as_deref().unwrap_or_default());
         Row {
-            name: entry.name().to_string(),
-            layer: entry.layer(),
-            system: entry.system(),
-            title: one_line(&prompt.title),
-            description: one_line(&prompt.description),
+            name: prompt.name,
+            layer: prompt.layer,
+            format: prompt.format,
+            title: one_line(prompt.title),
+            description: output::one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),
-            usage: one_line(&prompt.usage),
-            source: is_long.then(|| entry.location().map(output::shown_source).unwrap_or_default()),
+            usage: one_line(prompt.usage),
+            source: is_long.then(|| output::shown(Path::new(&prompt.source))),
         }
+    }
+
+    /// Whether it is listed below the heading of a layer. One that only a newer server has is the user's.
+    fn is_below(&self, layer: &str) -> bool {
+        let is_known = HEADINGS.iter().any(|(known, _)| *known == self.layer);
+        layer == if is_known { self.layer.as_str() } else { "user" }
+    }
+
+    /// The program that its file is written for.
+    fn system(&self) -> System {
+        self.format.as_deref().and_then(System::named).unwrap_or(System::PromptExpander)
     }
 
     /// All but the name, in lines of this many columns.
@@ -259,34 +228,5 @@ impl Row {
             lines.map(move |line| (style, line)).collect::<Vec<_>>()
         };
         details.into_iter().flat_map(in_lines).collect()
-    }
-}
-
-impl JsonPrompt {
-    fn of(entry: &Entry<'_>, prompt: &Summary) -> JsonPrompt {
-        JsonPrompt {
-            name: entry.name().to_string(),
-            title: prompt.title.clone(),
-            description: prompt.description.clone().unwrap_or_default(),
-            layer: output::layer(entry.layer()),
-            format: output::format(entry.system()),
-            source: entry.location().map(output::source).unwrap_or_default(),
-            tags: prompt.tags.clone(),
-            usage: prompt.usage.clone(),
-            arguments: prompt.arguments.iter().map(JsonArgument::of).collect(),
-        }
-    }
-}
-
-impl JsonArgument {
-    fn of(argument: &Argument) -> JsonArgument {
-        JsonArgument {
-            name: argument.name.clone(),
-            description: argument.description.clone(),
-            required: argument.is_needed(),
-            default: argument.default.clone(),
-            choices: argument.choices.clone(),
-            strict: argument.strict,
-        }
     }
 }

@@ -6,11 +6,13 @@ mod messages;
 mod pager;
 mod paths;
 
-use crate::library::{Layer, Location, Problem};
-use crate::prompt::{Diagnostic, Severity, System};
+use crate::library::Problem;
+use crate::prompt::{Diagnostic, Severity};
+use crate::report::Failure;
+pub(super) use crate::report::{Problem as JsonProblem, format};
 use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 pub(super) use messages::{collect_messages, confirm, error, note, print_messages, report, warning};
 pub(super) use pager::{print_paged, turn_pager_off};
 pub(super) use paths::abbreviated;
@@ -49,63 +51,6 @@ fn write(mut stdout: impl Write, text: &[u8]) -> anyhow::Result<()> {
     stdout.write_all(text).and_then(|()| stdout.flush()).context("standard output cannot be written")
 }
 
-/// A problem in `--json` output.
-#[derive(Debug, Serialize)]
-pub(super) struct JsonProblem {
-    severity: String,
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-    message: String,
-    #[serde(rename = "repair")]
-    fix: String,
-}
-
-impl From<Problem> for JsonProblem {
-    fn from(Problem { path, diagnostic, .. }: Problem) -> Self {
-        JsonProblem {
-            severity: diagnostic.severity.to_string(),
-            file: path.display().to_string(),
-            line: diagnostic.position.map(|position| position.line),
-            column: diagnostic.position.map(|position| position.column),
-            message: diagnostic.message,
-            fix: diagnostic.fix,
-        }
-    }
-}
-
-/// The name of a layer.
-pub(super) fn layer(layer: Layer) -> &'static str {
-    match layer {
-        Layer::Project => "project",
-        Layer::User => "user",
-        Layer::Builtin => "built-in",
-    }
-}
-
-/// The format of another program's prompts, as `--prompts` takes it.
-pub(super) fn format(system: System) -> Option<&'static str> {
-    (system != System::PromptExpander).then(|| system.name())
-}
-
-/// A path, or `built-in`.
-pub(super) fn source(source: Location) -> String {
-    match source {
-        Location::File(path) => path.display().to_string(),
-        Location::Builtin => layer(Layer::Builtin).to_owned(),
-    }
-}
-
-/// The same for people.
-pub(super) fn shown_source(source: Location) -> String {
-    match source {
-        Location::File(path) => shown(&path),
-        Location::Builtin => layer(Layer::Builtin).to_owned(),
-    }
-}
-
 /// A problem as `check` prints it, with the fix on a line of its own.
 pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
     let Diagnostic { severity, message, fix, .. } = &problem.diagnostic;
@@ -115,7 +60,7 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
 
 /// A problem as `list` shows it, which succeeds all the same: a paragraph of this many columns. The path is not broken, so that
 /// a terminal can make it a link.
-pub(super) fn problem_in_a_paragraph(problem: &Problem, columns: usize) -> String {
+pub(super) fn problem_in_a_paragraph(problem: &JsonProblem, columns: usize) -> String {
     let text = abbreviated(&format!("warning: {problem}"));
     let filled = textwrap::fill(&text, paragraph(columns, "    "));
     filled.replacen("warning:", &format!("{WARNING}warning:{WARNING:#}"), 1)
@@ -136,6 +81,14 @@ pub(super) fn shown(path: &Path) -> String {
 /// A path for [`error`], [`warning`], [`note`] and [`confirm`], which abbreviate it if standard error is a terminal.
 pub(super) fn full_path(path: &Path) -> String {
     printable(&path.display().to_string())
+}
+
+/// The error for a report that could not be made. Prints its warnings.
+pub(super) fn failure(failure: Failure) -> anyhow::Error {
+    for warning in &failure.warnings {
+        self::warning(warning);
+    }
+    anyhow!("{failure}")
 }
 
 /// The width of the terminal in columns; `None` if standard output is not a terminal.

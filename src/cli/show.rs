@@ -4,10 +4,10 @@ use super::path::{self, Found};
 use super::{completions, output};
 use crate::library::{Library, Location, read_whole};
 use crate::prompt::System;
+use crate::report;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
@@ -26,32 +26,18 @@ pub(super) struct Show {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Json<'p> {
-    name: &'p str,
-    layer: &'p str,
-    /// Absent for a built-in prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    text: String,
-}
-
 impl Show {
     pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
         let view = library.view();
-        let Found { name, layer, location } = path::find(&view, &self.name, "show")?;
+        if self.json {
+            output::print_json(&report::show(&view, &self.name).map_err(output::failure)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Found { name, location, .. } = path::find(&view, &self.name, "show")?;
         let text = || {
             let text = view.raw(&name).context("the prompt was deleted just now; run the command again")?;
             text.map_err(|problem| anyhow!("{problem}"))
         };
-        if self.json {
-            let path = match &location {
-                Location::File(file) => Some(file.display().to_string()),
-                Location::Builtin => None,
-            };
-            output::print_json(&Json { name: &name, layer: output::layer(layer), path, text: text()? })?;
-            return Ok(ExitCode::SUCCESS);
-        }
         let bytes = match &location {
             // A file that cannot be a prompt is shown too; of hexai's, which have many prompts, one line.
             Location::File(file) if view.is_editable(file) && view.system(&name) != Some(System::Hexai) => {

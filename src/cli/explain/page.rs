@@ -1,9 +1,8 @@
 //! An explanation for people: labels and values, in columns or below each other.
 
-use super::{Explanation, Filled, Lengths, Measure};
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
-use crate::library::Location;
-use crate::prompt::{Bound, INPUT, Origin, Position, Reason, Role, System, Unexpanded};
+use crate::prompt::{INPUT, System};
+use crate::report::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, UnexpandedText};
 use crate::wording::{count, printable, shortened, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -34,9 +33,9 @@ struct Field {
 }
 
 /// The page, in this many columns.
-pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Result<Vec<u8>> {
+pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for line in output::in_lines(&format!(":{}", explanation.prompt.name), columns) {
+    for line in output::in_lines(&format!(":{}", explanation.name), columns) {
         writeln!(text, "{NAME}{line}{NAME:#}")?;
     }
     for (heading, fields) in [
@@ -52,102 +51,92 @@ pub(super) fn of(explanation: &Explanation<'_>, columns: usize) -> anyhow::Resul
 }
 
 /// What the prompt is and where it comes from.
-fn about(explanation: &Explanation<'_>) -> Vec<Field> {
-    let prompt = explanation.prompt;
+fn about(explanation: &Explanation) -> Vec<Field> {
     let one_line = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
-    let foreign = explanation.system.filter(|system| output::format(*system).is_some());
+    let title = |format: &String| System::named(format).map_or(format.clone(), |system| system.title().to_owned());
     let mut fields = vec![
-        Field::new("about", one_line(&prompt.description)),
-        Field::new("title", one_line(&prompt.title)),
-        Field::new("layer", explanation.layer.map(output::layer).unwrap_or_default()),
-        Field::new("format", foreign.map(System::title).unwrap_or_default()),
+        Field::new("about", output::one_line(&explanation.description)),
+        Field::new("title", one_line(&explanation.title)),
+        Field::new("layer", explanation.layer.clone().unwrap_or_default()),
+        Field::new("format", explanation.format.as_ref().map(title).unwrap_or_default()),
     ];
-    if let Location::File(path) = &explanation.source {
-        fields.push(Field::path("file", path));
+    if explanation.source != BUILT_IN {
+        fields.push(Field::path("file", &explanation.source));
     }
-    fields.extend(prompt.included().iter().map(|file| Field::path("includes", &file.path)));
-    fields.extend(explanation.shadows.iter().map(|(_, source)| match source {
-        Location::File(path) => Field::path("overrides", path),
-        Location::Builtin => Field::new("overrides", "the built-in prompt"),
+    fields.extend(explanation.includes.iter().map(|file| Field::path("includes", file)));
+    fields.extend(explanation.shadows.iter().map(|shadowed| match shadowed.source.as_str() {
+        BUILT_IN => Field::new("overrides", "the built-in prompt"),
+        path => Field::path("overrides", path),
     }));
-    let tags: Vec<String> = prompt.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
+    let tags: Vec<String> = explanation.tags.iter().map(|tag| format!("#{}", output::one_line(tag))).collect();
     fields.push(Field::new("tags", tags.join(" ")));
-    let icons = prompt.metadata.icons.iter().map(|icon| shortened(&icon.src, SHOWN_OF_ICON));
+    let icons = explanation.icons.iter().map(|icon| shortened(icon, SHOWN_OF_ICON));
     fields.push(Field::new("icons", icons.collect::<Vec<_>>().join(" ")));
-    fields.push(Field::new("usage", prompt.usage().unwrap_or_default()));
-    let attachments = prompt.attachments.iter().map(|attachment| output::one_line(&attachment.path));
+    fields.push(Field::new("usage", explanation.usage.clone().unwrap_or_default()));
+    let attachments = explanation.attachments.iter().map(|path| output::one_line(path));
     fields.push(Field::new("attached", attachments.collect::<Vec<_>>().join(", ")));
-    let roles = prompt.roles();
-    if roles.len() > 1 {
-        fields.push(Field::new("messages", roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ")));
-    }
+    fields.push(Field::new("messages", explanation.messages.join(", ")));
     fields.retain(|field| !field.value.is_empty());
     fields
 }
 
 /// The value of each argument, and of the input.
-fn arguments(explanation: &Explanation<'_>) -> Vec<Field> {
-    let mut fields: Vec<Field> = explanation.given.iter().map(argument).collect();
+fn arguments(explanation: &Explanation) -> Vec<Field> {
+    let mut fields: Vec<Field> = explanation.arguments.iter().map(argument).collect();
     // An argument may be called `input`, while the input follows the body.
-    let is_taken = explanation.given.iter().any(|given| given.name == INPUT);
+    let is_taken = explanation.arguments.iter().any(|given| given.name == INPUT);
     let label = if is_taken { "the input" } else { INPUT };
-    let prompt = explanation.prompt;
-    let is_rest = !explanation.given.is_empty() && prompt.placeholders().next().is_some() && !prompt.takes_words();
-    let origin = if is_rest { "the rest of the input" } else { "as given" };
+    let origin = explanation.input_from.as_deref().unwrap_or_default();
     fields.extend(explanation.input.as_ref().map(|input| Field::new(label, with_origin(input, origin))));
     fields
 }
 
-fn argument(given: &Bound<'_>) -> Field {
-    let origin = match given.origin {
-        Origin::Omitted => return Field::new(given.name, "(not given: empty)"),
-        Origin::Missing => return Field::new(given.name, "(missing)").styled(ERROR),
-        Origin::Named => "by --arg",
-        Origin::Pair => "by name",
-        Origin::Word => "by position",
-        Origin::Rest => "the rest of the input",
-        Origin::Default => "its default",
+fn argument(given: &Given) -> Field {
+    let origin = match given.from.as_str() {
+        "nothing" => return Field::new(&given.name, "(not given: empty)"),
+        "missing" => return Field::new(&given.name, "(missing)").styled(ERROR),
+        "named" => "by --arg",
+        "pair" => "by name",
+        "position" => "by position",
+        "rest" => "the rest of the input",
+        "default" => "its default",
+        other => other,
     };
-    Field::new(given.name, with_origin(&given.value, origin))
+    Field::new(&given.name, with_origin(&given.value, origin))
 }
 
 /// The placeholders: filled ones if there is an expansion, and unexpanded ones.
-fn braces(explanation: &Explanation<'_>) -> Vec<Field> {
+fn braces(explanation: &Explanation) -> Vec<Field> {
     let mut fields = Vec::new();
-    if explanation.placeholders.is_empty() && explanation.prompt.appends_input() {
-        let place = match explanation.prompt.roles().last() {
-            Some(Role::Assistant) => "is a message of its own",
-            _ if explanation.prompt.separator() == "\n" => "follows the body, in the next line",
-            _ => "follows the body, after an empty line",
-        };
+    if let Some(place) = &explanation.input_place {
         fields.push(Field::new("filled", format!("none: the input {place}")));
-    } else if explanation.expansion.is_ok() {
-        let (empty, filled): (Vec<&Filled>, Vec<&Filled>) =
+    } else if explanation.expansion.is_some() {
+        let (empty, filled): (Vec<&Placeholder>, Vec<&Placeholder>) =
             explanation.placeholders.iter().partition(|placeholder| placeholder.is_empty);
         fields.push(Field::new("filled", list_filled(&filled)));
         fields.push(Field::new("empty", list_filled(&empty)));
     }
-    let (unknown, others): (Vec<&Unexpanded>, Vec<&Unexpanded>) =
-        explanation.unexpanded.iter().partition(|found| found.reason == Reason::Unknown);
+    let (unknown, others): (Vec<&UnexpandedText>, Vec<&UnexpandedText>) =
+        explanation.unexpanded.iter().partition(|found| found.reason == "unknown");
     fields.push(Field::new("unexpanded", list_unexpanded(&others)));
     fields.push(Field::new("unknown", list_unexpanded(&unknown)).styled(WARNING));
     fields.retain(|field| !field.value.is_empty());
     fields
 }
 
-fn list_filled(placeholders: &[&Filled<'_>]) -> String {
-    let shown = placeholders.iter().map(|Filled { written, count, .. }| match count {
-        1 => cut(written),
-        count => format!("{} ({count} times)", cut(written)),
+fn list_filled(placeholders: &[&Placeholder]) -> String {
+    let shown = placeholders.iter().map(|Placeholder { name, written, count, .. }| {
+        let written = cut(written.as_ref().unwrap_or(name));
+        if *count == 1 { written } else { format!("{written} ({count} times)") }
     });
     shown.collect::<Vec<_>>().join(", ")
 }
 
 /// The first of them with their positions, and the number of the others.
-fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
+fn list_unexpanded(unexpanded: &[&UnexpandedText]) -> String {
     let shown = unexpanded.iter().take(MAX_UNEXPANDED_SHOWN);
     let mut texts: Vec<String> = shown
-        .map(|found| format!("{} ({})", cut(&found.written), place(found.file.as_deref(), found.position)))
+        .map(|found| format!("{} ({})", cut(&found.text), place(found.file.as_deref(), found.line, found.column)))
         .collect();
     if unexpanded.len() > MAX_UNEXPANDED_SHOWN {
         texts.push(format!("and {} more", thousands(unexpanded.len() - MAX_UNEXPANDED_SHOWN)));
@@ -156,45 +145,48 @@ fn list_unexpanded(unexpanded: &[&Unexpanded]) -> String {
 }
 
 /// Line and column, and before them the file, if it is an included one.
-fn place(file: Option<&Path>, Position { line, column }: Position) -> String {
-    let file = file.map(|file| format!("{}:", output::shown(file))).unwrap_or_default();
+fn place(file: Option<&str>, line: usize, column: usize) -> String {
+    let file = file.map(|file| format!("{}:", output::shown(Path::new(file)))).unwrap_or_default();
     format!("{file}{line}:{column}")
 }
 
 /// The length of the expansion, or why it failed.
-fn lengths(explanation: &Explanation<'_>) -> Vec<Field> {
-    let lengths = match &explanation.expansion {
-        Ok(lengths) => lengths,
-        Err(error) => return vec![Field::new("error", error.to_string()).styled(ERROR)],
+fn lengths(explanation: &Explanation) -> Vec<Field> {
+    let Some(lengths) = &explanation.expansion else {
+        return explanation.error.iter().map(|error| Field::new("error", error).styled(ERROR)).collect();
     };
-    let Lengths { bytes, characters, tokens, measures } = lengths;
+    let Lengths { bytes, characters, tokens, limits } = lengths;
     let [bytes, characters, tokens] = [bytes, characters, tokens].map(|number| thousands(*number));
     let length = format!("{bytes} bytes, {characters} characters, about {tokens} tokens");
-    let near: Vec<Field> = measures.iter().filter(|measure| measure.is_near()).map(measure_field).collect();
+    let near: Vec<Field> = limits.iter().filter(|limit| limit.is_near()).map(limit_field).collect();
     let others = match near.len() {
         0 => vec![Field::new("limits", "within the known limits of all agents")],
-        near if near < measures.len() => vec![Field::new("others", "within their known limits")],
+        near if near < limits.len() => vec![Field::new("others", "within their known limits")],
         _ => Vec::new(),
     };
     [vec![Field::new("length", length)], near, others].into_iter().flatten().collect()
 }
 
-fn measure_field(measure: &Measure) -> Field {
-    let Measure { agent, limit, length } = measure;
-    let label = format!("{} {}", agent.name, limit.delivery.name());
-    let measured = format!("{} of {} {}", thousands(*length), thousands(limit.max), measure.unit());
-    match measure.is_whole() {
+fn limit_field(measured: &MeasuredLimit) -> Field {
+    let MeasuredLimit { agent, delivery, length, limit, unit, is_whole, when_exceeded } = measured;
+    let label = format!("{agent} {delivery}");
+    let measured = format!("{} of {} {unit}", thousands(*length), thousands(*limit));
+    match is_whole {
         true => Field::new(label, measured),
-        false => Field::new(label, format!("too long, {measured}: {}", limit.when_exceeded)).styled(WARNING),
+        false => {
+            let consequence = when_exceeded.as_ref().map(|what| format!(": {what}")).unwrap_or_default();
+            Field::new(label, format!("too long, {measured}{consequence}")).styled(WARNING)
+        }
     }
 }
 
-fn warnings(explanation: &Explanation<'_>) -> Vec<Field> {
+fn warnings(explanation: &Explanation) -> Vec<Field> {
     let of_call = explanation.warnings.iter().map(|warning| Field::new("call", warning));
-    let diagnostics = explanation.problems.iter().map(|problem| &problem.diagnostic);
-    let fields = diagnostics.map(|diagnostic| {
-        let place = diagnostic.position.map(|position| place(diagnostic.file.as_deref(), position));
-        Field::new(place.unwrap_or_else(|| "file".to_owned()), diagnostic.to_string())
+    let fields = explanation.problems.iter().map(|problem| {
+        let is_own = problem.file == explanation.source || explanation.source == BUILT_IN;
+        let file = Some(problem.file.as_str()).filter(|_| !is_own);
+        let place = problem.line.zip(problem.column).map(|(line, column)| place(file, line, column));
+        Field::new(place.unwrap_or_else(|| "file".to_owned()), format!("{}; {}", problem.message, problem.fix))
     });
     of_call.chain(fields).collect()
 }
@@ -225,8 +217,8 @@ impl Field {
         Field { label: label.into(), value: value.into(), style: FAINT, is_path: false }
     }
 
-    fn path(label: &str, path: &Path) -> Field {
-        Field { is_path: true, ..Field::new(label, output::shown(path)) }
+    fn path(label: &str, path: &str) -> Field {
+        Field { is_path: true, ..Field::new(label, output::shown(Path::new(path))) }
     }
 
     fn styled(self, style: Style) -> Field {
