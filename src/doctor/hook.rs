@@ -71,7 +71,7 @@ impl HookCheck<'_> {
         let environment = self.environment();
         let program = self.program(&environment)?;
         findings.extend(self.short_timeout());
-        findings.extend(self.other_folders());
+        findings.extend(self.other_server().or_else(|| self.other_folders()));
         self.check_harmless(&program, &environment)?;
         // Any hook finds the built-in prompts, unless it leaves them out.
         let builtin = library.view().names().builtin.into_iter().next().map(|name| name.to_string());
@@ -169,6 +169,19 @@ impl HookCheck<'_> {
         Some(self.registered.warning(message).fix(fix))
     }
 
+    /// A finding if it asks another server over HTTP than the agent, or only one of them asks one.
+    fn other_server(&self) -> Option<Finding> {
+        let server = self.server?;
+        let (own, of_server) = (self.hook.url(), server.http.as_ref().map(|http| http.url.as_str()));
+        if own == of_server {
+            return None;
+        }
+        let place = |url: Option<&str>| url.map_or("on this machine".to_owned(), |url| format!("at {}", named(url)));
+        let message =
+            format!("the hook expands the prompts {}, and the server has those {}", place(own), place(of_server));
+        Some(self.registered.warning(message).fix(format!("{}, which gives both the same", self.reinstall())))
+    }
+
     /// An error for a hook that is not run here.
     fn check_harmless(&self, program: &Path, environment: &Environment) -> Result<(), Finding> {
         let hook = self.hook;
@@ -176,10 +189,13 @@ impl HookCheck<'_> {
         let is_of_project = hook.scope == Scope::Project
             || environment.is_found_in(&self.examination.system.project, self.command(), program);
         let is_plain = hook.is_plain();
-        if is_plain && (!is_of_project || is_same_file(program, &self.examination.program)) {
+        // A token must not go to any URL that a project names.
+        let is_harmless = is_same_file(program, &self.examination.program) && hook.url().is_none();
+        if is_plain && (!is_of_project || is_harmless) {
             return Ok(());
         }
         let what = match hook.scope {
+            Scope::Project if is_plain && hook.url().is_some() => "comes with the project and asks a server",
             Scope::Project => "comes with the project and is not exactly this program",
             _ if !is_plain => "does more than run this program",
             _ => "runs a program in the working directory that is not this one",

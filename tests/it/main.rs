@@ -17,6 +17,8 @@ mod command_line;
 mod completion;
 mod completions;
 mod doctor;
+#[cfg(all(unix, feature = "http"))]
+mod doctor_http;
 mod expand;
 mod expand_prompt;
 mod explain;
