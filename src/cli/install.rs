@@ -218,6 +218,16 @@ impl Install {
                 "the token for {url} can be read on the network, because it is not encrypted; use a URL that begins with https://"
             ));
         }
+        #[cfg(feature = "http")]
+        {
+            let default = crate::remote::TOKEN_VARIABLE;
+            let is_set = env::var_os(default).is_some_and(|token| !token.is_empty());
+            if is_set && self.token_env.is_none() {
+                output::note(&format!(
+                    "{default} is set, but not part of the registration; if the server needs a token, add --token-env {default}"
+                ));
+            }
+        }
         Ok(Some(HttpServer { url, token_variable: self.token_env.clone() }))
     }
 
@@ -299,24 +309,16 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
             "{title} would not start the server with the registered arguments: {why}; correct them, or use --reset"
         ));
     }
-    if plan.http.is_some() {
-        return warn_if_not_found(agent, system);
-    }
-    let has_folders = !Arguments::of(&plan.arguments).folders.is_empty();
+    let has_folders = plan.http.is_some() || !Arguments::of(&plan.arguments).folders.is_empty();
     if !has_folders && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
         output::warning(&format!(
             "{PROMPTS_VARIABLE} is not part of the registration with {title}, and few agents pass it on; name its folders with \
              --prompts"
         ));
     }
-    warn_if_not_found(agent, system);
-}
-
-fn warn_if_not_found(agent: &Agent, system: &System) {
     if !agent.is_found(system) {
         output::warning(&format!(
-            "{} was not found on this machine; the registration takes effect when it is installed",
-            agent.title
+            "{title} was not found on this machine; the registration takes effect when it is installed"
         ));
     }
 }

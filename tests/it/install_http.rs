@@ -338,6 +338,16 @@ fn options_that_are_for_a_server_that_the_agent_starts_are_refused() {
 }
 
 #[test]
+fn a_token_in_the_usual_variable_is_only_registered_if_that_is_named() {
+    let user = User::of(Client::new().arguments([]).variable("PROMPT_EXPANDER_TOKEN", "secret"));
+    let note = "note: PROMPT_EXPANDER_TOKEN is set, but not part of the registration; if the server needs a token, add --token-env ";
+    let ran = user.run(&line("codex", &[]));
+    assert!(ran.stderr.contains(note) && !user.read(".codex/config.toml").contains("TOKEN"), "{ran:?}");
+    let ran = user.run(&line("codex", &["--token-env", "PROMPT_EXPANDER_TOKEN"]));
+    assert!(!ran.stderr.contains(note) && user.read(".codex/config.toml").contains("PROMPT_EXPANDER_TOKEN"), "{ran:?}");
+}
+
+#[test]
 fn the_list_says_where_the_server_is() {
     let user = User::new();
     user.done(&line("codex", &["--token-env", "T", "--hook"]));
