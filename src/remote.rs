@@ -3,7 +3,7 @@
 //! It blocks, and follows no redirects, so that a token is sent to the host of the URL only. Certificates are checked as the system
 //! does it; on Linux, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
 
-use crate::report::{Call, Expansion, Explanation, Failure, Filter, List, Shown};
+use crate::report::{Call, Expansion, Explanation, Failure, Filter, HookCall, HookContext, List, Shown};
 use crate::wording::{printable, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rustls::CertificateError;
@@ -184,6 +184,16 @@ impl Remote {
         self.report(Method::POST, "/api/explain", &json!(call).to_string())
     }
 
+    /// What a hook adds to a message; `None` if it names no prompt.
+    ///
+    /// # Errors
+    /// The agent is unknown to the server; there is no usable answer.
+    pub fn hook(&self, agent: &str, message: &str) -> Result<Option<String>, NoReport> {
+        let call = HookCall { agent: agent.to_owned(), message: message.to_owned() };
+        let HookContext { context } = self.report(Method::POST, "/api/hook", &json!(call).to_string())?;
+        Ok(context)
+    }
+
     /// A conversation over MCP. Nothing is sent yet.
     pub fn conversation(&self) -> Conversation<'_> {
         Conversation { remote: self, headers: HeaderMap::new() }
@@ -191,24 +201,20 @@ impl Remote {
 
     fn report<T: DeserializeOwned>(&self, method: Method, path: &str, body: &str) -> Result<T, NoReport> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Answer<T> {
-            Failure { error: Failure },
-            Report(T),
+        struct Refused {
+            error: Failure,
         }
         let url = format!("{}{path}", self.base);
         let response = self.send(method, &url, &HeaderMap::new(), body)?;
-        let status = response.status();
-        let is_json = is_json(&response);
-        let text = self.body(response)?;
-        match serde_json::from_str(&text) {
-            Ok(Answer::Report(report)) if status.is_success() && is_json => Ok(report),
-            Ok(Answer::Failure { error }) if is_json => match self.refusal(status, &error.message) {
-                Some(error) => Err(error.into()),
-                None => Err(NoReport::Failure(error)),
-            },
-            _ => Err(self.not_an_answer(status).into()),
+        let (status, is_json) = (response.status(), is_json(&response));
+        let text = Some(self.body(response)?).filter(|_| is_json).unwrap_or_default();
+        if status.is_success() {
+            return serde_json::from_str(&text).map_err(|_| self.not_an_answer(status).into());
         }
+        let Ok(Refused { error: failure }) = serde_json::from_str(&text) else {
+            return Err(self.not_an_answer(status).into());
+        };
+        Err(self.refusal(status, &failure.message).map_or(NoReport::Failure(failure), Into::into))
     }
 
     /// The error that a status means, whatever it was that was requested. `reason` is what the server says.

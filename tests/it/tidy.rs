@@ -36,7 +36,7 @@ const USED_IN: [(&str, &[&str]); 24] = [
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),
-    ("percent_encoding", &["remote", "server"]),
+    ("percent_encoding", &["remote", "server", "transport"]),
     ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
     ("sha2", &["transport"]),
