@@ -42,7 +42,7 @@ Examples:
   prompt-expander install gemini --prompts ~/team/prompts --no-trust
   prompt-expander install vscode --project
   prompt-expander install codex -- --log-file ~/prompts.log
-  prompt-expander install codex --hook --http https://prompts.example.com --token-env TEAM_TOKEN";
+  prompt-expander install codex --hook --http http://127.0.0.1:3333";
 
 /// For other commands, the environment names the folders if the option does not; a registration has only what is given.
 pub(super) const HELP_OF_PROMPTS: &str = "\

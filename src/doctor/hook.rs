@@ -73,10 +73,12 @@ impl HookCheck<'_> {
         findings.extend(self.short_timeout());
         findings.extend(self.other_server().or_else(|| self.other_folders()));
         self.check_harmless(&program, &environment)?;
-        // Any hook finds the built-in prompts, unless it leaves them out.
+        // Any hook finds the built-in prompts, unless it leaves them out or asks a server.
         let builtin = library.view().names().builtin.into_iter().next().map(|name| name.to_string());
-        let builtin = builtin.filter(|_| !self.hook.words.iter().any(|word| word == "--no-builtin"));
-        if let Some(prompt) = self.server.and_then(|server| server.prompt.clone()).or(builtin) {
+        let has_builtin = self.hook.url().is_none() && !self.hook.words.iter().any(|word| word == "--no-builtin");
+        let server = self.server.filter(|_| self.other_server().is_none());
+        let prompt = server.and_then(|server| server.prompt.clone());
+        if let Some(prompt) = prompt.or(builtin.filter(|_| has_builtin)) {
             findings.push(self.answer(&format!(":{prompt} x"), &program, &environment)?);
         }
         Ok(())

@@ -179,8 +179,14 @@ fn for_each_problem_with_a_token_doctor_says_what_to_do() {
 fn a_server_that_cannot_be_reached_is_reported() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let silent = other_program(|mut stream| _ = stream.read_to_end(&mut Vec::new()));
-    let ssh = other_program(|mut stream| _ = stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"));
-    let hangs_up = other_program(drop);
+    let ssh = other_program(|mut stream| {
+        stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n").unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let hangs_up = other_program(|mut stream| {
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
     for (url, why) in [
         (url(closed), "cannot be reached: nothing listens there"),
         (url(silent), "does not answer within 1 s"),
@@ -284,4 +290,57 @@ fn a_url_that_does_not_end_in_mcp_is_not_one_of_this_program() {
     assert!(
         finding["remedy"].as_str().unwrap().starts_with("if it is this program over HTTP, its URL ends in `/mcp`; ")
     );
+}
+
+/// A registration of the server with Codex, and a hook that asks it, which the user trusts.
+fn codex_with_hook(client: &Client, url: &str, token: bool) {
+    let (options, key) =
+        if token { (" --token-env TEAM_TOKEN", "bearer_token_env_var = \"TEAM_TOKEN\"") } else { ("", "") };
+    let line = format!("{} hook codex --http {url}{options}", env!("CARGO_BIN_EXE_prompt-expander"));
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+    let file = write(client, ".codex/hooks.json", hooks.to_string());
+    let place = json!(format!("{}:user_prompt_submit:0:0", file.display()));
+    codex(client, url, &format!("{key}\n[hooks.state.{place}]\ntrusted_hash = \"x\""));
+}
+
+#[test]
+fn a_hook_that_asks_the_server_is_run_and_must_expand_a_prompt_of_the_server() {
+    let server = with_tokens();
+    let (client, url) = (home().variable("TEAM_TOKEN", "secret-1-of-sixteen"), url(server.address));
+    codex_with_hook(&client, &url, true);
+    is_fine(&client, "codex");
+    found(&client, &["codex"], "fine", "the hook expands `:hello x` in ");
+    // It has the URL, and not the name of the variable.
+    let hooks = std::fs::read_to_string(client.root().join(".codex/hooks.json")).unwrap();
+    write(&client, ".codex/hooks.json", hooks.replace(" --token-env TEAM_TOKEN", ""));
+    let finding = found(&client, &["codex"], "broken", "the hook does not answer `:hello x`, which is a prompt");
+    let install = format!("run `prompt-expander install codex --http {url} --token-env TEAM_TOKEN --hook`");
+    assert!(finding["remedy"].as_str().unwrap().ends_with(&install), "{finding}");
+}
+
+#[test]
+fn of_a_server_that_does_not_answer_only_that_is_said_and_nothing_about_the_hook() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let client = home();
+    codex_with_hook(&client, &url(closed), false);
+    found(&client, &["codex"], "broken", "nothing listens there");
+    assert_eq!(findings(&client, &["codex"]).len(), 1);
+}
+
+#[test]
+fn the_hook_of_a_project_that_asks_a_server_is_not_run() {
+    let (address, requests) = other_http(|_| (200, String::new()));
+    let client = home().variable("TEAM_TOKEN", "secret").working_in("project");
+    let program = env!("CARGO_BIN_EXE_prompt-expander");
+    let line = format!("{program} hook claude-code --http {} --token-env TEAM_TOKEN", url(address));
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
+    write(&client, "project/.claude/settings.json", hooks.to_string());
+    let finding = found(
+        &client,
+        &["claude-code"],
+        "warning",
+        "the hook comes with the project and asks a server, so it was not run: ",
+    );
+    assert!(finding["remedy"].as_str().unwrap().starts_with("run it yourself, if you trust it"), "{finding}");
+    assert!(requests.try_recv().is_err());
 }
