@@ -5,6 +5,7 @@
 
 use crate::client::Client;
 use crate::install::{CONFIGS, HOOKS, User, event};
+use crate::readme::{blocks, page};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -93,6 +94,34 @@ fn every_agent_gets_the_url_and_the_name_of_the_variable_in_its_scope() {
         user.done(&line(name, &[]));
         want.as_object_mut().unwrap().retain(|key, _| !["headers", "bearer_token_env_var"].contains(&key.as_str()));
         assert_eq!(entry(name, &user.read(file)), want, "{name}");
+    }
+}
+
+#[test]
+fn the_entry_on_the_page_of_an_agent_is_the_one_that_is_written() {
+    for (name, page_name, file, language) in [
+        ("codex", "codex", ".codex/config.toml", "toml"),
+        ("claude-code", "claude-code", ".claude.json", "json"),
+        ("gemini", "gemini-cli", ".gemini/settings.json", "json"),
+        ("opencode", "opencode", ".config/opencode/opencode.jsonc", "json"),
+    ] {
+        let user = User::new();
+        let server = ["--http", "https://prompts.example.com", "--token-env", "TEAM_TOKEN"];
+        user.done(&[&["install", name, "--yes"], &server[..]].concat());
+        let page = page(&format!("docs/clients/{page_name}.md"));
+        let blocks = blocks(&page, language);
+        let (_, block) = blocks.iter().find(|(_, block)| block.contains("https://prompts.example.com")).unwrap();
+        assert_eq!(entry(name, block), entry(name, &user.read(file)), "{page_name}.md");
+    }
+    let page = page("docs/clients/untested.md");
+    for (name, title) in [("vscode", "VS Code"), ("cursor", "Cursor"), ("zed", "Zed")] {
+        let (_, file, _) = CONFIGS.into_iter().find(|(known, ..)| *known == name).unwrap();
+        let user = User::new();
+        let token: &[&str] = if name == "zed" { &[] } else { &["--token-env", "TEAM_TOKEN"] };
+        user.done(&[&["install", name, "--yes", "--http", "https://prompts.example.com"], token].concat());
+        let row = page.lines().find_map(|line| line.strip_prefix(&format!("| {title} | `{{"))).unwrap();
+        let written: Value = serde_json::from_str(&format!("{{{}", row.trim_end_matches("` |"))).unwrap();
+        assert_eq!(written, entry(name, &user.read(file)), "{name}");
     }
 }
 
