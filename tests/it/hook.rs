@@ -410,7 +410,7 @@ mod with_a_server {
     #[test]
     fn the_answer_is_that_of_its_library() {
         let server = server();
-        let url = format!("http://{}/mcp", server.address());
+        let url = format!("http://{}/mcp", server.address);
         let endless = ":research x\n".repeat(MAX_CANDIDATES + 1);
         let nine: String = (0..=MAX_COMMANDS).map(|number| format!(":research {number}\n")).collect();
         let long = format!(":research {}", "x".repeat(20_000));
@@ -508,7 +508,7 @@ mod with_a_server {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(home.root().join("tokens"), mode).unwrap();
         let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
-        let url = format!("http://{}", server.address());
+        let url = format!("http://{}", server.address);
         ask(&url, "codex", command()).printed("");
         let with = |token: &str| {
             let elsewhere = Client::new().variable("MINE", token).arguments([]);

@@ -57,10 +57,6 @@ impl HttpServer {
         HttpServer { home, endpoint: Endpoint { address }, child: Some(child), stderr }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.endpoint.address
-    }
-
     pub(crate) fn id(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }

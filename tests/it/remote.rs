@@ -39,7 +39,7 @@ fn run(arguments: &[&str], stdin: &str) -> Ran {
 }
 
 fn url(server: &HttpServer) -> String {
-    format!("http://{}", server.address())
+    format!("http://{}", server.address)
 }
 
 /// What a command prints, with its status.
@@ -178,7 +178,7 @@ fn the_url_may_end_in_the_path_of_mcp() {
     for path in ["", "/", "/mcp", "/mcp/"] {
         run(&["expand", "a", "x", "--http", &format!("{}{path}", url(&server))], "").printed("A x\n");
     }
-    let port = server.address().port();
+    let port = server.address.port();
     run(&["expand", "a", "x", "--http", &format!("http://localhost:{port}")], "").printed("A x\n");
 }
 
@@ -389,7 +389,7 @@ fn an_answer_that_does_not_come_ends_with_the_time_limit() {
 #[test]
 fn a_server_that_does_not_go_by_this_name_says_so() {
     let server = HttpServer::start(Client::new());
-    let (url, _requests) = proxy_with_host(server.address(), "prompts.example.com");
+    let (url, _requests) = proxy_with_host(server.address, "prompts.example.com");
     let ran = run(&["list", "--http", &url], "");
     assert!(
         ran.stderr.starts_with(&format!("error: `{url}` refuses the request: ")) && ran.stderr.contains("--allow-host"),
@@ -500,7 +500,7 @@ fn a_certificate_that_is_not_accepted_says_why_and_what_to_do() {
     );
 
     let server = HttpServer::start(Client::new());
-    let url = format!("https://{}", server.address());
+    let url = format!("https://{}", server.address);
     run(&["list", "--http", &url], "")
         .failed(1, &format!("error: `{url}` does not use TLS; write `http://` instead of `https://`\n"));
 }
