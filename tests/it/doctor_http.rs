@@ -3,6 +3,8 @@
 use crate::client::Client;
 use crate::doctor::{findings, found, home, is_fine, write};
 use crate::http_client::HttpServer;
+use crate::remote::tls_server;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -201,6 +203,28 @@ fn a_server_that_cannot_be_reached_is_reported() {
         let base = url.trim_end_matches("/mcp");
         assert!(finding["message"].as_str().unwrap().starts_with(&format!("`prompts`: `{base}` ")), "{finding}");
         assert_eq!((&finding["file"], &finding["line"]), (&json!(file), &json!(1)));
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_accepted_is_reported() {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let base64 = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, issuer.der());
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n");
+    let (valid, expired) =
+        (tls_server(&issuer, |_| {}), tls_server(&issuer, |params| params.not_after = date_time_ymd(2020, 1, 31)));
+    for (base, is_issuer_known, why) in [
+        (format!("https://localhost:{valid}"), false, "its issuer is unknown"),
+        (format!("https://127.0.0.1:{valid}"), true, "it is for another name"),
+        (format!("https://localhost:{expired}"), true, "it has expired"),
+    ] {
+        let client = home();
+        let file = write(&client, "issuer.pem", &pem).display().to_string();
+        let client = client.variable("SSL_CERT_FILE", if is_issuer_known { &file } else { "" });
+        codex(&client, &format!("{base}/mcp"), "");
+        found(&client, &["codex"], "broken", &format!("`prompts`: the certificate of `{base}` is not accepted: {why}"));
     }
 }
 
