@@ -20,6 +20,7 @@ mod edit;
 mod environment;
 mod finding;
 mod hook_line;
+mod http_server;
 mod install;
 mod registration;
 
@@ -28,10 +29,12 @@ pub use edit::Position;
 pub use environment::{Environment, has_separator};
 pub use finding::{Finding, RegisteredHook, RegisteredServer, Severity};
 pub use hook_line::{HookLine, HookPlace};
+pub use http_server::{HttpServer, Token, endpoint, is_exposed, is_variable};
 pub use install::{Installation, Plan, PlanError, Removal, Status};
 pub use registration::{Arguments, Registration};
 
 use edit::{Entry, Syntax};
+use http_server::{Http, TokenPlace};
 use serde_json::json;
 use std::collections::HashSet;
 use std::fmt;
@@ -134,6 +137,8 @@ struct Config {
     has_command_list: bool,
     /// What the agent's own `mcp add` writes for this program with these arguments.
     entry: fn(program: &str, arguments: &[String]) -> Entry,
+    /// How a server over HTTP is registered.
+    http: Http,
 }
 
 impl Config {
@@ -159,6 +164,10 @@ impl Config {
                 ("args", Some(json!(arguments))),
             ],
             initial: Vec::new(),
+        },
+        http: Http {
+            entry: |url| vec![("type", json!("http")), ("url", json!(url))],
+            token: TokenPlace::Header("${", "}"),
         },
     };
 }

@@ -1,6 +1,7 @@
 //! OpenAI's Codex, as version 0.169 was measured.
 
 use super::edit::{Entry, Syntax};
+use super::http_server::{Http, TokenPlace};
 use super::{
     Agent, Checks, Config, Delivery, Ending, Environment, Finding, Hook, Launch, Limit, MenuMessages, Opening,
     PartLimit, Prompts, RegisteredHook, RegisteredServer, Registration, Scope, System, Unit, WindowsShell,
@@ -40,6 +41,7 @@ pub(super) static CODEX: Agent = Agent {
             ],
             initial: Vec::new(),
         },
+        http: Http { entry: |url| vec![("url", json!(url))], token: TokenPlace::Key("bearer_token_env_var") },
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",

@@ -1,6 +1,8 @@
 //! Anysphere's Cursor, by its documentation.
 
+use super::http_server::{Http, TokenPlace};
 use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
+use serde_json::json;
 
 pub(super) static CURSOR: Agent = Agent {
     name: "cursor",
@@ -9,7 +11,13 @@ pub(super) static CURSOR: Agent = Agent {
     programs: &["cursor", "cursor-agent"],
     settings_folder: |system| system.below_home(".cursor"),
     prompts: Prompts { user: &[("cursor", "commands")], project: &[("cursor", ".cursor/commands")], ..Prompts::NONE },
-    config: Config { user: &["mcp.json"], new_user: "mcp.json", project: &[".cursor/mcp.json"], ..Config::JSON },
+    config: Config {
+        user: &["mcp.json"],
+        new_user: "mcp.json",
+        project: &[".cursor/mcp.json"],
+        http: Http { entry: |url| vec![("url", json!(url))], token: TokenPlace::Header("${env:", "}") },
+        ..Config::JSON
+    },
     hook: None,
     limits: &[],
     part: None,

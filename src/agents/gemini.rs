@@ -1,6 +1,7 @@
 //! Google's Gemini CLI, as version 0.61 was measured.
 
 use super::edit::{Entry, Syntax};
+use super::http_server::{Http, TokenPlace};
 use super::{
     Agent, Checks, Config, ConfigFile, Delivery, Ending, Finding, Hook, Launch, Limit, MenuMessages, Opening,
     PartLimit, Prompts, RegisteredHook, RegisteredServer, Scope, Unit, Variables, WindowsShell,
@@ -31,6 +32,10 @@ pub(super) static GEMINI: Agent = Agent {
         entry: |program, arguments| Entry {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("trust", json!(true))],
+        },
+        http: Http {
+            entry: |url| vec![("url", json!(url)), ("type", json!("http"))],
+            token: TokenPlace::Header("$", ""),
         },
         ..Config::JSON
     },

@@ -63,6 +63,13 @@ impl HookLine {
         self.program().map(|(_, arguments)| Arguments::of(arguments).of_hook).unwrap_or_default()
     }
 
+    /// The server that it asks over HTTP, as it is written.
+    pub fn url(&self) -> Option<&str> {
+        let (_, arguments) = self.program()?;
+        let at = arguments.iter().position(|word| word == "--http")?;
+        arguments.get(at + 1).map(String::as_str)
+    }
+
     /// Whether its failure cannot block a prompt.
     pub fn never_fails(&self) -> bool {
         self.line.trim().ends_with(NEVER_FAILS)
@@ -179,6 +186,12 @@ mod tests {
             ("\"C:\\a b\\Prompt-Expander.EXE\" hook codex", true, true),
             ("prompt-expander hook gemini", true, true),
             ("prompt-expander hook", true, true),
+            ("prompt-expander hook codex --http http://127.0.0.1:3333/mcp", true, true),
+            ("prompt-expander hook codex --http 'http://[::1]:3333/mcp' --token-env TEAM_TOKEN; exit 0", true, true),
+            ("prompt-expander hook codex --http", true, false),
+            ("prompt-expander hook codex --http http://127.0.0.1:3333/mcp>log", true, false),
+            ("prompt-expander hook codex --http http://h/;log;/mcp", true, false),
+            ("prompt-expander hook codex --http http://h/mcp --token-env 'A;log'", true, false),
             ("env A=1 /x/prompt-expander hook codex", true, false),
             ("A=1 prompt-expander hook codex", true, false),
             ("log prompt-expander hook codex", true, false),

@@ -6,13 +6,14 @@
 
 use super::edit::{self, Entry, Syntax, SyntaxError};
 use super::hook_line::{handlers, is_plain, is_prompt_expander};
+use super::http_server::is_endpoint;
 use super::registration::{merged, not_given};
 use super::{
-    AGENTS, Agent, AgentFiles, Arguments, ConfigError, ConfigFile, Hook, HookLine, PROMPTS_VARIABLE, Position,
-    Registration, SERVER, Scope, System, is_same_file,
+    AGENTS, Agent, AgentFiles, Arguments, ConfigError, ConfigFile, Hook, HookLine, HttpServer, PROMPTS_VARIABLE,
+    Position, Registration, SERVER, Scope, System, is_same_file,
 };
 use crate::wording::{named, printable};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
@@ -33,6 +34,8 @@ pub struct Installation {
     pub program: String,
     /// The options of the server. A hook gets those of them that name prompts.
     pub options: Vec<String>,
+    /// The server over HTTP that is registered instead of the program, which then has no options. A hook asks it, too.
+    pub http: Option<HttpServer>,
     /// Whether a hook is registered if there is none yet.
     pub hook: bool,
     /// Whether to remove what is registered and not among `options`.
@@ -63,6 +66,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// The arguments of the server after an installation.
     pub arguments: Vec<String>,
+    /// The server over HTTP after an installation, if that is what is registered.
+    pub http: Option<HttpServer>,
     /// Whether the user has a hook after an installation.
     pub has_hook: bool,
     /// Whether the agent does not run that hook until the user trusts it.
@@ -82,6 +87,8 @@ pub enum PlanError {
     NotAProject(&'static Agent, PathBuf),
     /// The home directory is unknown, and so is the config of this agent.
     NoConfig(&'static Agent),
+    /// The agent replaces no variables where it reads the token for a server over HTTP.
+    NoTokenVariable(&'static Agent),
     /// The home directory is unknown, and so is the file of the hooks of this agent.
     NoHooks(&'static Agent),
     /// An argument of a hook has a NUL character.
@@ -125,6 +132,12 @@ impl fmt::Display for PlanError {
                 "the config of {} cannot be found; set HOME to your home directory, or use --project",
                 agent.title
             ),
+            PlanError::NoTokenVariable(agent) => write!(
+                f,
+                "{} replaces no variables in its config, so the token would have to be in the file; leave out \
+                 --token-env, and then add `\"headers\": {{\"Authorization\": \"Bearer …\"}}` to the entry yourself",
+                agent.title
+            ),
             PlanError::NoHooks(agent) => write!(f, "the hooks of {} cannot be found; set HOME", agent.title),
             PlanError::Nul => f.write_str("a path with a NUL character cannot be part of a shell command"),
         }
@@ -138,22 +151,30 @@ impl Installation {
     pub fn plan(&self, system: &System) -> Result<Plan, PlanError> {
         let mut planner = Planner::new(self.agent, self.scope, system)?;
         let mut kept = Vec::new();
-        let arguments = self.add_server(&mut planner, &mut kept)?;
-        let has_hook = self.add_hook(&mut planner, &arguments, &mut kept)?;
+        let (arguments, http) = self.add_server(&mut planner, &mut kept)?;
+        let has_hook = self.add_hook(&mut planner, &arguments, http.as_ref(), &mut kept)?;
         let installed = planner.installed()?;
         if !kept.is_empty() {
             planner.notes.push(format!("keeps {}; to start without, add --reset", kept.join(", ")));
         }
         let is_hook_changed = planner.remove_stale_trust()?;
         let is_hook_untrusted = has_hook && (is_hook_changed || planner.has_untrusted_hook());
-        Ok(Plan { arguments, has_hook, is_hook_untrusted, ..planner.finish(&installed) })
+        Ok(Plan { arguments, http, has_hook, is_hook_untrusted, ..planner.finish(&installed) })
     }
 
-    /// Returns the arguments of the server. Adds to `kept` what is in the present entry, was not given, and stays.
-    fn add_server(&self, planner: &mut Planner, kept: &mut Vec<String>) -> Result<Vec<String>, PlanError> {
+    /// Returns the arguments of the server, and the server over HTTP. Adds to `kept` what is in the present entry, was not
+    /// given, and stays.
+    fn add_server(
+        &self,
+        planner: &mut Planner,
+        kept: &mut Vec<String>,
+    ) -> Result<(Vec<String>, Option<HttpServer>), PlanError> {
+        if self.http.as_ref().is_some_and(|http| http.token_variable.is_some()) && !self.agent.reads_token_variable() {
+            return Err(PlanError::NoTokenVariable(self.agent));
+        }
         let (mut present, mut is_taken) = (None, false);
         for server in planner.registrations()? {
-            match (server.name == SERVER, server.is_prompt_expander()) {
+            match (server.name == SERVER, self.replaces(&server)) {
                 (true, false) if !self.replace => return Err(PlanError::Taken(Box::new(server))),
                 (true, false) => is_taken = true,
                 (true, true) if self.reset => {}
@@ -168,18 +189,40 @@ impl Installation {
             }
         }
         let variables = self.agent.launch.variables.as_ref();
-        for word in [&self.program].into_iter().chain(&self.options) {
+        let url = self.http.as_ref().map(|http| &http.url);
+        let program = Some(&self.program).filter(|_| url.is_none());
+        for word in url.into_iter().chain(program).chain(&self.options) {
             if let Some(mark) = variables.and_then(|variables| variables.mark_in(word)) {
                 planner.warnings.push(format!(
-                    "{} takes `{mark}` in {} for the beginning of a variable, and may not find the path; rename it",
+                    "{} takes `{mark}` in {} for the beginning of a variable, and may not find the {}",
                     self.agent.title,
-                    named(word)
+                    named(word),
+                    if url.is_some() { "server; give it another URL" } else { "path; rename it" }
                 ));
             }
         }
-        let known = present.as_ref().map_or(&[][..], |server| &server.args);
+        // Those of a program are not for a server over HTTP.
+        let known = present.as_ref().filter(|_| self.http.is_none()).map_or(&[][..], |server| &server.args);
         let arguments = merged(known, &self.options);
-        let mut entry = (self.agent.config.entry)(&self.program, &arguments);
+        let mut http = self.http.clone();
+        let config = &self.agent.config;
+        let mut entry = match &mut http {
+            None => (config.entry)(&self.program, &arguments),
+            Some(http) => {
+                let entry = present.as_ref().map(|server| server.entry.clone()).unwrap_or_default();
+                let entry = config.http.entry(config, http, &entry);
+                let token = present.as_ref().and_then(Registration::http_server).and_then(|known| known.token_variable);
+                http.token_variable = http.token_variable.take().or(token);
+                entry
+            }
+        };
+        if let (Some(http), Some(server)) = (&http, present.as_ref().filter(|server| server.command.is_some())) {
+            planner.notes.push(format!(
+                "replaces the registration that starts {}; the server at {} has its own prompts",
+                named(&server.line()),
+                http.url
+            ));
+        }
         if let Some(key) = self.agent.config.trust {
             if !self.trust {
                 entry.initial.retain(|(initial, _)| *initial != key);
@@ -204,12 +247,26 @@ impl Installation {
         let is_replaced = is_taken || self.reset;
         let part = Part::Server { keys: planner.server_keys(), entry, is_replaced };
         planner.config()?.edit(|text, syntax| part.add_to(text, syntax))?;
-        Ok(arguments)
+        Ok((arguments, http))
+    }
+
+    /// Whether the present registration is replaced without --replace. A URL does not say whose server it is, so another one
+    /// is not.
+    fn replaces(&self, present: &Registration) -> bool {
+        let url = self.http.as_ref().map(|http| &http.url);
+        present.starts_prompt_expander()
+            || (url.is_some() && present.http_server().map(|known| known.url).as_ref() == url)
     }
 
     /// Returns whether the user has a hook afterwards. A new one gets the options of the server that name prompts. Adds to `kept`
     /// what was not given and stays in the present hook or comes from the server.
-    fn add_hook(&self, planner: &mut Planner, of_server: &[String], kept: &mut Vec<String>) -> Result<bool, PlanError> {
+    fn add_hook(
+        &self,
+        planner: &mut Planner,
+        of_server: &[String],
+        http: Option<&HttpServer>,
+        kept: &mut Vec<String>,
+    ) -> Result<bool, PlanError> {
         let (plain, others) = planner.hooks();
         let is_registered = !plain.is_empty() || !others.is_empty();
         let Some(hook) = self.agent.hook.as_ref().filter(|_| self.hook || is_registered) else {
@@ -227,9 +284,10 @@ impl Installation {
             format!("{at}: removes the hook {}, because two hooks would expand each message twice", named(&hook.line))
         }));
         if others.is_empty() || !plain.is_empty() {
-            let given = Arguments::of(&self.options).of_hook;
+            let given = http.map_or_else(|| Arguments::of(&self.options).of_hook, HttpServer::hook_options);
             let known = match plain.first() {
                 Some(_) if self.reset => Vec::new(),
+                _ if http.is_some() => Vec::new(), // the server has its own prompts
                 Some(hook) => hook.options(),
                 None => self.options_for_hook(planner, of_server)?,
             };
@@ -272,6 +330,11 @@ impl Removal {
                     "{}: `{SERVER}` is another server, which is left alone; {}",
                     location(&server.path, server.position),
                     what_it_runs(&server)
+                ));
+            } else if server.name == SERVER && server.is_http_server() {
+                planner.notes.push(format!(
+                    "`{SERVER}` is the server at {}; whether that is prompt-expander is not checked here",
+                    printable(&server.line())
                 ));
             }
         }
@@ -333,7 +396,8 @@ impl Part {
             Part::Server { keys, .. } => {
                 let entry = keys.iter().fold(value, |value, key| &value[key]);
                 let command = entry["command"].as_str().or_else(|| entry["command"][0].as_str());
-                command.is_some_and(is_prompt_expander)
+                let url = entry["httpUrl"].as_str().or_else(|| entry["url"].as_str());
+                command.map_or_else(|| url.is_some_and(is_endpoint), is_prompt_expander)
             }
             Part::Hook { event, .. } => {
                 handlers(value, event).filter_map(|(_, handler)| handler["command"].as_str()).any(is_plain)
@@ -458,8 +522,12 @@ impl<'s> Planner<'s> {
         let mut installed = Vec::new();
         let server =
             self.registrations()?.into_iter().find(|server| server.name == SERVER && server.is_prompt_expander());
-        if let Some((command, server)) = server.as_ref().and_then(|server| Some((server.command.as_ref()?, server))) {
-            let mut entry = (agent.config.entry)(command, &server.args);
+        if let Some(server) = &server {
+            let config = &agent.config;
+            let mut entry = match (&server.command, server.http_server()) {
+                (None, Some(http)) => config.http.entry(config, &http, &Map::new()),
+                (command, _) => (config.entry)(command.as_deref().unwrap_or_default(), &server.args),
+            };
             entry.initial.retain(|(key, _)| server.entry.contains_key(*key)); // `install --no-trust` leaves one out
             installed.push((self.config.clone(), Part::Server { keys: self.server_keys(), entry, is_replaced: true }));
         }
@@ -614,7 +682,8 @@ fn shown_option(option: &[String]) -> String {
 }
 
 fn what_it_runs(server: &Registration) -> String {
-    server.errors.first().cloned().unwrap_or_else(|| format!("it runs {}", named(&server.line())))
+    let verb = if server.command.is_some() { "runs" } else { "is at" };
+    server.errors.first().cloned().unwrap_or_else(|| format!("it {verb} {}", named(&server.line())))
 }
 
 fn not_by_install(hook: &HookLine) -> String {

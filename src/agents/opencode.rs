@@ -1,6 +1,7 @@
 //! Anomaly's opencode, as version 1.18 was measured; version 2 by its documentation.
 
 use super::edit::Entry;
+use super::http_server::{Http, TokenPlace};
 use super::{Agent, Checks, Config, Launch, Limit, MenuMessages, PartLimit, Prompts, Unit, Variables};
 use serde_json::json;
 
@@ -31,6 +32,10 @@ pub(super) static OPENCODE: Agent = Agent {
                 required: vec![("type", Some(json!("local"))), ("command", Some(json!(words)))],
                 initial: Vec::new(),
             }
+        },
+        http: Http {
+            entry: |url| vec![("type", json!("remote")), ("url", json!(url))],
+            token: TokenPlace::Header("{env:", "}"),
         },
         ..Config::JSON
     },

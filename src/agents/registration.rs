@@ -1,7 +1,8 @@
 //! A server in the config of an agent, and the arguments of this program in it.
 
 use super::hook_line::is_prompt_expander;
-use super::{Agent, ConfigError, ConfigFile, Position, Scope, System};
+use super::http_server::{is_endpoint, is_variable};
+use super::{Agent, ConfigError, ConfigFile, Position, SERVER, Scope, System, Token};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,6 +23,10 @@ pub struct Registration {
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
+    /// The URL of a server that the agent does not start, as it is written.
+    pub url: Option<String>,
+    /// The token that the agent sends there.
+    pub token: Option<Token>,
     /// The variables that are added to its environment.
     pub env: BTreeMap<String, String>,
     /// The directory in which it is started, if not in the agent's.
@@ -101,15 +106,24 @@ impl Agent {
         if command.is_none() && errors.is_empty() && !has_url {
             errors.push("it has no `command`".to_owned());
         }
+        let url = ["httpUrl", "url"].iter().find_map(|key| entry.get(*key)?.as_str()).map(str::to_owned);
+        let url = url.filter(|_| command.is_none() && entry.get("type").is_none_or(|kind| kind != "sse"));
+        let token = url.as_ref().and_then(|_| self.config.http.token(entry));
         let is_disabled =
             entry.get("enabled") == Some(&Value::Bool(false)) || entry.get("disabled") == Some(&Value::Bool(true));
-        Registration { command, args, env, cwd, is_disabled, entry: entry.clone(), errors, ..Registration::default() }
+        let entry = entry.clone();
+        Registration { command, args, url, token, env, cwd, is_disabled, entry, errors, ..Registration::default() }
     }
 }
 
 impl Registration {
-    /// Whether it is prompt-expander, by the name of its program.
+    /// Whether it is prompt-expander: by the name of its program or, over HTTP, by its own name and the end of its URL.
     pub fn is_prompt_expander(&self) -> bool {
+        self.starts_prompt_expander() || (self.name == SERVER && self.is_http_server())
+    }
+
+    /// Whether the agent starts prompt-expander, by the name of its program.
+    pub fn starts_prompt_expander(&self) -> bool {
         self.command.as_deref().is_some_and(is_prompt_expander)
     }
 
@@ -219,9 +233,17 @@ impl Arguments {
         self.others.iter().all(|word| word == "--project")
     }
 
-    /// Whether they are the command `hook`, with an agent or without, and nothing else but options that name prompts.
+    /// Whether they are the command `hook`, with an agent or without, and nothing else but options that name prompts or a server.
     pub fn is_hook(&self) -> bool {
-        let others: Vec<&str> = self.others.iter().map(String::as_str).filter(|word| *word != "--project").collect();
+        let mut words = self.others.iter().map(String::as_str).filter(|word| *word != "--project");
+        let mut others = Vec::new();
+        while let Some(word) = words.next() {
+            match word {
+                "--http" if words.next().is_some_and(is_plain_endpoint) => {}
+                "--token-env" if words.next().is_some_and(is_variable) => {}
+                _ => others.push(word),
+            }
+        }
         // The name of an agent has none of the characters that mean something to a shell.
         let is_name = |word: &str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-');
         match others.as_slice() {
@@ -230,6 +252,11 @@ impl Arguments {
             _ => false,
         }
     }
+}
+
+/// Whether a text is the URL of a server, and none of its characters means something to a shell outside of a path.
+fn is_plain_endpoint(text: &str) -> bool {
+    is_endpoint(text) && !text.contains(['$', '&', '\'', '(', ')', '*', ';', '!'])
 }
 
 /// Present arguments with given options: an option that is given replaces all of the same name, and takes the place of the

@@ -1,5 +1,6 @@
 //! Microsoft's Visual Studio Code, by its documentation.
 
+use super::http_server::{Http, TokenPlace};
 use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 
 pub(super) static VSCODE: Agent = Agent {
@@ -14,6 +15,7 @@ pub(super) static VSCODE: Agent = Agent {
         new_user: "mcp.json",
         project: &[".vscode/mcp.json"],
         servers: "servers",
+        http: Http { token: TokenPlace::Header("${env:", "}"), ..Config::JSON.http },
         ..Config::JSON
     },
     hook: None,

@@ -1,6 +1,7 @@
 //! Zed Industries' Zed, by its documentation and source.
 
 use super::edit::Entry;
+use super::http_server::{Http, TokenPlace};
 use super::{Agent, Checks, Config, Launch, MenuMessages, Prompts};
 use serde_json::json;
 
@@ -24,6 +25,8 @@ pub(super) static ZED: Agent = Agent {
             required: vec![("command", Some(json!(program))), ("args", Some(json!(arguments)))],
             initial: vec![("env", json!({}))],
         },
+        // It sends headers as they are written.
+        http: Http { entry: |url| vec![("url", json!(url))], token: TokenPlace::TextOnly },
         ..Config::JSON
     },
     hook: None,

@@ -7,11 +7,11 @@ use super::agent::{agent_parser, system};
 use super::output::{self, ADDED, FAINT, NAME, REMOVED};
 use super::source::{self, Folders, absolute};
 use crate::agents::{
-    AGENTS, Agent, Arguments, ConfigFile, Installation, PROMPTS_VARIABLE, Plan, Position, Registration, Removal,
-    SERVER, Scope, Status, System,
+    AGENTS, Agent, Arguments, ConfigFile, HttpServer, Installation, PROMPTS_VARIABLE, Plan, Position, Registration,
+    Removal, SERVER, Scope, Status, System, Token, endpoint, is_exposed, is_variable,
 };
 use crate::wording::{all_of, named, printable};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::{ArgGroup, Args, Parser};
 use diffy::{DiffOptions, Line};
 use serde::Serialize;
@@ -30,6 +30,9 @@ const LONG: usize = 1_000;
 /// How many unchanged characters of such a line are shown before and after the change.
 const AROUND: usize = 60;
 
+/// The longest name of a variable with a token, in bytes. A longer one is a token.
+const LONGEST_VARIABLE: usize = 40;
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander install                          list the agents found here, with their status
@@ -38,7 +41,8 @@ Examples:
   prompt-expander install --all --dry-run          only show what would change in each agent
   prompt-expander install gemini --prompts ~/team/prompts --no-trust
   prompt-expander install vscode --project
-  prompt-expander install codex -- --log-file ~/prompts.log";
+  prompt-expander install codex -- --log-file ~/prompts.log
+  prompt-expander install codex --hook --http http://127.0.0.1:3333";
 
 /// For other commands, the environment names the folders if the option does not; a registration has only what is given.
 pub(super) const HELP_OF_PROMPTS: &str = "\
@@ -62,6 +66,14 @@ pub(super) struct Install {
     /// Replace another server that is registered as `prompts`
     #[arg(long, requires = "target")]
     replace: bool,
+    /// Register the server over HTTP at this URL, with or without `/mcp`, instead of this program as a server of its own; the hook
+    /// asks it, too
+    #[arg(long, value_name = "URL", requires = "target")]
+    http: Option<String>,
+    /// The environment variable in which the agent finds the token for the server at --http; the token itself is written to no
+    /// file
+    #[arg(long, value_name = "NAME", requires = "http")]
+    token_env: Option<String>,
     /// Leave out `"trust": true`, with which Gemini CLI calls the tools of this server without asking (gemini)
     #[arg(long, requires = "target")]
     no_trust: bool,
@@ -140,6 +152,7 @@ impl Install {
             let with_trust = AGENTS.into_iter().filter(|agent| agent.has_trust()).map(|agent| agent.name);
             bail!("--no-trust is only for {}; leave it out", all_of(&with_trust.collect::<Vec<_>>()));
         }
+        let http = self.http_server(folders)?;
         check_server(&self.options)?;
         let options = [folders.arguments()?, self.options.clone()].concat();
         for problem in folders.library().view().missing() {
@@ -160,13 +173,15 @@ impl Install {
                 scope: scope(self.project),
                 program: program.clone(),
                 options: options.clone(),
+                http: http.clone(),
                 hook: self.hook,
                 reset: self.reset,
                 replace: self.replace,
                 trust: !self.no_trust,
             };
-            let plan = installation.plan(&system)?;
+            let mut plan = installation.plan(&system)?;
             warn(&plan, agent, &system);
+            plan.notes.extend(token_note(&plan, agent, &system));
             Ok(plan)
         };
         let outcome = self.target.carry_out(&agents, plan, "registered already; nothing to change")?;
@@ -174,6 +189,46 @@ impl Install {
             self.print_next_steps(&outcome)?;
         }
         Ok(outcome.status())
+    }
+
+    /// The server over HTTP to register, if there is one; refuses options that are only for a server that an agent starts.
+    fn http_server(&self, folders: &Folders) -> anyhow::Result<Option<HttpServer>> {
+        let Some(url) = &self.http else { return Ok(None) };
+        // Neither is repeated: there may be a password or a token in it.
+        let url = endpoint(url).map_err(|why| anyhow!("the URL of --http {why}"))?;
+        if self.token_env.as_ref().is_some_and(|name| !is_variable(name) || name.len() > LONGEST_VARIABLE) {
+            bail!(
+                "--token-env takes the name of an environment variable, such as TEAM_TOKEN, and not the token itself"
+            );
+        }
+        if !cfg!(feature = "http") {
+            bail!(
+                "this program was built without HTTP, so its hook could not ask a server; build it with the feature `http`"
+            );
+        }
+        let own = "the server at --http has the prompts and options with which it was started";
+        if folders.is_given() {
+            bail!("{own}; leave out --prompts, --from-agents and --no-builtin, or --http");
+        }
+        if !self.options.is_empty() {
+            bail!("{own}; leave out the arguments after `--`, or --http");
+        }
+        if self.token_env.is_some() && is_exposed(&url) {
+            output::warning(&format!(
+                "the token for {url} can be read on the network, because it is not encrypted; use a URL that begins with https://"
+            ));
+        }
+        #[cfg(feature = "http")]
+        {
+            let default = crate::remote::TOKEN_VARIABLE;
+            let is_set = env::var_os(default).is_some_and(|token| !token.is_empty());
+            if is_set && self.token_env.is_none() {
+                output::note(&format!(
+                    "{default} is set, but not part of the registration; if the server needs a token, add --token-env {default}"
+                ));
+            }
+        }
+        Ok(Some(HttpServer { url, token_variable: self.token_env.clone() }))
     }
 
     fn print_next_steps(&self, outcome: &Outcome) -> anyhow::Result<()> {
@@ -187,12 +242,21 @@ impl Install {
             let next = (agent.next_step)(plan, self.project);
             print_line(&format!("{FAINT}next:{FAINT:#} {next}"))?;
         }
+        let at_url: Vec<&str> =
+            written().filter(|change| change.plan.http.is_some()).map(|change| change.agent.name).collect();
+        if let [first, others @ ..] = at_url.as_slice() {
+            let name = if others.is_empty() { format!(" {first}") } else { String::new() };
+            print_line(&format!(
+                "{FAINT}tip:{FAINT:#} `prompt-expander doctor{name}` checks that the server answers and accepts the token"
+            ))?;
+        }
         let without_hook = written().filter(|change| change.agent.hook.is_some() && !change.plan.has_hook);
         let names: Vec<&str> = without_hook.map(|change| change.agent.name).collect();
         if !names.is_empty() {
             let project = if self.project { " --project" } else { "" };
+            let http = self.http.as_ref().map(|url| format!(" --http {url}")).unwrap_or_default();
             print_line(&format!(
-                "{FAINT}tip:{FAINT:#} add the hook with `prompt-expander install {}{project} --hook`: the model then gets each \
+                "{FAINT}tip:{FAINT:#} add the hook with `prompt-expander install {}{project}{http} --hook`: the model then gets each \
                  prompt at once, without having to call a tool",
                 names.join(" ")
             ))?;
@@ -245,7 +309,7 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
             "{title} would not start the server with the registered arguments: {why}; correct them, or use --reset"
         ));
     }
-    let has_folders = !Arguments::of(&plan.arguments).folders.is_empty();
+    let has_folders = plan.http.is_some() || !Arguments::of(&plan.arguments).folders.is_empty();
     if !has_folders && env::var_os(PROMPTS_VARIABLE).is_some_and(|folders| !folders.is_empty()) {
         output::warning(&format!(
             "{PROMPTS_VARIABLE} is not part of the registration with {title}, and few agents pass it on; name its folders with \
@@ -257,6 +321,21 @@ fn warn(plan: &Plan, agent: &Agent, system: &System) {
             "{title} was not found on this machine; the registration takes effect when it is installed"
         ));
     }
+}
+
+/// Where the agent gets the token for its server over HTTP.
+fn token_note(plan: &Plan, agent: &Agent, system: &System) -> Option<String> {
+    let variable = plan.http.as_ref()?.token_variable.as_ref()?;
+    let title = agent.title;
+    let is_set = system.environment.get(variable).is_some_and(|value| !value.is_empty());
+    let is_set = if is_set { "" } else { ", which is not set here" };
+    let where_to_set = match agent.launch.is_from_desktop {
+        true => {
+            "set it for your whole session, since what a shell exports does not reach a program started from the desktop"
+        }
+        false => "export it in the shell that starts the agent",
+    };
+    Some(format!("{title} reads the token from the environment variable {variable}{is_set}; {where_to_set}"))
 }
 
 /// The change of one agent.
@@ -605,6 +684,8 @@ struct JsonRegistration {
     line: Option<usize>,
     command: Option<String>,
     args: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     enabled: bool,
     #[serde(rename = "ours")]
     is_prompt_expander: bool,
@@ -712,6 +793,12 @@ fn describe(server: &Registration) -> String {
     if server.scope != Scope::User {
         text.push_str(" for this project");
     }
+    if let Some(url) = server.url.as_ref().filter(|_| server.is_prompt_expander()) {
+        text.push_str(&format!(" at {}", output::abbreviated(&printable(url))));
+        if let Some(Token::Variable(name)) = &server.token {
+            text.push_str(&format!(" with the token in {}", printable(name)));
+        }
+    }
     if server.is_prompt_expander() && !server.args.is_empty() {
         let words = || server.args.iter().map(String::as_str);
         let options = shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "));
@@ -739,6 +826,7 @@ fn json(state: &Status) -> JsonAgent {
         line: server.position.map(|position| position.line),
         command: server.command.clone(),
         args: server.args.clone(),
+        url: server.url.clone(),
         enabled: !server.is_disabled,
         is_prompt_expander: server.is_prompt_expander(),
     };

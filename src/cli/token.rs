@@ -72,9 +72,8 @@ impl Token {
         } else {
             output::print_verbatim(format!("{token}\n{line}\n").as_bytes())?;
             output::note(
-                "the first line is the token, for the client, and is not shown again: in Codex, put it into an environment \
-                 variable, and name that with `bearer_token_env_var`; in Claude Code and Gemini CLI, add the header \
-                 `Authorization: Bearer TOKEN`",
+                "the first line is the token, for the client, and is not shown again: put it into an environment variable there, \
+                 such as TEAM_TOKEN, and run `prompt-expander install AGENT --http URL --token-env TEAM_TOKEN`",
             );
             output::note("the second line is for the file of `serve --token-file FILE`, and contains no secret");
         }

@@ -71,12 +71,14 @@ impl HookCheck<'_> {
         let environment = self.environment();
         let program = self.program(&environment)?;
         findings.extend(self.short_timeout());
-        findings.extend(self.other_folders());
+        findings.extend(self.other_server().or_else(|| self.other_folders()));
         self.check_harmless(&program, &environment)?;
-        // Any hook finds the built-in prompts, unless it leaves them out.
+        // Any hook finds the built-in prompts, unless it leaves them out or asks a server.
         let builtin = library.view().names().builtin.into_iter().next().map(|name| name.to_string());
-        let builtin = builtin.filter(|_| !self.hook.words.iter().any(|word| word == "--no-builtin"));
-        if let Some(prompt) = self.server.and_then(|server| server.prompt.clone()).or(builtin) {
+        let has_builtin = self.hook.url().is_none() && !self.hook.words.iter().any(|word| word == "--no-builtin");
+        let server = self.server.filter(|_| self.other_server().is_none());
+        let prompt = server.and_then(|server| server.prompt.clone());
+        if let Some(prompt) = prompt.or(builtin.filter(|_| has_builtin)) {
             findings.push(self.answer(&format!(":{prompt} x"), &program, &environment)?);
         }
         Ok(())
@@ -169,6 +171,19 @@ impl HookCheck<'_> {
         Some(self.registered.warning(message).fix(fix))
     }
 
+    /// A finding if it asks another server over HTTP than the agent, or only one of them asks one.
+    fn other_server(&self) -> Option<Finding> {
+        let server = self.server?;
+        let (own, of_server) = (self.hook.url(), server.http.as_ref().map(|http| http.url.as_str()));
+        if own == of_server {
+            return None;
+        }
+        let place = |url: Option<&str>| url.map_or("on this machine".to_owned(), |url| format!("at {}", named(url)));
+        let message =
+            format!("the hook expands the prompts {}, and the server has those {}", place(own), place(of_server));
+        Some(self.registered.warning(message).fix(format!("{}, which gives both the same", self.reinstall())))
+    }
+
     /// An error for a hook that is not run here.
     fn check_harmless(&self, program: &Path, environment: &Environment) -> Result<(), Finding> {
         let hook = self.hook;
@@ -176,10 +191,13 @@ impl HookCheck<'_> {
         let is_of_project = hook.scope == Scope::Project
             || environment.is_found_in(&self.examination.system.project, self.command(), program);
         let is_plain = hook.is_plain();
-        if is_plain && (!is_of_project || is_same_file(program, &self.examination.program)) {
+        // A token must not go to any URL that a project names.
+        let is_harmless = is_same_file(program, &self.examination.program) && hook.url().is_none();
+        if is_plain && (!is_of_project || is_harmless) {
             return Ok(());
         }
         let what = match hook.scope {
+            Scope::Project if is_plain && hook.url().is_some() => "comes with the project and asks a server",
             Scope::Project => "comes with the project and is not exactly this program",
             _ if !is_plain => "does more than run this program",
             _ => "runs a program in the working directory that is not this one",

@@ -1,14 +1,17 @@
 //! An agent's registrations of prompt-expander: what they say, and what happens when they are started.
 
+#[cfg(feature = "http")]
+mod http;
+
 use super::conversation::{self, ServerReport, Start};
 use super::{Examination, FROM_AGENTS, Finding, PromptsFolder, Severity, milliseconds, unreadable};
 use crate::agents::{
-    Agent, AgentFiles, Arguments, Delivery, Environment, PROMPTS_VARIABLE, RegisteredServer, Registration, SERVER,
-    Scope, has_separator, is_same_file,
+    Agent, AgentFiles, Arguments, Delivery, Environment, HttpServer, PROMPTS_VARIABLE, RegisteredServer, Registration,
+    SERVER, Scope, has_separator, is_same_file,
 };
 use crate::library::{Library, Problem, Report, is_jsonl};
 use crate::prompt;
-use crate::wording::{count, named, quoted};
+use crate::wording::{count, named, printable, quoted};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +23,8 @@ const LIBRARY_VARIABLES: [&str; 2] = [PROMPTS_VARIABLE, "XDG_CONFIG_HOME"];
 pub(super) struct RegisteredPrompts {
     /// The folders of the user's prompts that the server reads. Empty: unknown.
     pub(super) folders: Vec<PromptsFolder>,
+    /// The server over HTTP that has the prompts.
+    pub(super) http: Option<HttpServer>,
     /// Whether it also reads the prompts of the agents.
     pub(super) from_agents: bool,
     /// Whether the registration or the environment names them.
@@ -83,7 +88,7 @@ impl Examination {
 
     /// Whether a server is this program, by its name or its file.
     pub(super) fn is_prompt_expander(&self, agent: &Agent, server: &Registration) -> bool {
-        let Some(command) = &server.command else { return false };
+        let Some(command) = &server.command else { return server.is_prompt_expander() };
         let environment = (agent.launch.environment)(&self.system, server);
         let is_this = |program: PathBuf| is_same_file(&program, &self.program);
         server.is_prompt_expander() || environment.find_program(command, &self.system.project).is_ok_and(is_this)
@@ -133,10 +138,13 @@ impl ServerCheck<'_> {
         self.registered.warning(message)
     }
 
-    /// Adds the findings about the server. Returns its prompts; `None` if the agent starts no program.
+    /// Adds the findings about the server. Returns its prompts; `None` if the agent neither starts a program nor asks a server
+    /// as `install` registers one.
     fn examine(&self, findings: &mut Vec<Finding>) -> Option<RegisteredPrompts> {
+        let http = self.server.http_server();
         let mut prompts = RegisteredPrompts {
             folders: Vec::new(),
+            http: http.clone(),
             from_agents: has_from_agents(&self.server.args),
             are_named: false,
             prompt: None,
@@ -149,17 +157,22 @@ impl ServerCheck<'_> {
             findings.extend(self.server.errors.iter().map(finding));
             return Some(prompts);
         }
-        let Some(command) = &self.server.command else {
+        if self.server.command.is_none() && http.is_none() {
             let message = format!("{} is a server with a URL, not this program", self.name());
-            findings.push(self.broken(message).fix(self.reinstall("")));
+            let fix =
+                format!("if it is this program over HTTP, its URL ends in `/mcp`; otherwise {}", self.reinstall(""));
+            findings.push(self.broken(message).fix(fix));
             return None;
-        };
+        }
         findings.extend(self.disabled().or_else(|| (self.agent.checks.not_started)(&self.registered)));
         findings.extend(self.missing_tools());
         findings.extend((self.agent.checks.approval)(&self.registered));
-        if let Err(finding) = self.try_out(command, findings, &mut prompts) {
-            findings.push(finding);
-        }
+        let tried = match (&self.server.command, &http) {
+            (Some(command), _) => self.try_out(command, findings, &mut prompts),
+            (None, Some(http)) => self.try_out_http(http, findings, &mut prompts),
+            (None, None) => Ok(()),
+        };
+        findings.extend(tried.err());
         Some(prompts)
     }
 
@@ -401,6 +414,15 @@ impl ServerCheck<'_> {
     }
 }
 
+#[cfg(not(feature = "http"))]
+impl ServerCheck<'_> {
+    fn try_out_http(&self, http: &HttpServer, _: &mut [Finding], _: &mut RegisteredPrompts) -> Result<(), Finding> {
+        let url = named(&http.url);
+        let message = format!("this program was built without HTTP, so the server at {url} was not asked");
+        Err(self.warning(message).fix("build it with the feature `http`"))
+    }
+}
+
 // What it answered.
 impl ServerCheck<'_> {
     fn judge(&self, report: &ServerReport, start: &Start, check: &str, findings: &mut Vec<Finding>) {
@@ -502,10 +524,20 @@ impl ServerCheck<'_> {
         }
     }
 
-    /// The command that registers this program.
+    /// The command that registers this program, or the server over HTTP.
     fn install(&self) -> String {
+        if let Some(http) = self.server.http_server() {
+            return self.install_http(&http);
+        }
         let project = if self.server.scope == Scope::Project { " --project" } else { "" };
         format!("prompt-expander install {}{project}", self.agent.name)
+    }
+
+    /// The command that registers this server again, with these options.
+    fn install_http(&self, http: &HttpServer) -> String {
+        let token = http.token_variable.as_ref().map(|name| format!(" --token-env {name}")).unwrap_or_default();
+        let project = if self.server.scope == Scope::Project { " --project" } else { "" };
+        format!("prompt-expander install {}{project} --http {}{token}", self.agent.name, printable(&http.url))
     }
 
     /// How to have the hook registered again, with the options of the server that name prompts, which `install` does not find in

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_prompt-expander");
 
 /// A home with one prompt, and a project in it, where nothing else is.
-fn home() -> Client {
+pub(crate) fn home() -> Client {
     let client = Client::new().arguments([]);
     fs::create_dir_all(client.root().join("project")).unwrap();
     // Gemini CLI trusts all folders.
@@ -24,7 +24,7 @@ fn home() -> Client {
 const TAKEN: &str = "give `prompts`, which is another server, another name in this file, then run `prompt-expander install \
                      codex`; or run `prompt-expander install codex --replace`, which replaces that server and all its settings";
 
-fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
+pub(crate) fn write(client: &Client, file: &str, text: impl AsRef<[u8]>) -> PathBuf {
     let path = client.root().join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
@@ -50,7 +50,7 @@ fn doctor(client: &Client, arguments: &[&str]) -> Ran {
 }
 
 /// The findings, and whether something is broken.
-fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
+pub(crate) fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
     let ran = doctor(client, &[&["--json"], arguments].concat());
     assert_eq!(ran.stderr, "");
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -67,7 +67,7 @@ fn findings(client: &Client, arguments: &[&str]) -> Vec<Value> {
 
 /// The one finding whose message contains this.
 #[track_caller]
-fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> Value {
+pub(crate) fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> Value {
     let all = findings(client, arguments);
     let mut with = all.iter().filter(|finding| finding["message"].as_str().unwrap().contains(message));
     let finding = with.next().unwrap_or_else(|| panic!("no finding has {message:?}: {all:#?}"));
@@ -78,7 +78,7 @@ fn found(client: &Client, arguments: &[&str], severity: &str, message: &str) -> 
 
 /// A correct registration is fine, and nothing else is reported.
 #[track_caller]
-fn is_fine(client: &Client, name: &str) {
+pub(crate) fn is_fine(client: &Client, name: &str) {
     let found = findings(client, &[name]);
     assert!(found.iter().all(|finding| finding["severity"] == "fine"), "{found:#?}");
     assert!(!found.is_empty());
@@ -906,7 +906,7 @@ fn a_missing_home_directory_is_reported() {
 }
 
 /// A hook of Codex that runs this line, trusted or not, next to a server without arguments.
-fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
+pub(crate) fn codex_hook(client: &Client, line: &str, is_trusted: bool) -> PathBuf {
     let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
     let file = write(client, ".codex/hooks.json", format!("{hooks:#}"));
     let trust =

@@ -354,7 +354,10 @@ fn the_hook_on_the_page_of_an_agent_answers_its_event() {
     for (name, _, event_name) in with_hook() {
         let name = if name == "gemini" { "gemini-cli" } else { name };
         let text = page(&format!("docs/clients/{name}.md"));
-        let [(_, registration)] = &blocks(&text, "json")[..] else { panic!("one registration in {name}.md") };
+        let blocks = blocks(&text, "json");
+        let mut registrations = blocks.iter().filter(|(_, block)| block.contains("\"hooks\""));
+        let Some((_, registration)) = registrations.next() else { panic!("no hook in {name}.md") };
+        assert!(registrations.next().is_none(), "one hook in {name}.md");
         let registration: Value = serde_json::from_str(registration).unwrap();
         let hook = &registration["hooks"][event_name][0]["hooks"][0];
         assert_eq!(hook["type"], "command");

@@ -17,7 +17,7 @@ const VSCODE: &str = if cfg!(target_os = "macos") {
 };
 
 /// Each agent with its config for the user, and that for a project.
-const CONFIGS: [(&str, &str, &str); 7] = [
+pub(crate) const CONFIGS: [(&str, &str, &str); 7] = [
     ("codex", ".codex/config.toml", ".codex/config.toml"),
     ("claude-code", ".claude.json", ".mcp.json"),
     ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
@@ -28,21 +28,21 @@ const CONFIGS: [(&str, &str, &str); 7] = [
 ];
 
 /// Each agent that has a hook, with the file of its hooks.
-const HOOKS: [(&str, &str); 3] =
+pub(crate) const HOOKS: [(&str, &str); 3] =
     [("codex", ".codex/hooks.json"), ("claude-code", ".claude/settings.json"), ("gemini", ".gemini/settings.json")];
 
 /// A user who has the program in a folder with a space in its name, and works in a project.
-struct User {
-    client: Client,
-    program: PathBuf,
+pub(crate) struct User {
+    pub(crate) client: Client,
+    pub(crate) program: PathBuf,
 }
 
 impl User {
-    fn new() -> User {
+    pub(crate) fn new() -> User {
         User::of(Client::new().arguments([]))
     }
 
-    fn of(client: Client) -> User {
+    pub(crate) fn of(client: Client) -> User {
         let program = client.root().join("my tools/prompt-expander");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
         fs::create_dir(client.root().join("project")).unwrap();
@@ -55,22 +55,22 @@ impl User {
         self.client.root()
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.root().join(file)
     }
 
-    fn write(&self, file: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, file: &str, text: impl AsRef<[u8]>) {
         let path = self.path(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn read(&self, file: &str) -> String {
+    pub(crate) fn read(&self, file: &str) -> String {
         fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
     /// All files below the home directory, except those of the test itself.
-    fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         let mut folders = vec![self.root().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -90,7 +90,7 @@ impl User {
     }
 
     /// Runs the program by its path, in the project.
-    fn run(&self, line: &[&str]) -> Ran {
+    pub(crate) fn run(&self, line: &[&str]) -> Ran {
         self.run_in("project", &self.program, line)
     }
 
@@ -119,7 +119,7 @@ impl User {
 
     /// The same for what must succeed. Returns what it printed.
     #[track_caller]
-    fn done(&self, line: &[&str]) -> String {
+    pub(crate) fn done(&self, line: &[&str]) -> String {
         let ran = self.run(line);
         assert_eq!(ran.status.code(), Some(0), "{line:?}: {}{}", ran.stdout, ran.stderr);
         ran.stdout
@@ -127,7 +127,7 @@ impl User {
 
     /// The same for what must fail and change no file. Returns the error.
     #[track_caller]
-    fn refused(&self, line: &[&str]) -> String {
+    pub(crate) fn refused(&self, line: &[&str]) -> String {
         let texts = || self.files().into_iter().map(|file| (fs::read(self.path(&file)).ok(), file)).collect::<Vec<_>>();
         let before = texts();
         let ran = self.run(line);
@@ -138,7 +138,7 @@ impl User {
     }
 
     /// A config with another server, comments where the agent allows them, and an odd layout.
-    fn config(name: &str) -> String {
+    pub(crate) fn config(name: &str) -> String {
         let servers = match name {
             "codex" => {
                 return "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = 'x' # c\n\n[tui]\ntheme = \"dark\"\n"
@@ -298,7 +298,7 @@ const INSTALL_AGAIN: [[&str; 6]; 20] = [
 ];
 
 /// The event of the hooks of an agent.
-fn event(name: &str) -> &'static str {
+pub(crate) fn event(name: &str) -> &'static str {
     if name == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" }
 }
 
@@ -1293,7 +1293,7 @@ fn an_entry_that_is_not_a_server_is_replaced_only_on_request() {
             "vscode",
             VSCODE,
             "{\"servers\": {\"prompts\": {\"url\": \"http://x/y\"}}}",
-            ":1:14: another server has the name `prompts`; it runs `http://x/y`. ",
+            ":1:14: another server has the name `prompts`; it is at `http://x/y`. ",
         ),
     ] {
         let user = User::new();

@@ -19,6 +19,8 @@ mod command_line;
 mod completion;
 mod completions;
 mod doctor;
+#[cfg(all(unix, feature = "http"))]
+mod doctor_http;
 mod expand;
 mod expand_prompt;
 mod explain;
@@ -40,6 +42,8 @@ mod import_and_export;
 mod includes;
 #[cfg(unix)]
 mod install;
+#[cfg(all(unix, feature = "http"))]
+mod install_http;
 mod interop;
 mod jinja;
 mod lifecycle;

@@ -435,7 +435,10 @@ fn a_conversation_keeps_its_session_and_ends_it() {
 }
 
 /// A server on loopback with this certificate, which answers one connection after the other with an empty list.
-fn tls_server(issuer: &CertifiedIssuer<'static, KeyPair>, change: impl FnOnce(&mut CertificateParams)) -> u16 {
+pub(crate) fn tls_server(
+    issuer: &CertifiedIssuer<'static, KeyPair>,
+    change: impl FnOnce(&mut CertificateParams),
+) -> u16 {
     let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
     change(&mut params);
     let key = KeyPair::generate().unwrap();
