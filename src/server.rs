@@ -114,6 +114,11 @@ impl Server {
         }
     }
 
+    /// The library that it serves.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
     /// The same with this many prompts, or resources, in one page of a list.
     pub fn with_page_size(self, page_size: NonZeroUsize) -> Server {
         Server { page_size, ..self }

@@ -10,6 +10,7 @@ pub mod limits;
 mod metrics;
 mod operate;
 pub mod origin;
+mod page;
 mod refusal;
 pub mod sessions;
 mod shared_answers;
@@ -213,6 +214,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         .route(operate::HEALTH, routing::get(operate::health))
         .route(operate::READY, routing::get(operate::ready))
         .route(operate::METRICS, routing::get(operate::metrics))
+        .merge(page::routes())
         .with_state(Arc::clone(&app));
     listening(address);
     tokio::select! {

@@ -331,7 +331,7 @@ fn owner(caller: &Caller) -> String {
 }
 
 /// Reads the body of a request; also returns its part of all bytes that `bodies` may have, unless it is short.
-async fn read<'b>(
+pub(super) async fn read<'b>(
     mut body: Body,
     headers: &HeaderMap,
     max: usize,

@@ -1,0 +1,144 @@
+//! Text of prompts as HTML.
+
+use crate::wording::is_control;
+use maud::{Markup, Render, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What may stand in a path as it is.
+const IN_PATH: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// A text that somebody else wrote. A browser shows it and does nothing else with it: markup is escaped, and a character that would
+/// change the direction of what follows is enclosed and named. The text of the element is the same, character by character.
+pub(super) struct Text<'t>(pub(super) &'t str);
+
+impl Render for Text<'_> {
+    fn render_to(&self, html: &mut String) {
+        for piece in self.0.split_inclusive(acts) {
+            let mut characters = piece.chars();
+            let last = characters.next_back().filter(|last| acts(*last));
+            let plain = if last.is_some() { characters.as_str() } else { piece };
+            plain.render_to(html);
+            match last {
+                // As itself it would become a line ending, or none.
+                Some('\r') => html.push_str("&#13;"),
+                Some(control) => control_character(control).render_to(html),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Whether a character does anything but be shown.
+fn acts(character: char) -> bool {
+    is_control(character) && !matches!(character, '\n' | '\t')
+}
+
+fn control_character(character: char) -> Markup {
+    let code = format!("U+{:04X}", u32::from(character));
+    html! { bdi.control data-code=(code) { (character) } }
+}
+
+/// The same for an attribute or a title, in which there can be no elements.
+pub(super) fn plain(text: &str) -> String {
+    text.replace(acts, "\u{fffd}")
+}
+
+/// Text whose spaces and line endings count, as the content of `pre` or `textarea`, where HTML drops a line ending at the beginning.
+pub(super) fn verbatim(text: &str) -> Markup {
+    html! {
+        @if text.starts_with('\n') { "\n" }
+        (Text(text))
+    }
+}
+
+/// A file, whose placeholders of these names are marked.
+pub(super) fn source(text: &str, placeholders: &[&str]) -> Markup {
+    html! {
+        @if text.starts_with('\n') { "\n" }
+        @for (piece, is_placeholder) in pieces(text, placeholders) {
+            @if is_placeholder { span.slot { (Text(piece)) } } @else { (Text(piece)) }
+        }
+    }
+}
+
+/// The text in pieces, each with whether it is a placeholder such as `{{topic}}`.
+fn pieces<'t>(text: &'t str, placeholders: &[&str]) -> Vec<(&'t str, bool)> {
+    let (mut pieces, mut plain, mut at) = (Vec::new(), 0, 0);
+    while let Some(start) = text[at..].find("{{").map(|start| at + start) {
+        let Some(end) = text[start..].find("}}").map(|end| start + end + 2) else { break };
+        let name = text[start + 2..end - 2].trim();
+        if placeholders.contains(&name) && !text[..start].ends_with('\\') {
+            pieces.extend([(&text[plain..start], false), (&text[start..end], true)]);
+            (plain, at) = (end, end);
+        } else {
+            at = start + 2;
+        }
+    }
+    pieces.push((&text[plain..], false));
+    pieces
+}
+
+/// A name as it is typed in a chat, with its folder set apart.
+pub(super) fn command(name: &str) -> Markup {
+    let (folder, last) = name.rsplit_once('/').map_or(("", name), |(folder, _)| name.split_at(folder.len() + 1));
+    html! {
+        bdi.command dir="ltr" { span.colon { ":" } span.folder { (Text(folder)) } (Text(last)) }
+    }
+}
+
+/// The address of a prompt.
+pub(super) fn path_of(name: &str) -> String {
+    format!("/prompts/{}", utf8_percent_encode(name, &IN_PATH))
+}
+
+/// A sentence of a message, which begins in lower case and has no period.
+pub(super) fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn html(text: &str) -> String {
+        Text(text).render().into_string()
+    }
+
+    #[test]
+    fn markup_is_text() {
+        let escaped = "&lt;script&gt;alert(&quot;a&quot;)&lt;/script&gt; &amp;amp;";
+        assert_eq!(html("<script>alert(\"a\")</script> &amp;"), escaped);
+    }
+
+    #[test]
+    fn a_character_that_changes_the_direction_is_enclosed_and_named() {
+        let shown = html("a\u{202e}b\u{2069}\u{1b}c");
+        let want = "a<bdi class=\"control\" data-code=\"U+202E\">\u{202e}</bdi>b\
+                    <bdi class=\"control\" data-code=\"U+2069\">\u{2069}</bdi>\
+                    <bdi class=\"control\" data-code=\"U+001B\">\u{1b}</bdi>c";
+        assert_eq!(shown, want);
+        assert_eq!(plain("a\u{202e}b"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn spaces_and_line_endings_stay() {
+        assert_eq!(html("a\r\n\tb "), "a&#13;\n\tb ");
+        assert_eq!(verbatim("\na").into_string(), "\n\na");
+        assert_eq!(verbatim("a\n").into_string(), "a\n");
+    }
+
+    #[test]
+    fn placeholders_of_a_prompt_are_marked_and_others_are_not() {
+        let marked = source("{{a}} {{ a }} {{b}} \\{{a}} {{ {{a}}", &["a"]).into_string();
+        let slot = |text: &str| format!("<span class=\"slot\">{text}</span>");
+        assert_eq!(marked, format!("{} {} {{{{b}}}} \\{{{{a}}}} {{{{ {}", slot("{{a}}"), slot("{{ a }}"), slot("{{a}}")));
+    }
+
+    #[test]
+    fn an_address_is_a_path_whatever_the_name() {
+        assert_eq!(path_of("git/co mmit?#%é"), "/prompts/git/co%20mmit%3F%23%25%C3%A9");
+        assert_eq!(path_of("javascript:alert(1)"), "/prompts/javascript%3Aalert%281%29");
+    }
+}
