@@ -35,7 +35,7 @@ const USED_IN: [(&str, &[&str]); 23] = [
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),
-    ("percent_encoding", &["server"]),
+    ("percent_encoding", &["server", "transport"]),
     ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
     ("sha2", &["transport"]),

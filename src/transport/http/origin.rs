@@ -41,6 +41,15 @@ enum Scheme {
     Https,
 }
 
+impl Scheme {
+    fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
     Address(IpAddr),
@@ -110,13 +119,13 @@ impl FromStr for AllowedOrigin {
 
 fn parse_origin(text: &str) -> Option<AllowedOrigin> {
     let (scheme, host) = text.split_once("://")?;
-    let (scheme, default_port) = match scheme.to_ascii_lowercase().as_str() {
-        "http" => (Scheme::Http, 80),
-        "https" => (Scheme::Https, 443),
+    let scheme = match scheme.to_ascii_lowercase().as_str() {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
         _ => return None,
     };
     let (host, port) = host_and_port(host)?;
-    Some(AllowedOrigin { scheme, host, port: port.unwrap_or(default_port) })
+    Some(AllowedOrigin { scheme, host, port: port.unwrap_or(scheme.default_port()) })
 }
 
 /// The names and web pages that are allowed: those of this machine, the address that is listened on, and those that were named.
@@ -142,7 +151,10 @@ impl Sites {
         let mut origins = headers.get_all(ORIGIN).into_iter();
         let Some(origin) = origins.next() else { return Ok(HeaderMap::new()) };
         let parsed = origin.to_str().ok().filter(|_| origins.next().is_none()).and_then(parse_origin);
-        if !parsed.is_some_and(|origin| origin.host.is_loopback() || self.origins.contains(&origin)) {
+        let is_allowed = |origin: &AllowedOrigin| {
+            origin.host.is_loopback() || self.origins.contains(origin) || is_of_this_server(origin, headers)
+        };
+        if !parsed.as_ref().is_some_and(is_allowed) {
             let shown = String::from_utf8_lossy(origin.as_bytes());
             let message = format!(
                 "web pages of {} may not use this server; to allow them, start the server with --allow-origin and their \
@@ -195,6 +207,12 @@ impl Sites {
         let is_named = |host: &AllowedHost| host.name == *name && host.port.is_none_or(|allowed| port == Some(allowed));
         name.is_loopback() || is_bound || self.hosts.iter().any(is_named)
     }
+}
+
+/// Whether a web page is this server's own: it was loaded by the name, which is allowed, and the port that the request has, too.
+fn is_of_this_server(AllowedOrigin { scheme, host, port }: &AllowedOrigin, headers: &HeaderMap) -> bool {
+    let named = headers.get(HOST).and_then(|name| name.to_str().ok()).and_then(host_and_port);
+    named.is_some_and(|(name, named_port)| name == *host && named_port.unwrap_or(scheme.default_port()) == *port)
 }
 
 /// The further headers of the answer to `OPTIONS`, with which a browser asks what a web page may do.
@@ -315,6 +333,22 @@ mod tests {
         }
         let two = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://localhost")];
         assert_eq!(status(&sites("127.0.0.1"), &two), 403);
+    }
+
+    #[test]
+    fn a_page_of_this_server_is_an_origin_under_each_name_that_is_allowed() {
+        for (host, origin, want) in [
+            ("prompts.example.com", "https://prompts.example.com", 200),
+            ("prompts.example.com", "http://Prompts.example.com:80", 200),
+            ("prompts.example.com:8443", "https://prompts.example.com:8443", 200),
+            ("192.0.2.1:3333", "http://192.0.2.1:3333", 200),
+            ("prompts.example.com", "https://prompts.example.com:8443", 403),
+            ("prompts.example.com:8443", "https://prompts.example.com", 403),
+            ("prompts.example.com", "https://x.prompts.example.com", 403),
+            ("evil.example.com", "https://evil.example.com", 403),
+        ] {
+            assert_eq!(status(&sites("192.0.2.1"), &[("host", host), ("origin", origin)]), want, "{host} {origin}");
+        }
     }
 
     #[test]

@@ -45,8 +45,16 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route(LIST, routing::get(list))
         .route(PROMPT, routing::get(prompt).post(prompt))
-        .route(STYLE, routing::get(async |headers| asset(&headers, "text/css; charset=utf-8", include_str!("page/page.css"))))
-        .route(SCRIPT, routing::get(async |headers| asset(&headers, "text/javascript; charset=utf-8", include_str!("page/page.js"))))
+        .route(
+            STYLE,
+            routing::get(async |headers| asset(&headers, "text/css; charset=utf-8", include_str!("page/page.css"))),
+        )
+        .route(
+            SCRIPT,
+            routing::get(async |headers| {
+                asset(&headers, "text/javascript; charset=utf-8", include_str!("page/page.js"))
+            }),
+        )
 }
 
 /// What is shown.
@@ -86,7 +94,11 @@ async fn prompt(
         Ok((body, _)) => body,
         Err(refusal) => return plain(refusal),
     };
-    let values = prompt::values(if head.method == http::Method::POST { &body } else { head.uri.query().unwrap_or_default().as_bytes() });
+    let values = prompt::values(if head.method == http::Method::POST {
+        &body
+    } else {
+        head.uri.query().unwrap_or_default().as_bytes()
+    });
     app.show(&head, &exchange, move |view| {
         let (status, title, main) = prompt::page(view, &name, values);
         Page { status, title, query: String::new(), main }
@@ -144,7 +156,8 @@ fn refused(refusal: Refusal, head: &Parts) -> http::Response<Body> {
         StatusCode::TOO_MANY_REQUESTS => Some(sentence(&refusal.error.message)),
         _ => return plain(refusal),
     };
-    let mut response = respond(Page { status, title: "Token".to_owned(), query: String::new(), main: ask_for_token(why.as_deref()) });
+    let mut response =
+        respond(Page { status, title: "Token".to_owned(), query: String::new(), main: ask_for_token(why.as_deref()) });
     response.headers_mut().extend(*refusal.headers);
     response
 }
@@ -156,7 +169,8 @@ fn asset(headers: &HeaderMap, content_type: &'static str, text: &'static str) ->
         hash
     });
     let tag = format!("\"{hash}\"");
-    let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|known| known.to_str().is_ok_and(|known| known.contains(&tag)));
+    let is_known =
+        headers.get_all(IF_NONE_MATCH).iter().any(|known| known.to_str().is_ok_and(|known| known.contains(&tag)));
     let mut response = http::Response::new(Body::from(if is_known { "" } else { text }));
     if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;

@@ -58,8 +58,8 @@ pub(super) fn document(title: &str, query: &str, main: &Markup) -> Markup {
 pub(super) fn ask_for_token(refused: Option<&str>) -> Markup {
     html! {
         div.alone {
-            h1 { "A token, please" }
-            p { "These prompts are for people who have a token. It stays in this tab until you close or reload it, and nowhere else." }
+            h1 { "This server needs a token" }
+            p { "Paste the one that you were given. It stays in this tab until you close or reload it, and is stored nowhere." }
             @if let Some(refused) = refused { p.alert role="alert" { (refused) } }
             p.alert.unscripted { "To send the token, this page needs JavaScript." }
             form.scripted #token method="post" {
@@ -78,7 +78,7 @@ pub(super) fn failure(heading: &str, message: &str, then: &Markup) -> Markup {
     html! {
         div.alone {
             h1 { (heading) }
-            p.text dir="auto" { (super::text::Text(message)) }
+            p.text dir="auto" { (super::text::message(message)) }
             (then)
         }
     }

@@ -1,6 +1,6 @@
 //! The list: what can be chosen, and the prompts that match.
 
-use super::text::{Text, command, path_of, sentence};
+use super::text::{Text, command, message as message_text, path_of, sentence};
 use crate::library::View;
 use crate::report::{self, BUILT_IN, List, Listed, Problem};
 use crate::wording::{count, quoted, thousands};
@@ -206,7 +206,12 @@ fn is_offered(folder: &str, chosen: Option<&str>) -> bool {
 }
 
 /// Choices of a kind, each with the number of its prompts. Choosing the current one again leaves it.
-fn choice(kind: &str, choices: &[(&str, usize)], current: Option<&str>, filter: impl Fn(Option<String>) -> Filter) -> Markup {
+fn choice(
+    kind: &str,
+    choices: &[(&str, usize)],
+    current: Option<&str>,
+    filter: impl Fn(Option<String>) -> Filter,
+) -> Markup {
     let is_current = |value: &str| current.is_some_and(|current| current.eq_ignore_ascii_case(value));
     let shown = choices.iter().enumerate().filter(|(at, (value, _))| *at < MAX_CHOICES || is_current(value));
     html! {
@@ -250,8 +255,8 @@ pub(super) fn problem_item(problem: &Problem) -> Markup {
     let Problem { file, line, column, message, fix, severity } = problem;
     html! {
         li {
-            code { bdi { (Text(file)) } @if let (Some(line), Some(column)) = (line, column) { ":" (line) ":" (column) } }
-            span.text dir="auto" { (sentence(severity).trim_end_matches('.')) ": " (Text(message)) "; " (Text(fix)) }
+            span.place { bdi { (Text(file)) } @if let (Some(line), Some(column)) = (line, column) { ":" (line) ":" (column) } }
+            span.text dir="auto" { (message_text(&sentence(&format!("{severity}: {message}; {fix}")))) }
         }
     }
 }

@@ -15,7 +15,7 @@ let list = null;
 let isStale = false;
 
 const find = (selector) => document.querySelector(selector);
-const isList = (url) => new URL(url, location.href).pathname === "/";
+const isList = (url) => new URL(url).pathname === "/";
 const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 function debounced(milliseconds, work) {
@@ -54,9 +54,7 @@ async function load(url, body) {
   const { signal } = loading;
   try {
     const answer = await ask(url, body, signal);
-    if (signal.aborted) return null;
-    if (answer.isAllowed) follow();
-    return answer;
+    return signal.aborted ? null : answer;
   } catch (error) {
     if (!signal.aborted) say("The server does not answer. What you see may be old.", 0);
     return null;
@@ -66,8 +64,14 @@ async function load(url, body) {
 function show(main, title) {
   find("main").replaceWith(main);
   document.title = title;
+  shown();
+}
+
+/** What is on the page has come from the server just now. */
+function shown() {
   if (toast.textContent.startsWith("The server")) say("", 0);
   watchEnd();
+  follow();
 }
 
 /** Goes to another address. */
@@ -108,6 +112,7 @@ addEventListener("click", (event) => {
   if (link.origin !== location.origin || link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
   if (link.matches(".more")) more(link);
+  else if (link.matches(".back") && list) history.back();
   else visit(link.href);
 });
 
@@ -117,7 +122,7 @@ const fields = (form) => new URLSearchParams([...new FormData(form)].filter(([, 
 
 const searchNow = debounced(90, () => {
   const words = fields(search).toString();
-  visit(words ? `/?${words}` : "/", { replace: isList(location.href) });
+  visit(new URL(words ? `/?${words}` : "/", location).href, { replace: isList(location.href) });
 });
 
 search.addEventListener("input", searchNow);
@@ -326,12 +331,12 @@ async function refreshOnce() {
     const hasMoved = location.href !== url || find("#form") !== form || (form && fields(form).toString() !== values);
     // What is typed meanwhile is answered with the files as they are then; only the rest of the page is old.
     if (hasMoved) return void (isRefreshWanted = find("#form") !== null);
+    const [old, fresh] = [find("main"), page.querySelector("main")];
     document.title = page.title;
-    replaceKeeping(find("main"), page.querySelector("main"));
+    if (!old.isEqualNode(fresh)) replaceKeeping(old, fresh);
     if (list) isStale = true;
     if (!isAllowed) token = "";
-    if (toast.textContent.startsWith("The server")) say("", 0);
-    watchEnd();
+    shown();
   } catch {
     isStale = true;
   }
@@ -340,30 +345,38 @@ async function refreshOnce() {
 /** The stream of changes, which is open while the page is visible. */
 let changes = null;
 
-async function follow() {
-  if (changes || document.hidden) return;
-  changes = new AbortController();
-  const { signal } = changes;
-  for (let attempt = 0; !signal.aborted; attempt += 1) {
-    if (attempt) {
-      await wait(Math.min(500 * 2 ** attempt, 30_000));
-      if (signal.aborted) return;
-    }
-    try {
-      const response = await fetch("/mcp", listening(signal));
-      if (response.status === 401) break;
-      if (!response.ok) continue;
-      if (attempt) refresh();
-      attempt = 0;
-      await eachLine(response.body, (line) => line.includes("list_changed") && refresh());
-    } catch {
-      // The server is away, or the page is hidden.
-    }
-  }
-  if (changes?.signal === signal) changes = null;
+/** The resource that this page shows, if it is a prompt: it may be a broken file, which is in no list. */
+const resource = () => (isList(location) ? null : location.pathname.replace("/prompts/", "prompt://"));
+
+function stopFollowing() {
+  changes?.controller.abort();
+  changes = null;
 }
 
-function listening(signal) {
+async function follow() {
+  const uri = resource();
+  if (document.hidden || find("#token")) return stopFollowing();
+  if (changes?.uri === uri) return;
+  stopFollowing();
+  const controller = new AbortController();
+  const { signal } = controller;
+  changes = { controller, uri };
+  for (let attempt = 1; !signal.aborted; attempt += 1) {
+    try {
+      const response = await fetch("/mcp", listening(uri, signal));
+      if (response.ok) {
+        attempt = 1;
+        // The first event says that the stream has begun. What happened before, since the page was made, it does not tell.
+        await eachLine(response.body, (line) => /"notifications\//.test(line) && refresh());
+      }
+    } catch {
+      // The server is away, or the stream was ended here.
+    }
+    await wait(Math.min(500 * 2 ** attempt, 30_000));
+  }
+}
+
+function listening(uri, signal) {
   const version = "2026-07-28";
   const method = "subscriptions/listen";
   const meta = (key) => `io.modelcontextprotocol/${key}`;
@@ -372,7 +385,8 @@ function listening(signal) {
     [meta("clientInfo")]: { name: "page", version: "1" },
     [meta("clientCapabilities")]: {},
   };
-  const notifications = { promptsListChanged: true, resourcesListChanged: true };
+  const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+  if (uri) notifications.resourceSubscriptions = [uri];
   const headers = {
     "Content-Type": "application/json",
     Accept: "application/json, text/event-stream",
@@ -397,14 +411,8 @@ async function eachLine(stream, work) {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) {
-    changes?.abort();
-    changes = null;
-  } else if (!find("#token")) {
-    refresh();
-    follow();
-  }
+  follow();
 });
 
 watchEnd();
-if (!find("#token")) follow();
+follow();

@@ -2,7 +2,7 @@
 
 use super::document::failure;
 use super::list::problem_item;
-use super::text::{Text, command, path_of, plain, sentence, source, verbatim};
+use super::text::{Text, command, message, path_of, plain, sentence, source, typed, verbatim};
 use crate::library::View;
 use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Found, List, MeasuredLimit};
 use crate::wording::thousands;
@@ -26,12 +26,15 @@ pub(super) fn values(form: &[u8]) -> BTreeMap<String, String> {
 pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) -> (StatusCode, String, Markup) {
     let found = match Found::named(view, name) {
         Ok(found) => found,
-        Err(why) if why.is_not_found => return (StatusCode::NOT_FOUND, name.to_owned(), unknown(view, name, &why.message)),
+        Err(why) if why.is_not_found => {
+            return (StatusCode::NOT_FOUND, name.to_owned(), unknown(view, name, &why.message));
+        }
         Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message)),
     };
     let arguments: Vec<Argument> = found.prompt.arguments.iter().map(Argument::from).collect();
     let takes_input = found.prompt.takes_input();
-    let is_known = |name: &str| arguments.iter().any(|argument| argument.name == name) || (takes_input && name == INPUT);
+    let is_known =
+        |name: &str| arguments.iter().any(|argument| argument.name == name) || (takes_input && name == INPUT);
     let (values, unknown): (BTreeMap<_, _>, BTreeMap<_, _>) = values.into_iter().partition(|(name, _)| is_known(name));
     let call = Call { command: found.prompt.name.to_string(), arguments: values, ..Call::default() };
     let explanation = match report::explain(view, &found, &call) {
@@ -39,7 +42,13 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
         Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message)),
     };
     let expansion = report::expand(view, &found, &call);
-    let text = report::show(view, &call.command).map(|shown| shown.text);
+    let text = report::show(view, &call.command).map(|shown| shown.text).unwrap_or_default();
+    let names = found.prompt.value_names();
+    let file = source(&text, &names);
+    let body = source(
+        text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(&*text, |(_, body)| body),
+        &names,
+    );
     let Explanation { name, title, description, problems, .. } = &explanation;
     let main = html! {
         article.prompt {
@@ -55,14 +64,19 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
                 (badges(&explanation))
             }
             @if !problems.is_empty() {
-                section.problems.whole aria-label="Problems" { ul { @for problem in problems { (problem_item(problem)) } } }
+                section.problems aria-label="Problems" { ul { @for problem in problems { (problem_item(problem)) } } }
             }
             div.about-values {
                 (form(&arguments, takes_input, &call))
                 (details(&explanation))
             }
-            (result(&explanation, expansion.as_ref().map(|expansion| marked(view, &found, &call, expansion)), unknown.keys()))
-            (file(&explanation, text.as_deref().unwrap_or_default()))
+            (result(&explanation, expansion.as_ref().map(|expansion| marked(view, &found, &call, expansion)), &body, unknown.keys()))
+            section.whole {
+                details #source {
+                    summary { "Source" }
+                    pre.paper #source-text tabindex="0" role="group" aria-label="Source" { (file) }
+                }
+            }
         }
     };
     (StatusCode::OK, format!(":{name}"), main)
@@ -97,7 +111,7 @@ fn form(arguments: &[Argument], takes_input: bool, call: &Call) -> Markup {
                 @if has_input {
                     div.field {
                         label for="input" { (INPUT) @if arguments.is_empty() { small { "what you would type after the name" } } }
-                        textarea.long #input name=(INPUT) rows="3" dir="auto" { (verbatim(value(INPUT))) }
+                        textarea.long #input name=(INPUT) rows="3" dir="auto" { (typed(value(INPUT))) }
                     }
                 }
                 div.unscripted { button { "Expand" } }
@@ -133,7 +147,7 @@ fn field(argument: &Argument, number: usize, value: &str) -> Markup {
                 datalist id=(format!("choices-{number}")) { @for choice in choices { option value=(plain(choice)) {} } }
             } @else {
                 textarea id=(id) name=(name) rows="1" placeholder=(plain(default)) dir="auto" aria-describedby=[described_by] {
-                    (verbatim(value))
+                    (typed(value))
                 }
             }
         }
@@ -144,6 +158,7 @@ fn field(argument: &Argument, number: usize, value: &str) -> Markup {
 fn result<'u>(
     explanation: &Explanation,
     expansion: Result<Markup, &report::Failure>,
+    body: &Markup,
     unknown: impl Iterator<Item = &'u String>,
 ) -> Markup {
     let missing: Vec<&str> =
@@ -157,7 +172,7 @@ fn result<'u>(
             }
             @match expansion {
                 Ok(text) => {
-                    pre.paper #expansion tabindex="0" role="region" aria-label="Expansion" { (text) }
+                    pre.paper #expansion tabindex="0" role="group" aria-label="Expansion" { (text) }
                     @if let Some(lengths) = &explanation.expansion {
                         p.length role="status" {
                             strong { (thousands(lengths.characters)) } " characters, about " (thousands(lengths.tokens)) " tokens"
@@ -166,7 +181,8 @@ fn result<'u>(
                     }
                 },
                 Err(_) if !missing.is_empty() => {
-                    p.paper.note role="status" {
+                    pre.paper.waiting #waiting tabindex="0" role="group" aria-label="Template" { (body) }
+                    p.length role="status" {
                         "Fill in "
                         @for (at, name) in missing.iter().enumerate() {
                             @if at > 0 { @if at + 1 == missing.len() { " and " } @else { ", " } }
@@ -175,11 +191,11 @@ fn result<'u>(
                         " to see the expansion."
                     }
                 },
-                Err(why) => { p.paper.note.text role="status" dir="auto" { (Text(&sentence(&why.message))) } },
+                Err(why) => { p.paper.note.text role="status" dir="auto" { (message(&sentence(&why.message))) } },
             }
             @let warnings = explanation.warnings.iter().map(|warning| sentence(warning));
             @let unused = unknown.map(|name| format!("The prompt has no argument {}; its value is not used.", crate::wording::named(name)));
-            @for warning in warnings.chain(unused) { p.length.text dir="auto" { strong { "Note: " } (Text(&warning)) } }
+            @for warning in warnings.chain(unused) { p.length.text dir="auto" { strong { "Note: " } (message(&warning)) } }
         }
     }
 }
@@ -190,7 +206,8 @@ const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
 /// The expansion, in which the given values are marked: those of a second expansion with marks around them, if that is the same
 /// otherwise. Where a template decides by a value it may not be, and then nothing is marked.
 fn marked(view: &View, found: &Found, call: &Call, Expansion { prompt: text, .. }: &Expansion) -> Markup {
-    let is_strict = |name: &String| found.prompt.arguments.iter().any(|argument| argument.name == *name && argument.strict);
+    let is_strict =
+        |name: &String| found.prompt.arguments.iter().any(|argument| argument.name == *name && argument.strict);
     let mark = |(name, value): (&String, &String)| match is_strict(name) {
         true => (name.clone(), value.clone()),
         false => (name.clone(), format!("{}{value}{}", MARKS[0], MARKS[1])),
@@ -260,33 +277,20 @@ fn details(explanation: &Explanation) -> Markup {
     }
 }
 
-/// What the file contains.
-fn file(Explanation { placeholders, expansion, .. }: &Explanation, text: &str) -> Markup {
-    let placeholders: Vec<&str> = placeholders.iter().map(|placeholder| placeholder.name.as_str()).collect();
-    html! {
-        section.whole {
-            details #source open[expansion.is_none()] {
-                summary { "Source" }
-                pre.paper #source-text tabindex="0" role="region" aria-label="Source" { (source(text, &placeholders)) }
-            }
-        }
-    }
-}
-
 /// A file that cannot be a prompt: why, and what it contains.
-fn broken(view: &View, name: &str, message: &str) -> Markup {
+fn broken(view: &View, name: &str, why: &str) -> Markup {
     let text = report::show(view, name).map(|shown| shown.text).unwrap_or_default();
     html! {
         article.prompt {
             header { a.back href="/" { "← All prompts" } h1 { (command(name)) } p.lead { "This file cannot be used as a prompt." } }
-            section.problems.whole { ul { li.text dir="auto" { (Text(message)) } } }
-            section.whole { h2 { "Source" } pre.paper #source-text tabindex="0" role="region" aria-label="Source" { (verbatim(&text)) } }
+            section.problems { ul { li.text dir="auto" { (message(&sentence(why))) } } }
+            section.whole { h2 { "Source" } pre.paper #source-text tabindex="0" role="group" aria-label="Source" { (verbatim(&text)) } }
         }
     }
 }
 
 /// There is no prompt of this name; perhaps similar ones.
-fn unknown(view: &View, name: &str, message: &str) -> Markup {
+fn unknown(view: &View, name: &str, why: &str) -> Markup {
     let similar = List::of(view, &report::Filter { query: Some(name.replace('/', " ")), ..Default::default() }).prompts;
     let then = html! {
         @if !similar.is_empty() {
@@ -295,5 +299,5 @@ fn unknown(view: &View, name: &str, message: &str) -> Markup {
         }
         p { a href="/" { "Show all prompts" } }
     };
-    failure("No such prompt", &sentence(message), &then)
+    failure("No such prompt", &sentence(why), &then)
 }

@@ -43,7 +43,12 @@ pub(super) fn plain(text: &str) -> String {
     text.replace(acts, "\u{fffd}")
 }
 
-/// Text whose spaces and line endings count, as the content of `pre` or `textarea`, where HTML drops a line ending at the beginning.
+/// What somebody has typed, as the content of a `textarea`, which has no elements.
+pub(super) fn typed(text: &str) -> Markup {
+    html! { "\n" (text) }
+}
+
+/// Text whose spaces and line endings count, as the content of a `pre`, where HTML drops a line ending at the beginning.
 pub(super) fn verbatim(text: &str) -> Markup {
     html! {
         @if text.starts_with('\n') { "\n" }
@@ -78,11 +83,15 @@ fn pieces<'t>(text: &'t str, placeholders: &[&str]) -> Vec<(&'t str, bool)> {
     pieces
 }
 
-/// A name as it is typed in a chat, with its folder set apart.
+/// A name as it is typed in a chat, with its folders set apart. Each part has its own direction.
 pub(super) fn command(name: &str) -> Markup {
-    let (folder, last) = name.rsplit_once('/').map_or(("", name), |(folder, _)| name.split_at(folder.len() + 1));
+    let (folder, last) = name.rsplit_once('/').map_or((None, name), |(folder, last)| (Some(folder), last));
     html! {
-        bdi.command dir="ltr" { span.colon { ":" } span.folder { (Text(folder)) } (Text(last)) }
+        bdi.command dir="ltr" {
+            span.colon { ":" }
+            @for part in folder.into_iter().flat_map(|folder| folder.split('/')) { span.folder { bdi { (Text(part)) } "/" } }
+            bdi { (Text(last)) }
+        }
     }
 }
 
@@ -95,7 +104,21 @@ pub(super) fn path_of(name: &str) -> String {
 pub(super) fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
+    let end = if message.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+/// A message of this program, with what is in backticks as code.
+pub(super) fn message(text: &str) -> Markup {
+    // A text with backticks is in two of them, and is left as it is.
+    let is_simple = !text.contains("``") && text.matches('`').count() % 2 == 0;
+    html! {
+        @if !is_simple { (Text(text)) } @else {
+            @for (at, piece) in text.split('`').enumerate() {
+                @if at % 2 == 0 { (Text(piece)) } @else { code { bdi { (Text(piece)) } } }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,13 +150,26 @@ mod tests {
         assert_eq!(html("a\r\n\tb "), "a&#13;\n\tb ");
         assert_eq!(verbatim("\na").into_string(), "\n\na");
         assert_eq!(verbatim("a\n").into_string(), "a\n");
+        assert_eq!(typed("\n</textarea>").into_string(), "\n\n&lt;/textarea&gt;");
     }
 
     #[test]
     fn placeholders_of_a_prompt_are_marked_and_others_are_not() {
         let marked = source("{{a}} {{ a }} {{b}} \\{{a}} {{ {{a}}", &["a"]).into_string();
         let slot = |text: &str| format!("<span class=\"slot\">{text}</span>");
-        assert_eq!(marked, format!("{} {} {{{{b}}}} \\{{{{a}}}} {{{{ {}", slot("{{a}}"), slot("{{ a }}"), slot("{{a}}")));
+        assert_eq!(
+            marked,
+            format!("{} {} {{{{b}}}} \\{{{{a}}}} {{{{ {}", slot("{{a}}"), slot("{{ a }}"), slot("{{a}}"))
+        );
+    }
+
+    #[test]
+    fn names_in_a_message_are_code() {
+        let code = "<code><bdi>&lt;b&gt;</bdi></code> and <code><bdi>b</bdi></code>";
+        assert_eq!(message("`<b>` and `b`").into_string(), code);
+        assert_eq!(message("`` a`b ``").into_string(), "`` a`b ``");
+        assert_eq!(sentence("no prompt is called `a`"), "No prompt is called `a`.");
+        assert_eq!(sentence("did you mean `b`?"), "Did you mean `b`?");
     }
 
     #[test]
