@@ -243,7 +243,7 @@ fn limits(limits: &[MeasuredLimit]) -> Markup {
             details #limits {
                 summary { @if exceeded.is_empty() { "Every agent shows all of it" } @else { "The limits of all agents" } }
                 table {
-                    thead { tr { th scope="col" { "Agent" } th scope="col" { "By" } th scope="col" { "Length" } th.visually-hidden scope="col" { "Share" } } }
+                    thead { tr { th scope="col" { "Agent" } th scope="col" { "Length" } th.visually-hidden scope="col" { "Share" } } }
                     tbody { @for limit in limits { (limit_row(limit)) } }
                 }
             }
@@ -255,8 +255,7 @@ fn limit_row(limit: &MeasuredLimit) -> Markup {
     let share = (limit.length * 100).div_ceil(limit.limit.max(1)).min(100);
     html! {
         tr {
-            th scope="row" { (limit.agent) }
-            td { (limit.delivery) }
+            th scope="row" { (limit.agent) " " small { (limit.delivery) } }
             td.number { (thousands(limit.length)) " of " (thousands(limit.limit)) " " (limit.unit) }
             td { svg.gauge.over[!limit.is_whole] aria-hidden="true" { rect width=(format!("{share}%")) {} } span.visually-hidden { (share) " %" } }
         }
