@@ -25,6 +25,7 @@ mod mv;
 mod new;
 mod output;
 mod path;
+mod prompts;
 mod record;
 mod rm;
 mod serve;
@@ -41,7 +42,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serve::{Serve, ServeCommand};
-use source::{Common, Folders, Hidden};
+use source::{Common, Folders, Hidden, PromptSource};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -313,14 +314,14 @@ impl Cli {
             None => self.serve.run(before.source.library()),
             Some(Command::Install(install)) => install.command.run(&before.source.folders.and(install.folders)),
             Some(Command::Uninstall(uninstall)) => uninstall.run(),
-            Some(Command::List(list)) => list.command.run(&before.and(list.common).library_with_warnings()),
-            Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.common).library_with_warnings()),
-            Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common).library_with_warnings()),
-            Some(Command::Copy(copy)) => copy.command.run(&before.and(copy.common).library_with_warnings()),
+            Some(Command::List(list)) => list.command.run(&before.and(list.common)),
+            Some(Command::Expand(expand)) => expand.command.run(&before.and(expand.common)),
+            Some(Command::Explain(explain)) => explain.command.run(&before.and(explain.common)),
+            Some(Command::Copy(copy)) => copy.command.run(&before.and(copy.common)),
             Some(Command::New(new)) => new.command.run(&before.and(new.common)),
             Some(Command::Edit(edit)) => edit.command.run(&before.and(edit.common)),
             Some(Command::Path(path)) => path.command.run(&before.and(path.common)),
-            Some(Command::Show(show)) => show.command.run(&before.and(show.common).library_with_warnings()),
+            Some(Command::Show(show)) => show.command.run(&before.and(show.common)),
             Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
             Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
             Some(Command::Import(import)) => import.command.run(&before.and(import.common)),
@@ -356,6 +357,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         matches => matches?,
     };
     refuse_misplaced_option(&mut program, &matches)?;
+    refuse_folders_next_to_a_server(&mut program, &matches)?;
     Cli::from_arg_matches(&matches)
 }
 
@@ -420,6 +422,35 @@ fn refuse_misplaced_option(program: &mut clap::Command, matches: &ArgMatches) ->
         format!("`{name}` has no option --{option}; leave out the option or the command")
     };
     Err(program.error(ErrorKind::ArgumentConflict, message))
+}
+
+/// Whether `--http` of a command is the URL of a server that it uses.
+fn uses_server(command: &str) -> bool {
+    matches!(command, "expand" | "explain" | "hook" | "list" | "show")
+}
+
+/// Refuses options that select prompts on this machine, in a command that uses those of a server.
+fn refuse_folders_next_to_a_server(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((_, of_command)) = matches.subcommand().filter(|(name, _)| uses_server(name)) else { return Ok(()) };
+    let is_given = |matches: &ArgMatches, option: &str| {
+        let source = matches.try_contains_id(option).is_ok().then(|| matches.value_source(option));
+        source.flatten() == Some(ValueSource::CommandLine)
+    };
+    if !is_given(of_command, "http") {
+        return Ok(());
+    }
+    let selecting = PromptSource::augment_args(clap::Command::new(""));
+    let mut selecting =
+        selecting.get_arguments().filter_map(|option| Some((option.get_id().as_str(), option.get_long()?)));
+    match selecting.find(|(id, _)| is_given(matches, id) || is_given(of_command, id)) {
+        Some((_, option)) => {
+            let message = format!(
+                "--http uses the prompts of a server, and --{option} selects some on this machine; leave out one"
+            );
+            Err(program.error(ErrorKind::ArgumentConflict, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What can be understood of an incomplete or invalid command line.

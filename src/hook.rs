@@ -64,26 +64,40 @@ impl<'e> Event<'e> {
 
     /// The one line of JSON that adds the expansions to the message. `None`: it has no commands.
     pub fn answer(&self, library: &Library) -> Option<String> {
-        let view = library.view();
-        let names = LazyCell::new(|| {
-            let Names { own, builtin, .. } = view.names();
-            own.into_iter().chain(builtin).map(|name| (fold(&name), name)).collect::<Vec<_>>()
-        });
-        let invocations = invocations::of(&self.prompt, |name| {
-            let prompt = view.find_exactly(name).or_else(|| {
-                let folded = Some(name).filter(|name| !name.is_ascii()).map(fold)?;
-                let mut matching = names.iter().filter(|(known, _)| *known == folded);
-                let (_, known) = matching.next().filter(|_| matching.next().is_none())?;
-                view.get(known)
-            })?;
-            let layer = prompt.as_ref().ok().and_then(|prompt| Some(view.locate(&prompt.name)?.0));
-            let is_of_project = layer == Some(Layer::Project);
-            Some(Found { prompt, is_of_project })
-        });
-        let context = context(&view, self.agent, &invocations)?;
+        self.with_context(&context(&library.view(), self.agent, &self.prompt)?)
+    }
+
+    /// The one line of JSON that adds this to the message.
+    pub fn with_context(&self, context: &str) -> Option<String> {
         let output = json!({ "additionalContext": context, "hookEventName": self.agent.hook.as_ref()?.event });
         Some(format!("{}\n", json!({ "hookSpecificOutput": output })))
     }
+
+    /// The end of the message, from the first line on that may be a command; `None` if there is no such line. The context of it
+    /// is that of the whole message.
+    pub fn commands(&self) -> Option<&str> {
+        invocations::end_with_commands(&self.prompt)
+    }
+}
+
+/// What a hook adds to a message: the context for its commands. `None`: it has none.
+pub fn context(view: &View, agent: &Agent, message: &str) -> Option<String> {
+    let names = LazyCell::new(|| {
+        let Names { own, builtin, .. } = view.names();
+        own.into_iter().chain(builtin).map(|name| (fold(&name), name)).collect::<Vec<_>>()
+    });
+    let invocations = invocations::of(message, |name| {
+        let prompt = view.find_exactly(name).or_else(|| {
+            let folded = Some(name).filter(|name| !name.is_ascii()).map(fold)?;
+            let mut matching = names.iter().filter(|(known, _)| *known == folded);
+            let (_, known) = matching.next().filter(|_| matching.next().is_none())?;
+            view.get(known)
+        })?;
+        let layer = prompt.as_ref().ok().and_then(|prompt| Some(view.locate(&prompt.name)?.0));
+        let is_of_project = layer == Some(Layer::Project);
+        Some(Found { prompt, is_of_project })
+    });
+    within_limit(view, agent, &invocations)
 }
 
 /// The prompt of a name.
@@ -96,7 +110,7 @@ struct Found {
 const SEPARATOR: &str = "\n\n";
 
 /// The context for the commands of a message, if there are any, within the limit of the agent.
-fn context(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
+fn within_limit(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
     let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
     let mut parts: Vec<String> = expanded.iter().map(too_long).collect();
     if !further.is_empty() {

@@ -93,8 +93,10 @@
 //! | [`mcp`] | [`jsonrpc`] |
 //! | [`library`] | [`prompt`] |
 //! | [`server`] | [`library`], [`prompt`], [`agents`], [`mcp`], [`jsonrpc`] |
-//! | [`hook`], [`doctor`] | [`agents`], [`library`], [`prompt`] |
+//! | [`hook`] | [`agents`], [`library`], [`prompt`] |
 //! | [`report`] | [`hook`], [`agents`], [`library`], [`prompt`] |
+//! | [`remote`] | [`report`] |
+//! | [`doctor`] | [`agents`], [`library`], [`prompt`], [`remote`] |
 //! | [`transport`] | [`server`], [`report`], [`hook`], [`agents`], [`library`], [`jsonrpc`] |
 //! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |
 //!
@@ -118,6 +120,9 @@ pub mod agents;
 pub mod hook;
 
 pub mod report;
+
+#[cfg(feature = "http")]
+pub mod remote;
 
 pub mod doctor;
 

@@ -9,9 +9,11 @@ mod tokens;
 pub use call::{Call, Found, expand};
 pub use explanation::{Explanation, Given, Lengths, MeasuredLimit, Placeholder, Shadowed, UnexpandedText, explain};
 
+use crate::agents::Agent;
+use crate::hook;
 use crate::library::{self, Entry, Layer, Location, Lookup, Selection, Unknown, View};
 use crate::prompt::{self, Summary, System};
-use crate::wording::{named, printable};
+use crate::wording::{named, printable, quoted};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -134,6 +136,24 @@ pub struct Expansion {
     pub warnings: Vec<String>,
 }
 
+/// A message that a user submitted to an agent, or the end of it that begins with a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookCall {
+    /// The name of the agent.
+    pub agent: String,
+    /// The message.
+    pub message: String,
+}
+
+/// What a hook adds to a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookContext {
+    /// For the model; `None` if no prompt is named.
+    #[serde(default)]
+    pub context: Option<String>,
+}
+
 /// Why there is no report. Its `Display` is one line for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -218,7 +238,8 @@ impl fmt::Display for Problem {
 }
 
 impl Failure {
-    fn new(message: impl Into<String>) -> Failure {
+    /// A failure to make a report of a prompt that exists.
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), hint: String::new(), warnings: Vec::new(), is_not_found: false }
     }
 
@@ -264,6 +285,16 @@ pub fn show(view: &View, command: &str) -> Result<Shown, Failure> {
         Location::Builtin => None,
     };
     Ok(Shown { name: name.to_string(), layer: layer(of), path, text })
+}
+
+/// The commands of a message that a user submitted to an agent with a hook, and what its hook adds to the message.
+///
+/// # Errors
+/// There is no such agent, or it has no hook.
+pub fn hook(view: &View, call: &HookCall) -> Result<HookContext, Failure> {
+    let agent = Agent::named(&call.agent).filter(|agent| agent.hook.is_some());
+    let agent = agent.ok_or_else(|| Failure::new(format!("{} is not an agent with a hook", quoted(&call.agent))))?;
+    Ok(HookContext { context: hook::context(view, agent, &call.message) })
 }
 
 /// The name of a layer.

@@ -69,6 +69,22 @@ impl Call {
         Ok(Prepared { view, found, call })
     }
 
+    /// The same for a server, which finds the prompt.
+    ///
+    /// # Errors
+    /// The call names a file; standard input is not text.
+    #[cfg(feature = "http")]
+    pub(super) fn for_server(self) -> anyhow::Result<report::Call> {
+        if self.file().is_some() {
+            bail!(
+                "{} is a file on this machine, and a server uses its own; leave out --http, or name a prompt of the server",
+                named(self.name())
+            );
+        }
+        let call = self.without_stdin()?;
+        Ok(report::Call { piped: piped()?, ..call })
+    }
+
     /// The values and the words of the call.
     ///
     /// # Errors

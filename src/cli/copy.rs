@@ -2,8 +2,9 @@
 
 use super::call::Call;
 use super::expand::expansion;
+use super::prompts::Prompts;
+use super::source::PromptSource;
 use super::{clipboard, output};
-use crate::library::Library;
 use crate::wording::count;
 use clap::Args;
 use serde_json::json;
@@ -24,8 +25,8 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let text = expansion(self.call, library)?;
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let text = expansion(self.call, &Prompts::Local(source.library_with_warnings()))?;
         clipboard::copy(&text)?;
         let characters = text.chars().count();
         if self.json {

@@ -1,9 +1,10 @@
 //! `prompt-expander expand`: the text that an agent gets, byte for byte.
 
-use super::call::{Call, Prepared};
+use super::call::Call;
 use super::output;
-use crate::library::Library;
-use crate::report::{self, Expansion};
+use super::prompts::{OnServer, Prompts};
+use super::source::PromptSource;
+use crate::report::Expansion;
 use clap::Args;
 use serde_json::json;
 use std::process::ExitCode;
@@ -24,11 +25,13 @@ pub(super) struct Expand {
     /// Print one JSON object: `prompt`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: OnServer,
 }
 
 impl Expand {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let mut text = expansion(self.call, library)?;
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let mut text = expansion(self.call, &self.server.prompts(source)?)?;
         if self.json {
             output::print_json(&json!({ "prompt": text }))?;
             return Ok(ExitCode::SUCCESS);
@@ -42,9 +45,8 @@ impl Expand {
 }
 
 /// The expansion. Warnings are printed.
-pub(super) fn expansion(call: Call, library: &Library) -> anyhow::Result<String> {
-    let Prepared { view, found, call } = call.prepare(library)?;
-    let Expansion { prompt, warnings } = report::expand(&view, &found, &call).map_err(output::failure)?;
+pub(super) fn expansion(call: Call, prompts: &Prompts) -> anyhow::Result<String> {
+    let Expansion { prompt, warnings } = prompts.expand(call)?;
     for warning in warnings {
         output::warning(&warning);
     }

@@ -4,10 +4,10 @@
 
 mod page;
 
-use super::call::{Call, Prepared};
+use super::call::Call;
 use super::output;
-use crate::library::Library;
-use crate::report;
+use super::prompts::OnServer;
+use super::source::PromptSource;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -27,12 +27,13 @@ pub(super) struct Explain {
     /// `expansion` (or `error`) with all `limits`, `warnings` of this call, and `problems` of the file
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: OnServer,
 }
 
 impl Explain {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
-        let Prepared { view, found, call } = self.call.prepare(library)?;
-        let explanation = report::explain(&view, &found, &call).map_err(output::failure)?;
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let explanation = self.server.prompts(source)?.explain(self.call)?;
         for warning in &explanation.skipped {
             output::warning(warning);
         }

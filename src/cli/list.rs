@@ -2,7 +2,8 @@
 
 use super::completions;
 use super::output::{self, FAINT, NAME};
-use crate::library::Library;
+use super::prompts::{OnServer, Prompts};
+use super::source::PromptSource;
 use crate::prompt::System;
 use crate::report::{self, BUILT_IN, Filter, Listed};
 use crate::wording::{all_of, quoted};
@@ -46,6 +47,8 @@ pub(super) struct List {
     /// program (such as `claude`), source, tags, usage and arguments, and `problems` if there are any
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub(super) server: OnServer,
 }
 
 /// If fewer columns than this remain for the text of a prompt, it is printed below the name.
@@ -68,18 +71,18 @@ struct Row {
 }
 
 impl List {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let prompts = self.server.prompts(source)?;
         let query = self.query.join(" ");
         let query = Some(query).filter(|query| !query.trim().is_empty());
-        let view = library.view();
         let filter = Filter { query: query.clone(), tag: self.tag.clone(), mine: self.mine };
-        let list = report::List::of(&view, &filter);
+        let list = prompts.list(&filter)?;
         if self.json {
             output::print_json(&list)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let report::List { prompts, problems } = list;
-        let rows: Vec<Row> = prompts.into_iter().map(|prompt| Row::of(prompt, self.long)).collect();
+        let report::List { prompts: listed, problems } = list;
+        let rows: Vec<Row> = listed.into_iter().map(|prompt| Row::of(prompt, self.long)).collect();
         match output::terminal_width() {
             None => {
                 output::print(&lines(&rows)?)?;
@@ -90,23 +93,27 @@ impl List {
             Some(columns) => output::print_paged(&page(&rows, &problems, columns)?)?,
         }
         if rows.is_empty() && problems.is_empty() {
-            let all = report::List::of(&view, &Filter::default());
-            output::warning(&self.nothing(library, &all, query.as_deref()));
+            let all = prompts.list(&Filter::default())?;
+            output::warning(&self.nothing(&prompts, &all, query.as_deref()));
         }
         Ok(ExitCode::SUCCESS)
     }
 
     /// Why the list is empty.
-    fn nothing(&self, library: &Library, all: &report::List, query: Option<&str>) -> String {
+    fn nothing(&self, prompts: &Prompts, all: &report::List, query: Option<&str>) -> String {
         let tags: BTreeSet<&str> = all.prompts.iter().flat_map(|prompt| &prompt.tags).map(String::as_str).collect();
         let tags: Vec<&str> = tags.into_iter().collect();
         let whose = if self.mine { " of your own" } else { "" };
         match (query, self.tag.as_deref()) {
-            (None, None) => {
-                let folder = library.folder_for_new_prompts().and_then(Result::ok);
-                let folder = folder.map(|folder| format!(" in {}", output::full_path(&folder))).unwrap_or_default();
-                format!("there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{folder}")
-            }
+            (None, None) => match prompts {
+                Prompts::Local(library) => {
+                    let folder = library.folder_for_new_prompts().and_then(Result::ok);
+                    let folder = folder.map(|folder| format!(" in {}", output::full_path(&folder))).unwrap_or_default();
+                    format!("there are no prompts{whose}; `prompt-expander new NAME --edit` makes one{folder}")
+                }
+                #[cfg(feature = "http")]
+                Prompts::Remote(_) => format!("there are no prompts{whose} on the server"),
+            },
             (Some(query), None) => {
                 format!("no prompt{whose} matches {}; `prompt-expander list` shows all", quoted(query))
             }

@@ -1,6 +1,10 @@
 //! `prompt-expander show`: the file of a prompt, byte for byte.
 
 use super::path::{self, Found};
+#[cfg(feature = "http")]
+use super::prompts::no_report;
+use super::prompts::{OnServer, Prompts};
+use super::source::PromptSource;
 use super::{completions, output};
 use crate::library::{Library, Location, read_whole};
 use crate::prompt::System;
@@ -24,14 +28,27 @@ pub(super) struct Show {
     /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in) and `text`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: OnServer,
 }
 
 impl Show {
-    pub(super) fn run(self, library: &Library) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        match self.server.prompts(source)? {
+            Prompts::Local(library) => self.show(&library)?,
+            #[cfg(feature = "http")]
+            Prompts::Remote(remote) => {
+                let shown = remote.show(&self.name).map_err(no_report)?;
+                if self.json { output::print_json(&shown)? } else { print(shown.text.as_bytes())? }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn show(&self, library: &Library) -> anyhow::Result<()> {
         let view = library.view();
         if self.json {
-            output::print_json(&report::show(&view, &self.name).map_err(output::failure)?)?;
-            return Ok(ExitCode::SUCCESS);
+            return output::print_json(&report::show(&view, &self.name).map_err(output::failure)?);
         }
         let Found { name, location, .. } = path::find(&view, &self.name, "show")?;
         let text = || {
@@ -45,11 +62,11 @@ impl Show {
             }
             _ => text()?.into_bytes(),
         };
-        if io::stdout().is_terminal() {
-            output::print_paged(&bytes)?;
-        } else {
-            output::print_verbatim(&bytes)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(&bytes)
     }
+}
+
+/// Prints a file, for a person without its escape sequences.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() { output::print_paged(bytes) } else { output::print_verbatim(bytes) }
 }

@@ -3,6 +3,7 @@
 //! A message that needs no scan is handled where it arrives; another one on a thread for blocking work, of which there are few.
 //! Nothing is remembered of a legacy session but its open streams ([`sessions`]).
 
+mod api;
 pub mod auth;
 mod endpoint;
 pub mod headers;
@@ -214,6 +215,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         .route(operate::HEALTH, routing::get(operate::health))
         .route(operate::READY, routing::get(operate::ready))
         .route(operate::METRICS, routing::get(operate::metrics))
+        .merge(api::routes())
         .merge(page::routes())
         .with_state(Arc::clone(&app));
     listening(address);

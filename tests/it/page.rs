@@ -238,6 +238,16 @@ fn head_is_get_without_the_body_and_other_methods_are_not_allowed() {
 }
 
 #[test]
+fn rate_limits_count_each_page_and_say_when_to_try_again() {
+    let server = HttpServer::start_with(home(), &["--rate-limit", "prompts/list=1/minute"]);
+    assert_eq!((get(&server, "/").status, get(&server, "/prompts/review").status), (200, 200));
+    let refused = get(&server, "/");
+    assert_eq!((refused.status, refused.header("content-security-policy")), (429, Some(POLICY)));
+    assert!(refused.header("retry-after").is_some() && refused.text().contains("try again in"), "{}", refused.text());
+    assert!(!refused.text().contains("id=\"token\""));
+}
+
+#[test]
 fn only_this_servers_names_and_pages_get_it() {
     let server = HttpServer::start_with(home(), &["--allow-host", "prompts.example.com"]);
     assert_eq!(server.send("GET", "/", &[("Host", "evil.example.com")], "").status, 403);

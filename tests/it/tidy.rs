@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("wording", &[]),
     ("prompt", &[]),
     ("agents", &[]),
@@ -12,18 +12,19 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("mcp", &["jsonrpc"]),
     ("library", &["prompt"]),
     ("hook", &["agents", "library", "prompt"]),
-    ("doctor", &["agents", "library", "prompt"]),
+    ("doctor", &["agents", "library", "prompt", "remote"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("report", &["agents", "hook", "library", "prompt"]),
+    ("remote", &["report"]),
     ("transport", &["agents", "hook", "jsonrpc", "library", "report", "server"]),
-    ("cli", &["agents", "doctor", "hook", "library", "prompt", "report", "server", "transport"]),
+    ("cli", &["agents", "doctor", "hook", "library", "prompt", "remote", "report", "server", "transport"]),
 ];
 
 /// The wording of messages.
 const COMMON: [&str; 1] = ["wording"];
 
 /// A dependency, and the only modules that use it.
-const USED_IN: [(&str, &[&str]); 23] = [
+const USED_IN: [(&str, &[&str]); 24] = [
     ("anstream", &["cli"]),
     ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
@@ -35,7 +36,7 @@ const USED_IN: [(&str, &[&str]); 23] = [
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),
-    ("percent_encoding", &["server", "transport"]),
+    ("percent_encoding", &["remote", "server", "transport"]),
     ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
     ("sha2", &["transport"]),
@@ -44,6 +45,7 @@ const USED_IN: [(&str, &[&str]); 23] = [
     ("textwrap", &["cli"]),
     ("toml_edit", &["agents", "prompt"]),
     ("tracing_subscriber", &["cli"]),
+    ("ureq", &["remote"]),
     ("wait_timeout", &["doctor"]),
     ("walkdir", &["library"]),
     ("yaml_rust2", &["prompt"]),

@@ -128,12 +128,31 @@ impl RateLimits {
         if self.all.is_none() && self.by_method.is_empty() {
             return Ok(());
         }
+        self.take_all(
+            caller,
+            address,
+            &match message {
+                Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
+                    vec![method.as_str()]
+                }
+                Message::Response => vec![""],
+                Message::Batch(messages) => {
+                    messages.iter().map(|it| it["method"].as_str().unwrap_or_default()).collect()
+                }
+            },
+        )
+    }
+
+    /// Counts a request that is no message, as a message with this method.
+    ///
+    /// # Errors
+    /// Those of [`take`](RateLimits::take).
+    pub(crate) fn take_one(&self, caller: &Caller, address: IpAddr, method: &str) -> Result<(), Refusal> {
+        self.take_all(caller, address, &[method])
+    }
+
+    fn take_all(&self, caller: &Caller, address: IpAddr, methods: &[&str]) -> Result<(), Refusal> {
         let key = caller.token.as_ref().map_or(Key::Address(address.to_canonical()), |token| Key::Token(token.id));
-        let methods = match message {
-            Message::Request(Request { method, .. }) | Message::Notification { method, .. } => vec![method.as_str()],
-            Message::Response => vec![""],
-            Message::Batch(messages) => messages.iter().map(|it| it["method"].as_str().unwrap_or_default()).collect(),
-        };
         for (method, limiter) in &self.by_method {
             limiter.take(&key, methods.iter().filter(|own| *own == method).count())?;
         }

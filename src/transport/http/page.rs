@@ -8,10 +8,9 @@ mod list;
 mod prompt;
 mod text;
 
-use super::App;
-use super::endpoint;
 use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
+use super::{App, endpoint, limits};
 use crate::library::View;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -27,6 +26,7 @@ use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Instant;
 use text::sentence;
 
 /// The paths of this module.
@@ -73,7 +73,7 @@ async fn list(
 ) -> http::Response<Body> {
     let (head, _) = request.into_parts();
     let filter = Filter::of(head.uri.query().unwrap_or_default());
-    app.show(&head, &exchange, move |view| Page {
+    app.show(&head, &exchange, "prompts/list", move |view| Page {
         status: StatusCode::OK,
         title: filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}")),
         query: filter.query.clone().unwrap_or_default(),
@@ -92,14 +92,14 @@ async fn prompt(
     let (head, body) = request.into_parts();
     let body = match endpoint::read(body, &head.headers, app.max_body, &app.bodies).await {
         Ok((body, _)) => body,
-        Err(refusal) => return plain(refusal),
+        Err(refusal) => return failed(refusal),
     };
     let values = prompt::values(if head.method == http::Method::POST {
         &body
     } else {
         head.uri.query().unwrap_or_default().as_bytes()
     });
-    app.show(&head, &exchange, move |view| {
+    app.show(&head, &exchange, "prompts/get", move |view| {
         let (status, title, main) = prompt::page(view, &name, values);
         Page { status, title, query: String::new(), main }
     })
@@ -107,26 +107,42 @@ async fn prompt(
 }
 
 impl App {
-    /// Answers with a page of what the caller may see; without a valid token, with one that asks for it.
+    /// Answers with a page of what the caller may see; without a valid token, with one that asks for it. `method` is the one as which
+    /// rate limits count the request.
     async fn show(
         self: &Arc<Self>,
         head: &Parts,
         exchange: &Exchange,
+        method: &'static str,
         page: impl FnOnce(&View) -> Page + Send + 'static,
     ) -> http::Response<Body> {
         let caller = match self.admit(head, exchange) {
             Ok(caller) => caller,
             Err(refusal) => return refused(refusal, head),
         };
+        let admitted = self.requests.try_acquire().map_err(|_| limits::too_busy());
+        let admitted =
+            admitted.and_then(|permit| self.rate_limits.take_one(&caller, exchange.address(), method).map(|()| permit));
+        let (_permit, started) = match admitted {
+            Ok(permit) => (permit, Instant::now()),
+            Err(refusal) => return failed(refusal),
+        };
         let server = Arc::clone(&self.server);
         let rendered = self.in_background(move || page(&server.library().view_for(&caller))).await;
-        respond(rendered.unwrap_or_else(|error| Page {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            title: "Error".to_owned(),
-            query: String::new(),
-            main: failure("This did not work", &sentence(&error.message), &html! {}),
-        }))
+        self.metrics.answered("http", "page", rendered.is_err(), started.elapsed());
+        match rendered {
+            Ok(page) => respond(page),
+            Err(error) => failed(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
+        }
     }
+}
+
+/// Says why there is no page.
+fn failed(Refusal { status, headers, error }: Refusal) -> http::Response<Body> {
+    let main = failure("This did not work", &sentence(&error.message), &html! {});
+    let mut response = respond(Page { status, title: "Error".to_owned(), query: String::new(), main });
+    response.headers_mut().extend(*headers);
+    response
 }
 
 fn respond(Page { status, title, query, main }: Page) -> http::Response<Body> {

@@ -14,6 +14,8 @@ let list = null;
 /** Whether something changed while this was not shown. */
 let isStale = false;
 
+const AWAY = "The server does not answer. What you see may be old.";
+
 const find = (selector) => document.querySelector(selector);
 const isList = (url) => new URL(url).pathname === "/";
 const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -43,9 +45,14 @@ async function ask(url, body, signal) {
   const init = { method, body, headers, signal, cache: "no-store", credentials: "omit", redirect: "error" };
   const response = await fetch(url, init);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  if (!page.querySelector("main")) throw new Error(`the server answers with the status ${response.status}`);
-  return { page, isAllowed: response.status !== 401 && response.status !== 429 };
+  const isAllowed = !page.querySelector("#token");
+  // What is on the page stays; another attempt may work.
+  const isFailed = isAllowed && ([413, 429].includes(response.status) || response.status >= 500);
+  if (isFailed || !page.querySelector("main")) throw new Failed(page.querySelector("main p")?.textContent ?? page.body.textContent);
+  return { page, isAllowed };
 }
+
+class Failed extends Error {}
 
 /** The same, unless another request begins before the answer is here; then there is none. */
 async function load(url, body) {
@@ -56,7 +63,8 @@ async function load(url, body) {
     const answer = await ask(url, body, signal);
     return signal.aborted ? null : answer;
   } catch (error) {
-    if (!signal.aborted) say("The server does not answer. What you see may be old.", 0);
+    if (error instanceof Failed) say(error.message, 8000);
+    else if (!signal.aborted) say(AWAY, 0);
     return null;
   }
 }
@@ -69,7 +77,7 @@ function show(main, title) {
 
 /** What is on the page has come from the server just now. */
 function shown() {
-  if (toast.textContent.startsWith("The server")) say("", 0);
+  if (toast.textContent === AWAY) say("", 0);
   watchEnd();
   follow();
 }
