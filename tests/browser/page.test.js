@@ -23,10 +23,13 @@ const MOST_BYTES = 60 * 1024;
 /** How long the first view of 10,000 prompts may take before this is an error, in milliseconds; the aim is a tenth. */
 const MOST_MILLISECONDS = 10_000;
 
+/** A name of the server that is not of this machine. */
+const NAME = "prompts.example.com";
+
 let browser;
 before(async () => {
   // Chromium has no sandbox for the root user, as in a container; what it opens here is this program.
-  const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  const args = [...(process.getuid?.() === 0 ? ["--no-sandbox"] : []), `--host-resolver-rules=MAP ${NAME} 127.0.0.1`];
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args });
   mkdirSync(SCREENSHOTS, { recursive: true });
 });
@@ -344,6 +347,28 @@ test("the page follows edits of files, and leaves what is typed as it is", async
       server.write("e.md", "Fifth");
       await hide(false);
       await page.locator(`.rows a[href="/prompts/e"]`).waitFor();
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("under another name of the server, and without TLS, everything works, too", async () => {
+  const server = await serve(LIBRARY, { options: ["--allow-host", NAME] });
+  const named = { url: server.url.replace("127.0.0.1", NAME) };
+  try {
+    await open(named, {}, async (page) => {
+      const followed = page.waitForResponse((response) => response.url().endsWith("/mcp"));
+      await page.goto(`${named.url}prompts/research`);
+      assert.equal((await followed).status(), 200);
+      assert.equal(await page.evaluate(() => isSecureContext), false);
+      await page.locator("#input").fill("a\nb");
+      await eventually(async () => assert.equal(await text(page), server.expand("research", "a\nb")));
+      await page.getByRole("button", { name: "Copy", exact: true }).click();
+      await page.locator("#toast", { hasText: "Copied" }).waitFor();
+      await page.locator("#input").fill("");
+      await page.locator("#input").press("Control+V");
+      await eventually(async () => assert.equal(await page.inputValue("#input"), server.expand("research", "a\nb")));
     });
   } finally {
     await server.stop();

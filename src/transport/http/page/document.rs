@@ -49,6 +49,7 @@ pub(super) fn document(title: &str, query: &str, main: &Markup) -> Markup {
                     }
                 }
                 p.toast #toast role="status" {}
+                p.visually-hidden #announcement role="status" {}
             }
         }
     }

@@ -111,7 +111,7 @@ pub(super) fn page(view: &View, filter: &Filter) -> Markup {
             div {
                 div.title {
                     h1 { (filter.heading()) }
-                    span.count role="status" { (count(prompts.len(), "prompt")) }
+                    span.count { (count(prompts.len(), "prompt")) }
                     @if filter.fields().next().is_some() { a href="/" { "Show all" } }
                 }
                 (problem_list(problems))

@@ -72,6 +72,8 @@ async function load(url, body) {
 function show(main, title) {
   find("main").replaceWith(main);
   document.title = title;
+  // For screen readers, which say nothing of a `<main>` that is replaced.
+  find("#announcement").textContent = main.querySelector(".count, .alone h1")?.textContent ?? "";
   shown();
 }
 
