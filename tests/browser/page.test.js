@@ -241,7 +241,10 @@ describe("a library", () => {
     await open(server, {}, async (page) => {
       await page.addInitScript(() => {
         window.shifts = [];
-        new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map((entry) => entry.value))).observe({ type: "layout-shift", buffered: true });
+        new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map((entry) => entry.value))).observe({
+          type: "layout-shift",
+          buffered: true,
+        });
       });
       for (const path of ["", "prompts/compare", "prompts/research?input=a"]) {
         await page.goto(server.url + path);
@@ -260,7 +263,17 @@ describe("a library", () => {
   });
 
   test("axe finds no violation, light and dark, wide and narrow", async () => {
-    const paths = ["", "?query=git&tag=git", "?query=xyzzyplugh", "prompts/compare", "prompts/compare?options=a", "prompts/research?input=a", "prompts/ops/deploy?service=a", "prompts/broken", "prompts/xyzzyplugh"];
+    const paths = [
+      "",
+      "?query=git&tag=git",
+      "?query=xyzzyplugh",
+      "prompts/compare",
+      "prompts/compare?options=a",
+      "prompts/research?input=a",
+      "prompts/ops/deploy?service=a",
+      "prompts/broken",
+      "prompts/xyzzyplugh",
+    ];
     let checked = 0;
     for (const colorScheme of SCHEMES) {
       for (const width of [390, 1400]) {
@@ -279,7 +292,13 @@ describe("a library", () => {
   });
 
   test("it is drawn at each width in each scheme", async () => {
-    const pages = { list: "", search: "?query=wri", prompt: "prompts/compare?options=Rust+or+Go&criteria=speed%2C+size", start: "prompts/compare", problems: "prompts/ops/deploy?service=api" };
+    const pages = {
+      list: "",
+      search: "?query=wri",
+      prompt: "prompts/compare?options=Rust+or+Go&criteria=speed%2C+size",
+      start: "prompts/compare",
+      problems: "prompts/ops/deploy?service=api",
+    };
     for (const colorScheme of SCHEMES) {
       for (const width of WIDTHS) {
         await open(server, { colorScheme, viewport: { width, height: width === 390 ? 844 : 900 } }, async (page) => {
@@ -297,7 +316,9 @@ describe("a library", () => {
 async function violations(page, where) {
   await page.evaluate(axe.source);
   const { violations, passes } = await page.evaluate(() => window.axe.run());
-  const found = violations.map(({ id, nodes }) => `${where}: ${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n")}`);
+  const found = violations.map(
+    ({ id, nodes }) => `${where}: ${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n")}`,
+  );
   assert.deepEqual(found, []);
   return passes.length;
 }
@@ -324,7 +345,11 @@ test("the page follows edits of files, and leaves what is typed as it is", async
       await page.locator("#input").evaluate((field) => field.setSelectionRange(3, 5));
       server.write("a.md", "---\narguments: [more]\n---\nEdited: {{input}} {{more}}");
       await eventually(async () => assert.equal(await text(page), "Edited: my text "));
-      const focused = await page.evaluate(() => [document.activeElement.id, document.activeElement.selectionStart, document.activeElement.selectionEnd]);
+      const focused = await page.evaluate(() => [
+        document.activeElement.id,
+        document.activeElement.selectionStart,
+        document.activeElement.selectionEnd,
+      ]);
       assert.deepEqual(focused, ["input", 3, 5]);
       assert.equal(await page.inputValue("#input"), "my text");
       await page.getByLabel("more").waitFor();
@@ -380,7 +405,11 @@ const TEAM = "the-token-of-the-team-that-writes";
 
 test("a token is asked for, is kept in memory only, and decides what is seen", async () => {
   const server = await serve(LIBRARY, { tokens: `${ANA} name=ana role=admin\n${TEAM} name=team prefix=writing/\n` });
-  const log = (page, token) => page.getByLabel("Token").fill(token).then(() => page.getByRole("button", { name: "Show the prompts" }).click());
+  const log = (page, token) =>
+    page
+      .getByLabel("Token")
+      .fill(token)
+      .then(() => page.getByRole("button", { name: "Show the prompts" }).click());
   try {
     await open(server, { bypassCSP: true, statuses: [401] }, async (page, context) => {
       await page.goto(`${server.url}?tag=writing`);
@@ -400,10 +429,18 @@ test("a token is asked for, is kept in memory only, and decides what is seen", a
       server.write("git/tag.md", "---\ntitle: Followed with a token\ntags: [writing]\n---\nx");
       await page.getByText("Followed with a token").waitFor();
 
-      const stored = await page.evaluate(async () => JSON.stringify([
-        { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state, document.documentElement.outerHTML,
-        (await indexedDB.databases()).length, (await caches.keys()).length,
-      ]));
+      const stored = await page.evaluate(async () =>
+        JSON.stringify([
+          { ...localStorage },
+          { ...sessionStorage },
+          document.cookie,
+          location.href,
+          history.state,
+          document.documentElement.outerHTML,
+          (await indexedDB.databases()).length,
+          (await caches.keys()).length,
+        ]),
+      );
       assert.ok(!stored.includes(ANA) && stored.startsWith('[{},{},"",'), stored.slice(0, 200));
       assert.deepEqual(await context.cookies(), []);
       await page.reload();
@@ -445,7 +482,8 @@ test("a hostile library is text", async () => {
       const isHarmless = async (where) => {
         const found = await page.evaluate(() => [
           document.querySelectorAll("main script, main img, main [onerror], main [onfocus], main [onload], main iframe").length,
-          [...document.querySelectorAll("[href]")].filter((element) => /^\s*(javascript|data:text)/i.test(element.getAttribute("href"))).length,
+          [...document.querySelectorAll("[href]")].filter((element) => /^\s*(javascript|data:text)/i.test(element.getAttribute("href")))
+            .length,
           document.querySelectorAll("main").length,
         ]);
         assert.deepEqual(found, [0, 0, 1], where);
@@ -461,7 +499,9 @@ test("a hostile library is text", async () => {
           if (await page.locator("#expansion").count()) {
             const name = decodeURIComponent(path.replace("/prompts/", ""));
             const values = new URLSearchParams(query);
-            const call = [...values].filter(([key]) => key === "input" || name === "hostile").flatMap(([key, value]) => ["--arg", `${key}=${value}`]);
+            const call = [...values]
+              .filter(([key]) => key === "input" || name === "hostile")
+              .flatMap(([key, value]) => ["--arg", `${key}=${value}`]);
             const isTaken = !query || (await page.locator("#input").count());
             if (isTaken) assert.equal(await text(page), server.expand(name, ...call), path);
           }
@@ -478,21 +518,24 @@ test("a hostile library is text", async () => {
       await page.getByRole("button", { name: "Copy", exact: true }).click();
       await eventually(async () => assert.equal(await copied(page), body));
       const isForward = (selector, word) =>
-        page.locator(selector).first().evaluate((element, word) => {
-          const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
-          for (let node; (node = walker.nextNode()); ) {
-            const at = node.data.indexOf(word);
-            if (at < 0) continue;
-            const left = (offset) => {
-              const range = document.createRange();
-              range.setStart(node, at + offset);
-              range.setEnd(node, at + offset + 1);
-              return range.getBoundingClientRect().left;
-            };
-            return [...word].every((_, offset) => offset === 0 || left(offset - 1) < left(offset));
-          }
-          return null;
-        }, word);
+        page
+          .locator(selector)
+          .first()
+          .evaluate((element, word) => {
+            const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+            for (let node; (node = walker.nextNode());) {
+              const at = node.data.indexOf(word);
+              if (at < 0) continue;
+              const left = (offset) => {
+                const range = document.createRange();
+                range.setStart(node, at + offset);
+                range.setEnd(node, at + offset + 1);
+                return range.getBoundingClientRect().left;
+              };
+              return [...word].every((_, offset) => offset === 0 || left(offset - 1) < left(offset));
+            }
+            return null;
+          }, word);
       assert.equal(await isForward("#expansion", "abc"), true);
       assert.equal(await isForward("#expansion", "ok"), true);
       assert.equal(await isForward(".lead", "abc"), true);
@@ -513,7 +556,8 @@ test("10,000 prompts are shown at once, and scrolling stays smooth", async () =>
   const many = {};
   for (let number = 0; number < 10_000; number += 1) {
     const name = `area-${number % 50}/topic-${number % 7}/prompt-${String(number).padStart(5, "0")}.md`;
-    many[name] = `---\ntitle: Prompt ${number}\ndescription: What to do about the matter with the number ${number}, in a sentence of usual length.\ntags: [tag-${number % 30}]\narguments: [a]\n---\nDo {{a}} with ${number}.\n`;
+    many[name] =
+      `---\ntitle: Prompt ${number}\ndescription: What to do about the matter with the number ${number}, in a sentence of usual length.\ntags: [tag-${number % 30}]\narguments: [a]\n---\nDo {{a}} with ${number}.\n`;
   }
   const server = await serve(many);
   const last = `:${Object.keys(many).sort().at(-1).replace(".md", "")}`;
@@ -552,8 +596,13 @@ test("10,000 prompts are shown at once, and scrolling stays smooth", async () =>
       await page.goto(`${server.url}?from=9800`);
       while (await page.locator("a.more").count()) {
         const length = await page.locator(".rows li").count();
-        await page.locator("a.more").scrollIntoViewIfNeeded().catch(() => {});
-        await eventually(async () => assert.ok((await page.locator(".rows li").count()) > length || !(await page.locator("a.more").count())));
+        await page
+          .locator("a.more")
+          .scrollIntoViewIfNeeded()
+          .catch(() => {});
+        await eventually(async () =>
+          assert.ok((await page.locator(".rows li").count()) > length || !(await page.locator("a.more").count())),
+        );
       }
       assert.ok((await names(page)).includes(last) || (await names(page)).length > 200);
     });

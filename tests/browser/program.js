@@ -63,30 +63,66 @@ export const LIBRARY = {
     "You are a careful researcher. Find out what is known about the topic below, and say how well each finding is supported.\n\nPrefer primary sources, give the date of each, and name what remains unknown. If two sources disagree, say why, and which one you trust more.\n\nTopic: {{input}}",
   ),
   "compare.md": prompt(
-    'title: Compare options\ndescription: A table of options by criteria, a recommendation, and what would change it.\ntags: [decisions]\narguments:\n  - name: options\n    description: What to compare, such as two libraries or three cities\n    required: true\n  - name: criteria\n    description: What matters\n    default: cost, risk, time\n  - name: depth\n    description: How much to write\n    choices: [brief, full]\n    strict: true\n    default: brief',
+    "title: Compare options\ndescription: A table of options by criteria, a recommendation, and what would change it.\ntags: [decisions]\narguments:\n  - name: options\n    description: What to compare, such as two libraries or three cities\n    required: true\n  - name: criteria\n    description: What matters\n    default: cost, risk, time\n  - name: depth\n    description: How much to write\n    choices: [brief, full]\n    strict: true\n    default: brief",
     "Compare these options: {{options}}\n\nMake a table with one row for each option and one column for each criterion. Criteria: {{criteria}}.\n\nBelow the table, recommend one of them in a paragraph ({{depth}}), and say what would have to be true for another one to be better.\n\n- Do not invent figures; mark what you had to assume.\n- Name the option that you would rule out first, and why.\n- If the options cannot be compared, say so instead of making a table.",
   ),
   "review.md": prompt(
     "title: Review a change\ndescription: Correctness first, then clarity; each finding with its line and a fix.\ntags: [code]\narguments:\n  - name: focus\n    description: What to look at above all",
     "Review the change below. {{focus}}\n\nReport only what is wrong or risky, most serious first.\n\n{{input}}",
   ),
-  "git/commit.md": prompt("title: Commit message\ndescription: A message in the imperative that says why, from a diff.\ntags: [code, git]", "Write a commit message for this diff:\n\n{{input}}"),
-  "git/pull-request.md": prompt("description: Title and description of a pull request, for a reader who does not know the code.\ntags: [code, git, writing]\narguments:\n  - name: branch\n    required: true\n  - name: base\n    default: main", "Describe the pull request from {{branch}} into {{base}}."),
-  "git/release-notes.md": prompt("title: Release notes\ndescription: What changed for users since the last release, without internals.\ntags: [git, writing]", "Write release notes from these commits:\n{{input}}"),
+  "git/commit.md": prompt(
+    "title: Commit message\ndescription: A message in the imperative that says why, from a diff.\ntags: [code, git]",
+    "Write a commit message for this diff:\n\n{{input}}",
+  ),
+  "git/pull-request.md": prompt(
+    "description: Title and description of a pull request, for a reader who does not know the code.\ntags: [code, git, writing]\narguments:\n  - name: branch\n    required: true\n  - name: base\n    default: main",
+    "Describe the pull request from {{branch}} into {{base}}.",
+  ),
+  "git/release-notes.md": prompt(
+    "title: Release notes\ndescription: What changed for users since the last release, without internals.\ntags: [git, writing]",
+    "Write release notes from these commits:\n{{input}}",
+  ),
   "git/history/bisect.md": prompt("description: Plan a bisection, and read its result.\ntags: [git]", "Help me to bisect: {{input}}"),
-  "writing/edit.md": prompt("title: Edit a text\ndescription: Shorter, plainer, in the same voice. Changes are listed below the text.\ntags: [writing]\narguments:\n  - name: tone\n    choices: [plain, friendly, formal]\n    default: plain", "Edit the text below. Tone: {{tone}}.\n\n{{input}}"),
-  "writing/summary.md": prompt("title: Summary\ndescription: Five sentences, for somebody who will read nothing else.\ntags: [writing]", "Summarize:\n\n{{input}}"),
-  "writing/translate.md": prompt("title: Translate\ndescription: Translate, and keep names, numbers and formatting as they are.\ntags: [writing]\narguments:\n  - name: language\n    required: true", "Translate into {{language}}:\n\n{{input}}"),
-  "meetings/agenda.md": prompt("title: Agenda\ndescription: An agenda with times from a list of subjects.\ntags: [meetings]", "Make an agenda of: {{input}}"),
-  "meetings/minutes.md": prompt("title: Minutes\ndescription: Decisions and tasks, each with a name and a date.\ntags: [meetings, writing]", "Write minutes:\n\n{{input}}"),
-  "ops/incident.md": prompt("title: Incident report\ndescription: Timeline, cause, effect, and what is done so that it does not happen again.\ntags: [operations]\narguments:\n  - name: service\n    required: true\n  - name: since", "An incident of {{service}} since {{since}}. Ask me for what you need."),
-  "ops/runbook.md": prompt("title: Runbook\ndescription: Steps that somebody can follow at night, each with how to check it.\ntags: [operations]", "Write a runbook for: {{input}}"),
-  "tests.md": prompt("title: Tests for a function\ndescription: The cases that matter, named by the rule that each one checks.\ntags: [code]", "Write tests for:\n\n{{input}}"),
+  "writing/edit.md": prompt(
+    "title: Edit a text\ndescription: Shorter, plainer, in the same voice. Changes are listed below the text.\ntags: [writing]\narguments:\n  - name: tone\n    choices: [plain, friendly, formal]\n    default: plain",
+    "Edit the text below. Tone: {{tone}}.\n\n{{input}}",
+  ),
+  "writing/summary.md": prompt(
+    "title: Summary\ndescription: Five sentences, for somebody who will read nothing else.\ntags: [writing]",
+    "Summarize:\n\n{{input}}",
+  ),
+  "writing/translate.md": prompt(
+    "title: Translate\ndescription: Translate, and keep names, numbers and formatting as they are.\ntags: [writing]\narguments:\n  - name: language\n    required: true",
+    "Translate into {{language}}:\n\n{{input}}",
+  ),
+  "meetings/agenda.md": prompt(
+    "title: Agenda\ndescription: An agenda with times from a list of subjects.\ntags: [meetings]",
+    "Make an agenda of: {{input}}",
+  ),
+  "meetings/minutes.md": prompt(
+    "title: Minutes\ndescription: Decisions and tasks, each with a name and a date.\ntags: [meetings, writing]",
+    "Write minutes:\n\n{{input}}",
+  ),
+  "ops/incident.md": prompt(
+    "title: Incident report\ndescription: Timeline, cause, effect, and what is done so that it does not happen again.\ntags: [operations]\narguments:\n  - name: service\n    required: true\n  - name: since",
+    "An incident of {{service}} since {{since}}. Ask me for what you need.",
+  ),
+  "ops/runbook.md": prompt(
+    "title: Runbook\ndescription: Steps that somebody can follow at night, each with how to check it.\ntags: [operations]",
+    "Write a runbook for: {{input}}",
+  ),
+  "tests.md": prompt(
+    "title: Tests for a function\ndescription: The cases that matter, named by the rule that each one checks.\ntags: [code]",
+    "Write tests for:\n\n{{input}}",
+  ),
 };
 
 /** The same with files that are broken. */
 export const PROBLEMS = {
   ...LIBRARY,
   "broken.md": "---\ndescription: never closed\n",
-  "ops/deploy.md": prompt("description: A name that is used and not declared.\narguments: [service]", "Deploy {{service}} to {{evironment}}."),
+  "ops/deploy.md": prompt(
+    "description: A name that is used and not declared.\narguments: [service]",
+    "Deploy {{service}} to {{evironment}}.",
+  ),
 };

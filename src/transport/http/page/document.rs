@@ -45,7 +45,12 @@ pub(super) fn document(title: &str, query: &str, main: &Markup) -> Markup {
                 footer.foot {
                     div.wide {
                         span { "prompt-expander " (env!("CARGO_PKG_VERSION")) }
-                        span.scripted { kbd { "/" } " search  " kbd { "↓" } " " kbd { "↑" } " move  " kbd { "Enter" } " open  " kbd { "Ctrl Enter" } " copy" }
+                        ul.scripted.keys {
+                            li { kbd { "/" } " search" }
+                            li { kbd { "↓" } " " kbd { "↑" } " move" }
+                            li { kbd { "Enter" } " open" }
+                            li { kbd { "Ctrl Enter" } " copy" }
+                        }
                     }
                 }
                 p.toast #toast role="status" {}

@@ -186,10 +186,9 @@ async function more(link) {
   }
 }
 
-const end = new IntersectionObserver(
-  (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => more(entry.target)),
-  { rootMargin: "2000px" },
-);
+const end = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => more(entry.target)), {
+  rootMargin: "2000px",
+});
 
 function watchEnd() {
   end.disconnect();

@@ -200,7 +200,7 @@ fn result<'u>(
     }
 }
 
-/// Enclose each value in an expansion that is made to find them. They are noncharacters, which no text has (Unicode, 23.7).
+/// Enclose each value in an expansion that is made to find them: noncharacters, which are for such internal use (Unicode, 23.7).
 const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
 
 /// The expansion, in which the given values are marked: those of a second expansion with marks around them, if that is the same
@@ -237,7 +237,10 @@ fn limits(limits: &[MeasuredLimit]) -> Markup {
     let exceeded: Vec<&MeasuredLimit> = limits.iter().filter(|limit| !limit.is_whole).collect();
     html! {
         @for limit in &exceeded {
-            p.length { strong { "Too long for " (limit.agent) " (" (limit.delivery) ")" } ": " (limit.when_exceeded.as_deref().unwrap_or("it is cut")) "." }
+            p.length {
+                strong { "Too long for " (limit.agent) " (" (limit.delivery) ")" }
+                ": " (limit.when_exceeded.as_deref().unwrap_or("it is cut")) "."
+            }
         }
         @if !limits.is_empty() {
             details #limits {
@@ -257,7 +260,10 @@ fn limit_row(limit: &MeasuredLimit) -> Markup {
         tr {
             th scope="row" { (limit.agent) " " small { (limit.delivery) } }
             td.number { (thousands(limit.length)) " of " (thousands(limit.limit)) " " (limit.unit) }
-            td { svg.gauge.over[!limit.is_whole] aria-hidden="true" { rect width=(format!("{share}%")) {} } span.visually-hidden { (share) " %" } }
+            td {
+                svg.gauge.over[!limit.is_whole] aria-hidden="true" { rect width=(format!("{share}%")) {} }
+                span.visually-hidden { (share) " %" }
+            }
         }
     }
 }

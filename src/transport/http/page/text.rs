@@ -111,11 +111,11 @@ pub(super) fn sentence(message: &str) -> String {
 /// A message of this program, with what is in backticks as code.
 pub(super) fn message(text: &str) -> Markup {
     // A text with backticks is in two of them, and is left as it is.
-    let is_simple = !text.contains("``") && text.matches('`').count() % 2 == 0;
+    let is_simple = !text.contains("``") && text.matches('`').count().is_multiple_of(2);
     html! {
         @if !is_simple { (Text(text)) } @else {
             @for (at, piece) in text.split('`').enumerate() {
-                @if at % 2 == 0 { (Text(piece)) } @else { code { bdi { (Text(piece)) } } }
+                @if at.is_multiple_of(2) { (Text(piece)) } @else { code { bdi { (Text(piece)) } } }
             }
         }
     }
