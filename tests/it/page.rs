@@ -134,7 +134,7 @@ fn text_of_prompts_is_never_markup() {
          - name: a\n    description: \"{script}\"\n    default: \"{script}\"\n---\n</pre>{script}{{{{a}}}}"
     );
     let home =
-        Client::new().prompt("x.md", &prompt).prompt("<b>.md", script).prompt("broken.md", &format!("---\n{script}"));
+        Client::new().prompt("x.md", &prompt).prompt("<b>.md", script).prompt("broken.md", format!("---\n{script}"));
     let server = HttpServer::start(home);
     let paths = [
         "/",
