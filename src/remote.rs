@@ -30,6 +30,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// The longest answer that is read, in bytes: above that of the longest expansion.
 const MAX_ANSWER: u64 = 160 * 1024 * 1024;
 
+/// A server that closes the connection during a longer body probably finds it too long, in bytes.
+const LONG_BODY: usize = 64 * 1024;
+
 /// The path of MCP below the URL of the server.
 const MCP: &str = "/mcp";
 
@@ -298,7 +301,14 @@ impl Remote {
             true => request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request)),
             false => request.body(body).map_err(ureq::Error::from).and_then(|request| self.run(request)),
         };
-        let response = response.map_err(|error| self.error(error))?;
+        let response = response.map_err(|error| match error {
+            ureq::Error::Io(error) if body.len() > LONG_BODY && is_closed(&error) => Error {
+                kind: ErrorKind::Refused,
+                message: format!("{} closed the connection while it was sent {} bytes", self.shown(), body.len()),
+                fix: "shorten the input, or start the server with a greater --max-body".to_owned(),
+            },
+            error => self.error(error),
+        })?;
         if response.status().is_redirection() {
             let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or_default();
             return Err(Error {
@@ -362,9 +372,7 @@ impl Remote {
                 None => {
                     let reason = match error.kind() {
                         io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-                        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-                            "the connection was closed without an answer".to_owned()
-                        }
+                        _ if is_closed(&error) => "the connection was closed without an answer".to_owned(),
                         _ => error.to_string(),
                     };
                     let fix = "check the address and the network, and whether the server is running";
@@ -517,6 +525,12 @@ fn is_loopback(host: &str) -> bool {
 
 fn encode(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
+}
+
+/// Whether the other side has closed the connection.
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 /// In backticks and in full, so that it can be copied.

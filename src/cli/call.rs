@@ -55,7 +55,7 @@ impl Call {
     /// Finds the prompt, and reads standard input, unless it is a terminal.
     ///
     /// # Errors
-    /// There is no prompt of this name, or its file is broken; [`report::Call::check`]; standard input is not text.
+    /// There is no prompt of this name, or its file is broken; [`Found::check`]; standard input is not text.
     pub(super) fn prepare(self, library: &Library) -> anyhow::Result<Prepared> {
         let view = library.view();
         let found = match self.file() {
@@ -64,7 +64,7 @@ impl Call {
         };
         let found = found.map_err(output::failure)?;
         let mut call = self.without_stdin()?;
-        call.check(&found.prompt).map_err(output::failure)?;
+        found.check(&call).map_err(output::failure)?;
         call.piped = piped()?;
         Ok(Prepared { view, found, call })
     }

@@ -86,6 +86,13 @@ impl Found {
         Ok(Found { prompt: Arc::new(prompt), file: Some(file.to_owned()), skipped: Vec::new() })
     }
 
+    /// # Errors
+    /// The prompt has no argument of a given name, or takes no input in addition to values by name; or the text from a pipe would
+    /// not be in the expansion.
+    pub fn check(&self, call: &Call) -> Result<(), Failure> {
+        call.check(&self.prompt).map_err(|failure| Failure { warnings: self.warnings(), ..failure })
+    }
+
     /// The skipped files and folders, each in a line.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.skipped.iter().map(Problem::to_string).collect()
@@ -97,7 +104,7 @@ impl Found {
 /// # Errors
 /// The prompt cannot be called like this.
 pub fn expand(view: &View, found: &Found, call: &Call) -> Result<Expansion, Failure> {
-    call.check(&found.prompt).map_err(|failure| Failure { warnings: found.warnings(), ..failure })?;
+    found.check(call)?;
     let texts = Texts::of(call);
     let prompt = texts
         .expand(view, found)
@@ -106,10 +113,8 @@ pub fn expand(view: &View, found: &Found, call: &Call) -> Result<Expansion, Fail
 }
 
 impl Call {
-    /// # Errors
-    /// The prompt has no argument of a given name, or takes no input in addition to values by name; or the text from a pipe would
-    /// not be in the expansion.
-    pub fn check(&self, prompt: &Prompt) -> Result<(), Failure> {
+    /// See [`Found::check`].
+    fn check(&self, prompt: &Prompt) -> Result<(), Failure> {
         let Call { input: words, arguments: values, piped, .. } = self;
         let known = prompt::Call::Named { values, input: "", is_strict: true };
         if let Some(error @ ExpandError::Unknown { .. }) = prompt.bind(known).error {

@@ -169,10 +169,10 @@ pub struct MeasuredLimit {
 /// Explains a call of a prompt. That the prompt cannot be expanded like this is part of the explanation.
 ///
 /// # Errors
-/// The call contains what no expansion would; see [`Call::check`].
+/// The call contains what no expansion would; see [`Found::check`].
 pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, Failure> {
     let prompt = &*found.prompt;
-    call.check(prompt).map_err(|failure| Failure { warnings: found.warnings(), ..failure })?;
+    found.check(call)?;
     let texts = Texts::of(call);
     let (of_layer, location, shadows) = match &found.file {
         Some(file) => (None, Location::File(file.clone()), Vec::new()),

@@ -7,6 +7,8 @@
 
 #[cfg(all(unix, feature = "http"))]
 mod access;
+#[cfg(all(unix, feature = "http"))]
+mod api;
 #[cfg(unix)]
 mod attachments;
 mod cases;
@@ -61,6 +63,8 @@ mod project;
 mod prompts_dir;
 mod properties;
 mod readme;
+#[cfg(all(unix, feature = "http"))]
+mod remote;
 mod resources;
 mod rm_and_mv;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,276 @@
+//! The API over HTTP: JSON of what commands print, with the checks of MCP before it.
+
+use crate::client::Client;
+use crate::http_client::{Answer, HttpServer};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+const ANA: &str = "the-token-of-ana-who-may-do-everything";
+const TEAM_A: &str = "the-token-of-team-a-who-sees-its-own";
+
+fn server() -> HttpServer {
+    let two = "---\ndescription: Two\ntags: [work]\narguments: [{name: a, required: true}, {name: b, choices: [x]}]\n---\n{{a}} {{b}}";
+    HttpServer::start(
+        Client::new().prompt("two.md", two).prompt("git/commit.md", "Commit {{input}}").prompt("broken.md", "---\n"),
+    )
+}
+
+fn with_tokens(arguments: &[&str]) -> HttpServer {
+    let hidden = "---\ndescription: secret\ntags: [secret]\n---\nSecret";
+    let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", hidden);
+    let home = home.prompt("team-b/broken-secret.md", "---\n");
+    let path = home.root().join("tokens");
+    fs::write(&path, format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    HttpServer::start_with(home, &[&["--token-file", "tokens"], arguments].concat())
+}
+
+fn get(server: &HttpServer, path: &str) -> Answer {
+    server.send("GET", path, &[], "")
+}
+
+fn post(server: &HttpServer, path: &str, body: Value) -> Answer {
+    server.send("POST", path, &[JSON], body.to_string())
+}
+
+/// Why a request failed.
+#[track_caller]
+fn failed(answer: &Answer, status: u16) -> String {
+    assert_eq!(answer.status, status, "{}", answer.text());
+    answer.json()["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_list_is_selected_by_words_tag_and_owner() {
+    let server = server();
+    let names = |path: &str| -> String {
+        let list = get(&server, path).json();
+        list["prompts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|prompt| prompt["name"].as_str().unwrap())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    for (path, want) in [
+        ("/api/prompts", "git/commit two"),
+        ("/api/prompts?", "git/commit two"),
+        ("/api/prompts?query=commit", "git/commit"),
+        ("/api/prompts?query=%3Agit&mine=false", "git/commit"),
+        ("/api/prompts?tag=WORK&mine=true", "two"),
+        ("/api/prompts?query=two+commit", ""),
+    ] {
+        assert_eq!(names(path), want, "{path}");
+    }
+    let list = get(&server, "/api/prompts");
+    let two = &list.json()["prompts"][1];
+    assert_eq!((&two["usage"], &two["arguments"][1]["choices"]), (&":two a=… [b=…]".into(), &json!(["x"])));
+    assert_eq!(list.json()["problems"][0]["severity"], "error");
+    assert_eq!(
+        (list.header("cache-control"), list.header("x-content-type-options")),
+        (Some("no-store"), Some("nosniff"))
+    );
+}
+
+#[test]
+fn a_prompt_is_shown_by_its_name_in_the_path() {
+    let server = server();
+    for path in [
+        "/api/prompts/git/commit",
+        "/api/prompts/git%2Fcommit",
+        "/api/prompts/:git:commit",
+        "/api/prompts/%3Agit%3Acommit",
+    ] {
+        let shown = get(&server, path).json();
+        assert_eq!((&shown["name"], &shown["text"]), (&"git/commit".into(), &"Commit {{input}}".into()), "{path}");
+    }
+    assert_eq!(get(&server, "/api/prompts/broken").json()["text"], "---\n");
+    assert_eq!(failed(&get(&server, "/api/prompts/none"), 404), "no prompt named `none`");
+    assert_eq!(failed(&get(&server, "/api/prompts/"), 404), "the command is empty; it must be the name of a prompt");
+    assert_eq!(failed(&get(&server, "/api/prompts/%ff"), 400), "the name in the path is not UTF-8");
+    for outside in ["/api/prompts/../tokens", "/api/prompts/%2e%2e%2ftokens", "/api/prompts//etc/passwd"] {
+        assert_eq!(get(&server, outside).status, 404, "{outside}");
+    }
+}
+
+#[test]
+fn a_call_is_a_text_or_words_or_values_by_name() {
+    let server = server();
+    for (call, want) in [
+        (json!({"command": "two", "input": "x y"}), "x y "),
+        (json!({"command": "two", "input": "a=1 b=x"}), "1 x"),
+        (json!({"command": "two", "input": ["1", "2"]}), "1 2 "),
+        (json!({"command": "two", "arguments": {"a": "1", "b": "x"}}), "1 x"),
+        (json!({"command": ":git:commit", "input": ["a", "b"], "piped": "text\n", "at": 1}), "Commit a\n\ntext\n\nb"),
+        (json!({"command": "git/commit", "piped": "text"}), "Commit text"),
+        (json!({"command": "git/commit", "input": "a", "piped": "text", "at": 99}), "Commit a\n\ntext"),
+    ] {
+        let answer = post(&server, "/api/expand", call.clone()).json();
+        assert_eq!(answer, json!({ "prompt": want }), "{call}");
+        let explained = post(&server, "/api/explain", call).json();
+        assert_eq!(explained["expansion"]["bytes"], want.len());
+    }
+    let warned = post(&server, "/api/expand", json!({"command": "two", "arguments": {"a": "1", "b": "y"}})).json();
+    assert!(warned["warnings"][0].as_str().unwrap().starts_with("`y` is not a choice for `b`"), "{warned}");
+}
+
+#[test]
+fn what_cannot_be_expanded_says_why() {
+    let server = server();
+    for (call, status, why) in [
+        (json!({"command": "none"}), 404, "no prompt named `none`"),
+        (json!({"command": "two"}), 422, "`two` cannot be expanded: it needs a value for `a`; write `:two a=… [b=…]`"),
+        (
+            json!({"command": "two", "arguments": {"c": "1"}}),
+            422,
+            "`two` cannot be expanded: it has no argument `c`; it takes `a` and `b`",
+        ),
+    ] {
+        assert_eq!(failed(&post(&server, "/api/expand", call), status), why);
+    }
+    assert!(failed(&post(&server, "/api/expand", json!({"command": "broken"})), 422).contains("broken.md"));
+    // An explanation says it as a part of itself.
+    let explained = post(&server, "/api/explain", json!({"command": "two"}));
+    assert_eq!(
+        (explained.status, explained.json()["error"].as_str()),
+        (200, Some("it needs a value for `a`; write `:two a=… [b=…]`"))
+    );
+}
+
+#[test]
+fn a_mistake_in_the_request_is_an_error_that_names_it() {
+    let server = server();
+    let body = |body: &str| server.send("POST", "/api/expand", &[JSON], body);
+    for (text, why) in [
+        ("", "the body must be a JSON object: EOF"),
+        ("[\"two\"]", "the body must be a JSON object: invalid type: sequence"),
+        ("{\"command\": 1}", "in the body: command: invalid type: integer `1`, expected a string"),
+        ("{\"command\": \"two\", \"inptu\": \"x\"}", "in the body: inptu: unknown field `inptu`"),
+        ("{\"command\": \"two\", \"input\": 1}", "in the body: input: `input` must be a string or a list of strings"),
+        ("{\"command\": \"two\", \"at\": -1}", "in the body: at: invalid value"),
+    ] {
+        let why_not = failed(&body(text), 400);
+        assert!(why_not.starts_with(why), "{text}: {why_not}");
+    }
+    for (path, why) in [
+        ("/api/prompts?quary=x", "there is no `quary`; a list has `query`, `tag` and `mine`"),
+        ("/api/prompts?mine=1", "`mine` must be `true` or `false`"),
+    ] {
+        assert_eq!(failed(&get(&server, path), 400), why);
+    }
+    assert_eq!(failed(&get(&server, "/api/other"), 404), "there is nothing at `/api/other`");
+    let wrong_method = get(&server, "/api/expand");
+    assert_eq!(
+        (failed(&wrong_method, 405).as_str(), wrong_method.header("allow")),
+        ("this path has POST only", Some("POST"))
+    );
+    assert_eq!(failed(&server.send("DELETE", "/api/prompts/two", &[], ""), 405), "this path has GET only");
+    let form = server.send("POST", "/api/expand", &[("Content-Type", "text/plain")], "{\"command\":\"two\"}");
+    assert_eq!(failed(&form, 415), "the body must be JSON, with the header `Content-Type: application/json`");
+}
+
+#[test]
+fn the_checks_of_mcp_come_first() {
+    let server = server();
+    for (method, path) in [
+        ("GET", "/api/prompts"),
+        ("GET", "/api/prompts/two"),
+        ("POST", "/api/expand"),
+        ("POST", "/api/explain"),
+        ("POST", "/api/hook"),
+    ] {
+        let body = if method == "POST" { "{\"command\":\"two\"}" } else { "" };
+        for header in [("Host", "evil.example.com"), ("Origin", "https://evil.example.com")] {
+            assert_eq!(server.send(method, path, &[JSON, header], body).status, 403, "{path} {header:?}");
+        }
+    }
+    let of_page = server.send("GET", "/api/prompts", &[("Origin", "http://localhost:5173")], "");
+    assert_eq!((of_page.status, of_page.header("access-control-allow-origin")), (200, Some("http://localhost:5173")));
+    let preflight = server.send("OPTIONS", "/api/expand", &[("Origin", "http://localhost:5173")], "");
+    assert!(
+        preflight.status == 204 && preflight.header("access-control-allow-headers").unwrap().contains("authorization")
+    );
+    drop(server);
+    let server = HttpServer::start_with(
+        Client::new().prompt("a.md", "A"),
+        &["--rate-limit", "prompts/get=2/minute", "--max-body", "1KiB"],
+    );
+    let expand = || post(&server, "/api/expand", json!({"command": "a"}));
+    assert_eq!((expand().status, get(&server, "/api/prompts/a").status, expand().status), (200, 200, 429));
+    assert!(expand().header("retry-after").is_some());
+    assert_eq!(get(&server, "/api/prompts").status, 200, "a list has another limit");
+    let long = server.send("POST", "/api/expand", &[JSON], format!("{{\"command\":\"{}\"}}", "x".repeat(2_000)));
+    assert!(failed(&long, 413).starts_with("the body is longer than 1024 bytes"));
+}
+
+#[test]
+fn what_a_token_may_not_see_does_not_exist() {
+    let server = with_tokens(&[]);
+    let ask = |token: &str, method: &str, path: &str, body: Value| {
+        let body = if method == "GET" { String::new() } else { body.to_string() };
+        server.send(method, path, &[JSON, ("Authorization", &format!("Bearer {token}"))], body)
+    };
+    for path in [
+        "/api/prompts",
+        "/api/prompts?query=secret",
+        "/api/prompts?tag=secret",
+        "/api/prompts/secret",
+        "/api/prompts/team-b/secret",
+        "/api/prompts/team-b/broken-secret",
+    ] {
+        assert!(ask(ANA, "GET", path, json!({})).text().contains("team-b/"), "{path}");
+        let answer = ask(TEAM_A, "GET", path, json!({}));
+        assert!(
+            !answer.text().replace(path.rsplit('/').next().unwrap(), "").contains("secret"),
+            "{path}: {}",
+            answer.text()
+        );
+    }
+    for name in ["team-b/secret", "team-b/broken-secret"] {
+        for path in ["/api/expand", "/api/explain"] {
+            let failure =
+                |name: &str| failed(&ask(TEAM_A, "POST", path, json!({"command": name})), 404).replace(name, "NAME");
+            assert_eq!(failure(name), failure("team-b/other"));
+        }
+        let context = ask(TEAM_A, "POST", "/api/hook", json!({"agent": "codex", "message": format!(":{name} x")}));
+        assert_eq!(context.json(), json!({"context": null}));
+    }
+    for (method, path) in
+        [("GET", "/api/prompts"), ("GET", "/api/other"), ("POST", "/api/hook"), ("DELETE", "/api/prompts")]
+    {
+        assert_eq!(server.send(method, path, &[JSON], "").status, 401, "{path}");
+        assert_eq!(ask("wrong", method, path, json!({})).status, 401, "{path}");
+    }
+}
+
+#[test]
+fn the_hook_of_an_agent_gets_its_context() {
+    let server = server();
+    let context = |agent: &str, message: &str| post(&server, "/api/hook", json!({"agent": agent, "message": message}));
+    let answer = context("codex", "Look.\n:git/commit now").json();
+    assert!(answer["context"].as_str().unwrap().contains("\n\nCommit now\n\n"), "{answer}");
+    assert_eq!(context("claude-code", "Look.").json(), json!({"context": null}));
+    assert_eq!(failed(&context("zed", ":two"), 422), "`zed` is not an agent with a hook");
+    assert_eq!(failed(&context("emacs", ":two"), 422), "`emacs` is not an agent with a hook");
+}
+
+#[test]
+fn requests_are_counted_and_recorded() {
+    let server = HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--tap", "tap"]);
+    post(&server, "/api/expand", json!({"command": "a"}));
+    post(&server, "/api/expand", json!({"command": "none"}));
+    get(&server, "/api/prompts?query=a");
+    let metrics = get(&server, "/metrics").text();
+    for (method, outcome) in [("api/expand", "ok"), ("api/expand", "error"), ("api/prompts", "ok")] {
+        let line = format!("requests_total{{transport=\"http\",method=\"{method}\",outcome=\"{outcome}\"}} 1");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+    let record = fs::read_to_string(server.stop().root().join("tap")).unwrap();
+    for entry in [" POST /api/expand {\"command\":\"a\"}\n", " {\"prompt\":\"A\"}\n", " GET /api/prompts?query=a"] {
+        assert!(record.contains(entry), "{entry} in {record}");
+    }
+}
