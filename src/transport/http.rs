@@ -11,6 +11,7 @@ pub mod limits;
 mod metrics;
 mod operate;
 pub mod origin;
+mod page;
 pub mod proxy;
 mod refusal;
 pub mod secret_file;
@@ -234,6 +235,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         .route(operate::READY, routing::get(operate::ready))
         .route(operate::METRICS, routing::get(operate::metrics))
         .merge(api::routes())
+        .merge(page::routes())
         .with_state(Arc::clone(&app));
     listening(address);
     tokio::select! {

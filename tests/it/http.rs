@@ -237,7 +237,6 @@ fn modern_requests_are_answered_by_the_rules_of_2026_07_28() {
 fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
     let server = server();
     for path in [
-        "/",
         "/mcp/",
         "/mcp/x",
         "//mcp",

@@ -287,7 +287,8 @@ impl Connection {
         line
     }
 
-    fn read_head(&mut self) -> Answer {
+    /// Reads the head of an answer, which is all of it after a HEAD.
+    pub(crate) fn read_head(&mut self) -> Answer {
         let first = self.read_line();
         let status = first.split(' ').nth(1).unwrap_or_else(|| panic!("{first}")).parse().unwrap();
         let mut headers = Vec::new();

@@ -59,6 +59,8 @@ mod opened;
 #[cfg(all(unix, feature = "http"))]
 mod operating;
 mod other_programs;
+#[cfg(all(unix, feature = "http"))]
+mod page;
 mod parts;
 mod path_and_show;
 mod project;

@@ -26,7 +26,7 @@ fn reference() -> String {
     page("docs/reference.md")
 }
 
-/// The README, CONTRIBUTING and all pages of `docs`.
+/// The README, CONTRIBUTING and all pages of `docs`, without their pictures.
 fn pages() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
@@ -35,7 +35,11 @@ fn pages() -> Vec<String> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() { folders.push(path) } else { pages.push(name.replace('\\', "/")) }
+            match path.extension().and_then(|extension| extension.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("png") => {}
+                _ => pages.push(name.replace('\\', "/")),
+            }
         }
     }
     pages.sort();

@@ -1,0 +1,200 @@
+//! The web page: `/`, the list, and `/prompts/NAME`, a prompt with a form for its values.
+//!
+//! The server renders all of it, so that it works without a script where no token is needed. The script (`page/page.js`) fetches the
+//! same addresses, with the token, and replaces `<main>`. What prompts contain is text for a browser, never markup: see `page/text.rs`.
+
+mod document;
+mod list;
+mod prompt;
+mod text;
+
+use super::operate::{Exchange, plain};
+use super::refusal::Refusal;
+use super::{App, endpoint, limits};
+use crate::library::View;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::{Extension, Router, routing};
+use document::{ask_for_token, document, failure};
+use list::Filter;
+use maud::{Markup, html};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Instant;
+use text::sentence;
+
+/// The paths of this module.
+const LIST: &str = "/";
+const PROMPT: &str = "/prompts/{*name}";
+const STYLE: &str = "/page.css";
+const SCRIPT: &str = "/page.js";
+
+/// What the page may load, and who may show it within another page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(LIST, routing::get(list))
+        .route(PROMPT, routing::get(prompt).post(prompt))
+        .route(
+            STYLE,
+            routing::get(async |headers| asset(&headers, "text/css; charset=utf-8", include_str!("page/page.css"))),
+        )
+        .route(
+            SCRIPT,
+            routing::get(async |headers| {
+                asset(&headers, "text/javascript; charset=utf-8", include_str!("page/page.js"))
+            }),
+        )
+}
+
+/// What is shown.
+struct Page {
+    status: StatusCode,
+    title: String,
+    /// What was searched for.
+    query: String,
+    main: Markup,
+}
+
+async fn list(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
+    let (head, _) = request.into_parts();
+    let filter = Filter::of(head.uri.query().unwrap_or_default());
+    app.show(&head, &exchange, "prompts/list", move |view| Page {
+        status: StatusCode::OK,
+        title: filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}")),
+        query: filter.query.clone().unwrap_or_default(),
+        main: list::page(view, &filter),
+    })
+    .await
+}
+
+/// A prompt. The values are in the address or, because they may be long, in the body.
+async fn prompt(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    Path(name): Path<String>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
+    let (head, body) = request.into_parts();
+    let body = match endpoint::read(body, &head.headers, app.max_body, &app.bodies).await {
+        Ok((body, _)) => body,
+        Err(refusal) => return failed(refusal),
+    };
+    let values = prompt::values(if head.method == http::Method::POST {
+        &body
+    } else {
+        head.uri.query().unwrap_or_default().as_bytes()
+    });
+    app.show(&head, &exchange, "prompts/get", move |view| {
+        let (status, title, main) = prompt::page(view, &name, values);
+        Page { status, title, query: String::new(), main }
+    })
+    .await
+}
+
+impl App {
+    /// Answers with a page of what the caller may see; without a valid token, with one that asks for it. `method` is the one as which
+    /// rate limits count the request.
+    async fn show(
+        self: &Arc<Self>,
+        head: &Parts,
+        exchange: &Exchange,
+        method: &'static str,
+        page: impl FnOnce(&View) -> Page + Send + 'static,
+    ) -> http::Response<Body> {
+        let caller = match self.admit(head, exchange) {
+            Ok(caller) => caller,
+            Err(refusal) => return refused(refusal, head),
+        };
+        let admitted = self.requests.try_acquire().map_err(|_| limits::too_busy());
+        let admitted = admitted
+            .and_then(|permit| self.rate_limits.take_one(&caller, exchange.client().address, method).map(|()| permit));
+        let (_permit, started) = match admitted {
+            Ok(permit) => (permit, Instant::now()),
+            Err(refusal) => return failed(refusal),
+        };
+        let server = Arc::clone(&self.server);
+        let rendered = self.in_background(move || page(&server.library().view_for(&caller))).await;
+        self.metrics.answered("http", "page", rendered.is_err(), started.elapsed());
+        match rendered {
+            Ok(page) => respond(page),
+            Err(error) => failed(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
+        }
+    }
+}
+
+/// Says why there is no page.
+fn failed(Refusal { status, headers, error }: Refusal) -> http::Response<Body> {
+    let main = failure("This did not work", &sentence(&error.message), &html! {});
+    let mut response = respond(Page { status, title: "Error".to_owned(), query: String::new(), main });
+    response.headers_mut().extend(*headers);
+    response
+}
+
+fn respond(Page { status, title, query, main }: Page) -> http::Response<Body> {
+    let mut response = http::Response::new(Body::from(document(&title, &query, &main).into_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    protect(headers);
+    response
+}
+
+fn protect(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+}
+
+/// Asks for a token, if that would help.
+fn refused(refusal: Refusal, head: &Parts) -> http::Response<Body> {
+    let status = refusal.status;
+    let why = match status {
+        StatusCode::UNAUTHORIZED if !head.headers.contains_key(http::header::AUTHORIZATION) => None,
+        // What follows is on the configuration of programs.
+        StatusCode::UNAUTHORIZED => refusal.error.message.split(';').next().map(sentence),
+        StatusCode::TOO_MANY_REQUESTS => Some(sentence(&refusal.error.message)),
+        _ => return plain(refusal),
+    };
+    let mut response =
+        respond(Page { status, title: "Token".to_owned(), query: String::new(), main: ask_for_token(why.as_deref()) });
+    response.headers_mut().extend(*refusal.headers);
+    response
+}
+
+/// A part of the page that is the same for everybody.
+fn asset(headers: &HeaderMap, content_type: &'static str, text: &'static str) -> http::Response<Body> {
+    let hash = Sha256::digest(text).iter().take(8).fold(String::new(), |mut hash, byte| {
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    });
+    let tag = format!("\"{hash}\"");
+    let is_known =
+        headers.get_all(IF_NONE_MATCH).iter().any(|known| known.to_str().is_ok_and(|known| known.contains(&tag)));
+    let mut response = http::Response::new(Body::from(if is_known { "" } else { text }));
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.extend(HeaderValue::try_from(tag).ok().map(|tag| (ETAG, tag)));
+    protect(headers);
+    response
+}

@@ -1,0 +1,427 @@
+// The page works without this script where no token is needed. With it, the same addresses are fetched, and `<main>` is replaced by that of
+// the answer: the server renders everything, and prompts' text gets here only as HTML that it has escaped.
+
+const search = document.querySelector("#search");
+const toast = document.querySelector("#toast");
+const query = search.elements.query;
+
+/** Kept here only: it is gone when the page is. */
+let token = "";
+/** Ends the request whose answer is no longer wanted. */
+let loading = new AbortController();
+/** The list that was left for a prompt, to go back to at once. */
+let list = null;
+/** Whether something changed while this was not shown. */
+let isStale = false;
+
+const AWAY = "The server does not answer. What you see may be old.";
+
+const find = (selector) => document.querySelector(selector);
+const isList = (url) => new URL(url).pathname === "/";
+const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+function debounced(milliseconds, work) {
+  let timer;
+  const later = (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(work, milliseconds, ...values);
+  };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}
+
+let hiding;
+function say(text, milliseconds = 4000) {
+  clearTimeout(hiding);
+  toast.textContent = text;
+  if (milliseconds) hiding = setTimeout(() => (toast.textContent = ""), milliseconds);
+}
+
+/** Asks the server; the answer may be one that asks for a token. */
+async function ask(url, body, signal) {
+  const headers = { Accept: "text/html" };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  const method = body ? "POST" : "GET";
+  const init = { method, body, headers, signal, cache: "no-store", credentials: "omit", redirect: "error" };
+  const response = await fetch(url, init);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const isAllowed = !page.querySelector("#token");
+  // What is on the page stays; another attempt may work.
+  const isFailed = isAllowed && ([413, 429].includes(response.status) || response.status >= 500);
+  if (isFailed || !page.querySelector("main")) throw new Failed(page.querySelector("main p")?.textContent ?? page.body.textContent);
+  return { page, isAllowed };
+}
+
+class Failed extends Error {}
+
+/** The same, unless another request begins before the answer is here; then there is none. */
+async function load(url, body) {
+  loading.abort();
+  loading = new AbortController();
+  const { signal } = loading;
+  try {
+    const answer = await ask(url, body, signal);
+    return signal.aborted ? null : answer;
+  } catch (error) {
+    if (error instanceof Failed) say(error.message, 8000);
+    else if (!signal.aborted) say(AWAY, 0);
+    return null;
+  }
+}
+
+function show(main, title) {
+  find("main").replaceWith(main);
+  document.title = title;
+  // For screen readers, which say nothing of a `<main>` that is replaced.
+  find("#announcement").textContent = main.querySelector(".count, .alone h1")?.textContent ?? "";
+  shown();
+}
+
+/** What is on the page has come from the server just now. */
+function shown() {
+  if (toast.textContent === AWAY) say("", 0);
+  watchEnd();
+  follow();
+}
+
+/** Goes to another address. */
+async function visit(url, { replace = false } = {}) {
+  const from = location.href;
+  const before = { url: from, main: find("main"), title: document.title, y: scrollY };
+  const answer = await load(url);
+  if (!answer) return;
+  if (isList(from) && !isList(url)) list = before;
+  if (replace) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
+  show(answer.page.querySelector("main"), answer.page.title);
+  if (replace) return;
+  scrollTo(0, 0);
+  if (!isList(url)) query.value = "";
+  find("main").focus({ preventScroll: true });
+}
+
+addEventListener("popstate", async () => {
+  const url = location.href;
+  if (list?.url === url) {
+    const { main, title, y } = list;
+    list = null;
+    show(main, title);
+    query.value = new URL(url).searchParams.get("query") ?? "";
+    scrollTo(0, y);
+    if (isStale) refresh();
+    return;
+  }
+  const answer = await load(url);
+  if (answer) show(answer.page.querySelector("main"), answer.page.title);
+  query.value = isList(url) ? (new URL(url).searchParams.get("query") ?? "") : "";
+});
+
+addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (link.origin !== location.origin || link.getAttribute("href").startsWith("#")) return;
+  event.preventDefault();
+  if (link.matches(".more")) more(link);
+  else if (link.matches(".back") && list) history.back();
+  else visit(link.href);
+});
+
+// The search
+
+const fields = (form) => new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+
+const searchNow = debounced(90, () => {
+  const words = fields(search).toString();
+  visit(new URL(words ? `/?${words}` : "/", location).href, { replace: isList(location.href) });
+});
+
+search.addEventListener("input", searchNow);
+search.addEventListener("submit", (event) => {
+  event.preventDefault();
+  searchNow();
+});
+
+const isTyping = (element) => element.matches("input, textarea, select, [contenteditable]");
+
+addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (event.isComposing) return;
+  if (key === "/" && !isTyping(target) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    query.focus();
+    query.select();
+  } else if (key === "Escape" && target === query) {
+    event.preventDefault();
+    if (query.value === "") return query.blur();
+    query.value = "";
+    searchNow();
+  } else if (key === "Enter" && (event.ctrlKey || event.metaKey) && target.form?.id === "form") {
+    event.preventDefault();
+    copyExpansion();
+  } else if (key === "ArrowDown" || key === "ArrowUp") {
+    const rows = [...document.querySelectorAll(".rows a")];
+    const at = rows.indexOf(document.activeElement);
+    if (!rows.length || (at < 0 && (target !== query || key === "ArrowUp"))) return;
+    event.preventDefault();
+    const next = key === "ArrowDown" ? rows[Math.min(at + 1, rows.length - 1)] : (rows[at - 1] ?? query);
+    next.focus();
+  }
+});
+
+// More rows, as the end of the list comes near
+
+async function more(link) {
+  if (link.ariaBusy) return;
+  link.ariaBusy = "true";
+  try {
+    const { page } = await ask(link.href);
+    if (!link.isConnected) return;
+    find(".rows").append(...page.querySelectorAll(".rows li"));
+    const next = page.querySelector("a.more");
+    if (next) link.replaceWith(next);
+    else link.remove();
+    watchEnd();
+  } catch {
+    link.ariaBusy = null;
+  }
+}
+
+const end = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => more(entry.target)), {
+  rootMargin: "2000px",
+});
+
+function watchEnd() {
+  end.disconnect();
+  const link = find("a.more");
+  if (link) end.observe(link);
+}
+
+// A prompt: its expansion, while values are typed, and copies
+
+const LONGEST_LINK = 8000;
+
+/** The address of the prompt with the values of the form; `null` if it would be too long for a link. */
+function linkWithValues(form) {
+  const values = fields(form).toString();
+  const url = location.origin + location.pathname + (values && `?${values}`);
+  return url.length > LONGEST_LINK ? null : url;
+}
+
+const putLink = debounced(400, (form) => {
+  if (form.isConnected) history.replaceState(null, "", linkWithValues(form) ?? location.pathname);
+});
+
+const expand = debounced(120, async (form) => {
+  if (!form.isConnected) return;
+  const answer = await load(location.pathname, fields(form));
+  const result = answer?.page.querySelector("#result");
+  if (result && form.isConnected) replaceKeeping(find("#result"), result);
+  else if (answer) show(answer.page.querySelector("main"), answer.page.title);
+});
+
+/** Replaces an element, but leaves what the user has opened, scrolled, focused and selected as it was. */
+function replaceKeeping(old, fresh) {
+  const opened = new Set([...old.querySelectorAll("details[id][open]")].map(({ id }) => id));
+  const known = new Set([...old.querySelectorAll("details[id]")].map(({ id }) => id));
+  const active = old.contains(document.activeElement) ? document.activeElement : null;
+  const scrolled = [...old.querySelectorAll("[id]")].filter((element) => element.scrollTop);
+  const at = scrolled.map((element) => [element.id, element.scrollTop]);
+  const selection = active?.selectionStart == null ? null : [active.selectionStart, active.selectionEnd];
+  const href = active?.getAttribute("href");
+  for (const details of fresh.querySelectorAll("details[id]")) {
+    if (known.has(details.id)) details.open = opened.has(details.id);
+  }
+  old.replaceWith(fresh);
+  for (const [id, top] of at) {
+    const element = document.getElementById(id);
+    if (element) element.scrollTop = top;
+  }
+  if (!active) return;
+  const same = active.id ? document.getElementById(active.id) : href && find(`main a[href="${CSS.escape(href)}"]`);
+  (same || find("main")).focus({ preventScroll: true });
+  if (same && selection) same.setSelectionRange(...selection);
+}
+
+addEventListener("input", ({ target }) => {
+  const form = target.form;
+  if (form?.id !== "form") return;
+  expand(form);
+  putLink(form);
+});
+
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Without TLS, a page of another machine has no clipboard.
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.className = "visually-hidden";
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    button?.focus();
+    if (!isCopied) return say("The browser does not allow it; select the text and copy it yourself.");
+  }
+  say("Copied", 1500);
+  button?.classList.add("is-done");
+  setTimeout(() => button?.classList.remove("is-done"), 1500);
+}
+
+/** The expansion of the values that are in the form now, as the server sent it: the text of the element, character by character. */
+async function copyExpansion() {
+  expand.cancel();
+  const form = find("#form");
+  if (form) {
+    const answer = await load(location.pathname, fields(form));
+    const result = answer?.page.querySelector("#result");
+    if (!result) return;
+    replaceKeeping(find("#result"), result);
+  }
+  const text = find("#expansion");
+  if (text) copy(text.textContent, find("#copy"));
+  else say("There is nothing to copy yet.");
+}
+
+addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  if (button?.id === "copy") copyExpansion();
+  if (button?.id === "copy-link") {
+    const form = find("#form");
+    const link = form ? linkWithValues(form) : location.href;
+    if (link) copy(link, button);
+    else say("The values are too long for a link.");
+  }
+});
+
+addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.id === "form") {
+    event.preventDefault();
+    expand(form);
+  } else if (form.id === "token") {
+    event.preventDefault();
+    token = form.querySelector("input").value.trim();
+    const answer = await load(location.href);
+    if (!answer) return;
+    if (!answer.isAllowed) token = "";
+    show(answer.page.querySelector("main"), answer.page.title);
+    (find("#token input") ?? find("main")).focus();
+  }
+});
+
+// Edits of files
+
+let isRefreshing = false;
+let isRefreshWanted = false;
+
+/** Shows this address as it is now. */
+async function refresh() {
+  isRefreshWanted = true;
+  if (isRefreshing) return;
+  isRefreshing = true;
+  while (isRefreshWanted) {
+    isRefreshWanted = false;
+    isStale = false;
+    await refreshOnce();
+  }
+  isRefreshing = false;
+}
+
+async function refreshOnce() {
+  const form = find("#form");
+  const [url, values] = [location.href, form && fields(form).toString()];
+  const address = new URL(url);
+  const rows = document.querySelectorAll(".rows li").length;
+  if (rows) address.searchParams.set("count", rows);
+  try {
+    const { page, isAllowed } = await ask(address, form && new URLSearchParams(values));
+    const hasMoved = location.href !== url || find("#form") !== form || (form && fields(form).toString() !== values);
+    // What is typed meanwhile is answered with the files as they are then; only the rest of the page is old.
+    if (hasMoved) return void (isRefreshWanted = find("#form") !== null);
+    const [old, fresh] = [find("main"), page.querySelector("main")];
+    document.title = page.title;
+    if (!old.isEqualNode(fresh)) replaceKeeping(old, fresh);
+    if (list) isStale = true;
+    if (!isAllowed) token = "";
+    shown();
+  } catch {
+    isStale = true;
+  }
+}
+
+/** The stream of changes, which is open while the page is visible. */
+let changes = null;
+
+/** The resource that this page shows, if it is a prompt: it may be a broken file, which is in no list. */
+const resource = () => (isList(location) ? null : location.pathname.replace("/prompts/", "prompt://"));
+
+function stopFollowing() {
+  changes?.controller.abort();
+  changes = null;
+}
+
+async function follow() {
+  const uri = resource();
+  if (document.hidden || find("#token")) return stopFollowing();
+  if (changes?.uri === uri) return;
+  stopFollowing();
+  const controller = new AbortController();
+  const { signal } = controller;
+  changes = { controller, uri };
+  for (let attempt = 1; !signal.aborted; attempt += 1) {
+    try {
+      const response = await fetch("/mcp", listening(uri, signal));
+      if (response.ok) {
+        attempt = 1;
+        // The first event says that the stream has begun. What happened before, since the page was made, it does not tell.
+        await eachLine(response.body, (line) => /"notifications\//.test(line) && refresh());
+      }
+    } catch {
+      // The server is away, or the stream was ended here.
+    }
+    await wait(Math.min(500 * 2 ** attempt, 30_000));
+  }
+}
+
+function listening(uri, signal) {
+  const version = "2026-07-28";
+  const method = "subscriptions/listen";
+  const meta = (key) => `io.modelcontextprotocol/${key}`;
+  const _meta = {
+    [meta("protocolVersion")]: version,
+    [meta("clientInfo")]: { name: "page", version: "1" },
+    [meta("clientCapabilities")]: {},
+  };
+  const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+  if (uri) notifications.resourceSubscriptions = [uri];
+  const headers = {
+    "Content-Type": "application/json",
+    Accept: "application/json, text/event-stream",
+    "MCP-Protocol-Version": version,
+    "Mcp-Method": method,
+  };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { notifications, _meta } });
+  return { method: "POST", headers, body, signal, cache: "no-store", credentials: "omit" };
+}
+
+async function eachLine(stream, work) {
+  let rest = "";
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    lines.forEach(work);
+  }
+}
+
+document.addEventListener("visibilitychange", () => {
+  follow();
+});
+
+watchEnd();
+follow();

@@ -1,0 +1,332 @@
+//! The web page as a browser gets it. `bash tests/browser/run` tests what it does in one.
+
+use crate::client::Client;
+use crate::http_client::{Answer, HttpServer};
+use std::fs;
+use std::time::Duration;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+
+const COMPARE: &str = "---\ntitle: Compare\ndescription: A table\ntags: [work]\narguments:\n  - name: options\n    required: true\n  \
+                       - name: depth\n    choices: [brief, full]\n    strict: true\n---\nCompare {{options}}, {{depth}}.\n";
+
+fn home() -> Client {
+    let home = Client::new().prompt("compare.md", COMPARE).prompt("git/commit.md", "Commit {{input}}");
+    home.prompt("review.md", "---\ndescription: Review\ntags: [work, code]\n---\nReview {{input}}")
+}
+
+fn get(server: &HttpServer, path: &str) -> Answer {
+    server.send("GET", path, &[], "")
+}
+
+/// The text of a page that is shown with this status.
+#[track_caller]
+fn shown(server: &HttpServer, path: &str, status: u16) -> String {
+    let answer = get(server, path);
+    assert_eq!((answer.status, answer.header("content-type")), (status, Some("text/html; charset=utf-8")), "{path}");
+    answer.text()
+}
+
+/// The names in a list, in its order.
+fn names(html: &str) -> Vec<&str> {
+    let links = html.split("<ul class=\"rows\">").nth(1).unwrap_or_default().split("<a href=\"/prompts/").skip(1);
+    links.map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// The text of an element without tags and escapes.
+fn text_of(html: &str, start: &str, end: &str) -> String {
+    let inner = html.split_once(start).unwrap_or_else(|| panic!("no {start} in {html}")).1.split_once(end).unwrap().0;
+    let inner = inner.split_once('>').unwrap().1;
+    let text: String = inner.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect();
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#13;", "\r").replace("&amp;", "&")
+}
+
+fn expansion(html: &str) -> String {
+    text_of(html, "id=\"expansion\"", "</pre>")
+}
+
+#[test]
+fn the_list_has_all_prompts_or_those_that_are_chosen() {
+    let server = HttpServer::start(home());
+    for (query, want) in [
+        ("", &["compare", "git/commit", "review"][..]),
+        ("?query=reveiw", &["review"]),
+        ("?tag=work", &["compare", "review"]),
+        ("?tag=Work&query=table", &["compare"]),
+        ("?folder=git", &["git/commit"]),
+        ("?folder=gi", &[]),
+        ("?layer=user&tag=code", &["review"]),
+        ("?layer=built-in", &[]),
+        ("?query=&tag=&layer=&folder=&unknown=1", &["compare", "git/commit", "review"]),
+        ("?from=1", &["git/commit", "review"]),
+        ("?count=2", &["compare", "git/commit"]),
+        ("?from=99999999999999999999&count=x", &["compare", "git/commit", "review"]),
+    ] {
+        let html = shown(&server, &format!("/{query}"), 200);
+        assert_eq!(names(&html), want, "{query}");
+    }
+    let html = shown(&server, "/?tag=work&query=table", 200);
+    assert!(html.contains("<a href=\"/?query=table\" aria-current=\"true\">"), "choosing it again leaves it: {html}");
+    assert!(html.contains("<input type=\"hidden\" form=\"search\" name=\"tag\" value=\"work\">"));
+}
+
+#[test]
+fn a_long_list_has_a_link_to_what_follows() {
+    let home = (0..450).fold(Client::new(), |home, number| home.prompt(&format!("p{number:03}.md"), "x"));
+    let server = HttpServer::start(home);
+    let mut found = Vec::new();
+    let mut path = "/?query=p".to_owned();
+    let mut pages = 0;
+    loop {
+        let html = shown(&server, &path, 200);
+        found.extend(names(&html).into_iter().map(str::to_owned));
+        pages += 1;
+        let Some((_, next)) = html.split_once("<a class=\"more\" href=\"") else { break };
+        path = next.split('"').next().unwrap().replace("&amp;", "&");
+    }
+    assert_eq!((pages, found.len()), (3, 450));
+    assert!(found.is_sorted() && found[449] == "p449");
+}
+
+#[test]
+fn a_prompt_is_expanded_with_the_values_of_its_address_or_of_the_body() {
+    let server = HttpServer::start_with(home(), &["--max-body", "256KiB"]);
+    let html = shown(&server, "/prompts/compare", 200);
+    assert!(html.contains("<code class=\"slot\"><bdi>options</bdi></code>") && !html.contains("id=\"expansion\""));
+    let html = shown(&server, "/prompts/compare?options=a+%26%0D%0A%3Cb%3E&depth=full", 200);
+    assert_eq!(expansion(&html), "Compare a &\n<b>, full.");
+    assert!(html.contains("<span class=\"value\">a &amp;\n&lt;b&gt;</span>, full."), "{html}");
+    assert!(html.contains(">\na &amp;\n&lt;b&gt;</textarea>") && html.contains("<option value=\"full\" selected>"));
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let long = "x".repeat(100_000);
+    let answer = server.send("POST", "/prompts/git/commit", &form, format!("input={long}"));
+    assert_eq!((answer.status, expansion(&answer.text())), (200, format!("Commit {long}")));
+    let html = shown(&server, "/prompts/compare?options=a&depth=other", 200);
+    assert!(text_of(&html, "id=\"result\"", "</section>").contains("is not a choice for depth"), "{html}");
+    let html = shown(&server, "/prompts/compare?options=a&optoins=b", 200);
+    assert!(html.contains("has no argument <code><bdi>optoins</bdi></code>; its value is not used"), "{html}");
+    let too_long = server.send("POST", "/prompts/compare", &form, "x".repeat(256 * 1024 + 1));
+    assert_eq!(too_long.status, 413);
+}
+
+#[test]
+fn an_expansion_is_the_text_that_the_command_line_prints() {
+    let odd = "\n\n  <pre>\r\n&amp; {{input}}</pre>\u{202e}\u{1b}[0m\ttext\n";
+    let jinja = "---\nengine: jinja\n---\n{% if input == 'a' %}yes {{ input }}{% endif %}";
+    let server = HttpServer::start(Client::new().prompt("odd.md", odd).prompt("jinja.md", jinja));
+    for (name, value) in [("odd", "\n</pre>x"), ("odd", "\u{fdd0}"), ("jinja", "a"), ("jinja", "b")] {
+        let printed = server.home.run(["expand", "--json", name, "--arg", &format!("input={value}")], "");
+        let printed: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+        let value: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let shown = expansion(&shown(&server, &format!("/prompts/{name}?input={value}"), 200));
+        // HTML drops a line ending after `<pre>`.
+        let shown = shown.strip_prefix('\n').unwrap_or(&shown);
+        assert_eq!(shown, printed["prompt"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn text_of_prompts_is_never_markup() {
+    let script = "<script>alert('a')</script>";
+    let prompt = format!(
+        "---\ntitle: \"{script}\"\ndescription: \"\\\"><img src=x onerror=alert(1)> \u{202e}abc\"\ntags: [\"{script}\"]\narguments:\n  \
+         - name: a\n    description: \"{script}\"\n    default: \"{script}\"\n---\n</pre>{script}{{{{a}}}}"
+    );
+    let home =
+        Client::new().prompt("x.md", &prompt).prompt("<b>.md", script).prompt("broken.md", format!("---\n{script}"));
+    let server = HttpServer::start(home);
+    let paths = [
+        "/",
+        "/?query=<script>x",
+        "/?tag=%22%3E%3Cscript%3E",
+        "/prompts/x",
+        "/prompts/x?a=</textarea><script>",
+        "/prompts/%3Cb%3E",
+        "/prompts/broken",
+        "/prompts/%3Cscript%3E",
+    ];
+    for path in paths {
+        let answer = get(&server, &path.replace('<', "%3C").replace('>', "%3E"));
+        let html = answer.text();
+        assert_eq!(html.matches("<script").count(), 1, "only the page's own: {path} {html}");
+        assert!(!html.contains("<img") && !html.contains("<b>"), "{path} {html}");
+    }
+    let html = shown(&server, "/", 200);
+    assert!(html.contains("<bdi class=\"control\" data-code=\"U+202E\">\u{202e}</bdi>abc"), "{html}");
+}
+
+#[test]
+fn problems_say_where_and_what_to_do() {
+    let home = home().prompt("broken.md", "---\ntitle: x").prompt("typo.md", "---\narguments: [a]\n---\n{{a}} {{b}}");
+    let server = HttpServer::start(home);
+    let list = shown(&server, "/", 200);
+    assert!(list.contains("1 problem in the files") && list.contains("broken.md</bdi>:1:1"), "{list}");
+    let typo = shown(&server, "/prompts/typo", 200);
+    assert!(
+        typo.contains("typo.md</bdi>:4:7") && typo.contains("<code><bdi>{{b}}</bdi></code> is not a placeholder"),
+        "{typo}"
+    );
+    let broken = shown(&server, "/prompts/broken", 200);
+    assert!(broken.contains("cannot be used as a prompt") && broken.contains("---\ntitle: x</pre>"), "{broken}");
+}
+
+#[test]
+fn an_unknown_prompt_is_not_found_and_similar_ones_are_links() {
+    let server = HttpServer::start(home());
+    let html = shown(&server, "/prompts/reveiw", 404);
+    assert!(html.contains("No such prompt") && html.contains("<a href=\"/prompts/review\">"), "{html}");
+    for path in ["/prompts/%00", "/prompts/..%2Fx", "/prompts/a/../b", "/prompts//", "/prompts/a%20b"] {
+        assert_eq!(get(&server, path).status, 404, "{path}");
+    }
+    assert_eq!(get(&server, "/prompts/%FF").status, 400);
+}
+
+#[test]
+fn the_browser_may_load_nothing_from_elsewhere_and_keeps_no_prompt() {
+    let server = HttpServer::start(home());
+    for path in ["/", "/prompts/review", "/prompts/xyz"] {
+        let answer = get(&server, path);
+        let header = |name| answer.header(name);
+        assert_eq!(header("content-security-policy"), Some(POLICY), "{path}");
+        assert_eq!((header("cache-control"), header("referrer-policy")), (Some("no-store"), Some("no-referrer")));
+        assert_eq!(
+            (header("x-content-type-options"), header("cross-origin-resource-policy")),
+            (Some("nosniff"), Some("same-origin"))
+        );
+        // What is not this server's is a namespace or in the icon.
+        let elsewhere = answer.text().replace("xmlns='http://www.w3.org/2000/svg'", "");
+        assert!(
+            !elsewhere.contains("//") && !elsewhere.contains("style=") && !elsewhere.contains(" on"),
+            "{elsewhere}"
+        );
+    }
+}
+
+#[test]
+fn the_parts_that_are_the_same_for_all_are_kept_by_the_browser_until_they_change() {
+    let server = HttpServer::start(home());
+    let mut size = get(&server, "/?query=xyzzyplugh").body.len();
+    for (path, content_type) in
+        [("/page.css", "text/css; charset=utf-8"), ("/page.js", "text/javascript; charset=utf-8")]
+    {
+        let answer = get(&server, path);
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some(content_type)));
+        assert_eq!(answer.header("cache-control"), Some("no-cache"));
+        size += answer.body.len();
+        let tag = answer.header("etag").unwrap();
+        let again = server.send("GET", path, &[("If-None-Match", tag)], "");
+        assert_eq!((again.status, again.body.len()), (304, 0));
+        assert_eq!(server.send("GET", path, &[("If-None-Match", "\"other\"")], "").status, 200);
+    }
+    assert!(size < 60 * 1024, "{size}");
+}
+
+#[test]
+fn head_is_get_without_the_body_and_other_methods_are_not_allowed() {
+    let server = HttpServer::start(home());
+    for path in ["/", "/prompts/review", "/page.css"] {
+        let (get, mut connection) = (get(&server, path), server.connect());
+        connection.write("HEAD", path, &[("Connection", "close")], "");
+        let head = connection.read_head();
+        assert!(connection.is_closed_within(Duration::from_secs(60)), "{path}");
+        assert_eq!((head.status, head.header("content-type")), (200, get.header("content-type")), "{path}");
+        assert_eq!(head.header("content-length"), Some(get.body.len().to_string().as_str()), "{path}");
+    }
+    assert_eq!(server.send("DELETE", "/prompts/review", &[], "").status, 405);
+    assert_eq!(server.send("POST", "/", &[], "x").status, 405);
+}
+
+#[test]
+fn rate_limits_count_each_page_and_say_when_to_try_again() {
+    let server = HttpServer::start_with(home(), &["--rate-limit", "prompts/list=1/minute"]);
+    assert_eq!((get(&server, "/").status, get(&server, "/prompts/review").status), (200, 200));
+    let refused = get(&server, "/");
+    assert_eq!((refused.status, refused.header("content-security-policy")), (429, Some(POLICY)));
+    assert!(refused.header("retry-after").is_some() && refused.text().contains("try again in"), "{}", refused.text());
+    assert!(!refused.text().contains("id=\"token\""));
+}
+
+#[test]
+fn only_this_servers_names_and_pages_get_it() {
+    let server = HttpServer::start_with(home(), &["--allow-host", "prompts.example.com"]);
+    assert_eq!(server.send("GET", "/", &[("Host", "evil.example.com")], "").status, 403);
+    let form = |host, origin| {
+        let headers = [("Host", host), ("Origin", origin), ("Content-Type", "application/x-www-form-urlencoded")];
+        server.send("POST", "/prompts/review", &headers, "input=a").status
+    };
+    assert_eq!(form("prompts.example.com", "https://prompts.example.com"), 200);
+    assert_eq!(form("prompts.example.com", "https://evil.example.com"), 403);
+}
+
+const ANA: &str = "the-token-of-ana-who-sees-everything";
+const TEAM: &str = "the-token-of-the-team-that-sees-git";
+
+fn with_tokens() -> HttpServer {
+    let home = home().prompt("git/broken.md", "---\nx").prompt("broken-secret.md", "---\nx");
+    let file = home.root().join("tokens");
+    fs::write(&file, format!("{ANA} name=ana\n{TEAM} name=team prefix=git/\n{ANA}-old expires=2001-01-01\n")).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    HttpServer::start_with(home, &["--token-file", "tokens"])
+}
+
+fn get_with(server: &HttpServer, path: &str, token: &str) -> Answer {
+    server.send("GET", path, &[("Authorization", &format!("Bearer {token}"))], "")
+}
+
+#[test]
+fn without_a_token_the_page_asks_for_one_and_shows_nothing_else() {
+    let server = with_tokens();
+    for path in ["/", "/?query=review", "/prompts/review", "/prompts/xyz"] {
+        let html = shown(&server, path, 401);
+        assert!(html.contains("<form class=\"scripted\" id=\"token\"") && !html.contains("review"), "{path} {html}");
+        assert!(!html.contains("role=\"alert\""), "nothing was refused yet: {html}");
+    }
+    let answer = get(&server, "/");
+    assert_eq!(answer.header("www-authenticate"), Some("Bearer realm=\"prompt-expander\""));
+    assert_eq!(answer.header("content-security-policy"), Some(POLICY));
+    for (token, why) in
+        [("wrong", "This bearer token is wrong."), (&format!("{ANA}-old"), "expired at the end of 2001-01-01.")]
+    {
+        let answer = get_with(&server, "/", token);
+        assert!(
+            answer.status == 401 && answer.text().contains(why) && !answer.text().contains("Codex"),
+            "{}",
+            answer.text()
+        );
+    }
+    assert_eq!(get(&server, "/page.css").status, 200);
+    // A token in an address would be in logs and in the history.
+    assert_eq!(get(&server, &format!("/?token={ANA}")).status, 401);
+}
+
+#[test]
+fn what_a_token_may_not_see_does_not_exist() {
+    let server = with_tokens();
+    let all = get_with(&server, "/", ANA);
+    assert!(all.text().contains("compare") && all.text().contains("2 problems in the files"));
+    let html = get_with(&server, "/", TEAM).text();
+    assert_eq!(names(&html), ["git/commit"]);
+    assert!(
+        !["compare", "review", "secret", "built-in", "tag=work", "tag=code"].iter().any(|hidden| html.contains(hidden)),
+        "{html}"
+    );
+    for path in [
+        "/?query=review",
+        "/?tag=work",
+        "/?folder=git/..",
+        "/prompts/review",
+        "/prompts/broken-secret",
+        "/prompts/revie",
+    ] {
+        let answer = get_with(&server, path, TEAM);
+        let html = answer.text();
+        assert_eq!(answer.status, if path.starts_with("/p") { 404 } else { 200 }, "{path}");
+        assert!(
+            names(&html).is_empty() && !html.contains("href=\"/prompts/") && !html.contains("Review"),
+            "{path} {html}"
+        );
+    }
+    assert_eq!(get_with(&server, "/prompts/git/commit?input=a", TEAM).status, 200);
+}
