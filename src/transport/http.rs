@@ -341,7 +341,7 @@ async fn connection(
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let app = Arc::clone(&app);
         let exchange = Exchange::new(&peer, request.headers(), &app.trusted_proxies);
-        let (client, id) = (exchange.client().address, exchange.request());
+        let (client, id) = (exchange.address(), exchange.request());
         let span = tracing::info_span!("request", connection = peer.connection, %client, id);
         request.extensions_mut().insert(exchange.clone());
         let routed = span.in_scope(|| router.call(request));
@@ -381,7 +381,7 @@ impl App {
     /// Whether a request to another path than that of MCP may be served, and to whom.
     fn admit(&self, head: &http::request::Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
         self.sites.check(head, exchange.client())?;
-        self.access.authorize(&head.headers, exchange.client().address)
+        self.access.authorize(&head.headers, exchange.address())
     }
 
     /// Handles a message. Also returns the session as it is then, unless the answer came too late. `id` is that of the request.

@@ -64,7 +64,7 @@ impl App {
             response.headers_mut().extend(origin::preflight());
             return Ok(response);
         }
-        let caller = self.access.authorize(headers, exchange.client().address)?;
+        let caller = self.access.authorize(headers, exchange.address())?;
         match head.method {
             Method::POST => self.post(headers, body, caller, exchange).await,
             Method::GET => self.open_stream(headers, &caller),
@@ -119,7 +119,7 @@ impl App {
         };
         drop(body);
         let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
-        let answered = match self.rate_limits.take(&caller, exchange.client().address, &message) {
+        let answered = match self.rate_limits.take(&caller, exchange.address(), &message) {
             Ok(()) => self.reply(headers, message, caller).await,
             Err(refusal) => Ok(refused(refusal, operate::id_of(&message))),
         };

@@ -16,6 +16,7 @@ use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::body::Frame;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +49,11 @@ impl Exchange {
         let request = headers.get(REQUEST_ID).filter(is_valid).cloned().unwrap_or_else(new_request_id);
         let client = Client::new(peer.address.ip(), peer.is_tls, headers, trusted);
         Exchange { peer: Arc::clone(peer), client, request }
+    }
+
+    /// The address of the client.
+    pub(super) fn address(&self) -> IpAddr {
+        self.client.address
     }
 
     /// Who sent the request.

@@ -174,15 +174,14 @@ impl Conversation {
         let _permit = app.requests.acquire().await;
         let session = Session::new(self.session.caller().clone());
         let session = std::mem::replace(&mut self.session, session);
-        let (reply, session) =
-            match app.rate_limits.take(self.session.caller(), self.exchange.client().address, &message) {
-                Ok(()) => app.handle(session, message, id).await,
-                // A notification has no answer, not even this one.
-                Err(refusal) => {
-                    let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
-                    (id.map_or(Reply::None, answer), Some(session))
-                }
-            };
+        let (reply, session) = match app.rate_limits.take(self.session.caller(), self.exchange.address(), &message) {
+            Ok(()) => app.handle(session, message, id).await,
+            // A notification has no answer, not even this one.
+            Err(refusal) => {
+                let answer = |id| Reply::Response(Response::error(Some(id), refusal.error));
+                (id.map_or(Reply::None, answer), Some(session))
+            }
+        };
         let (json, is_error) = match reply {
             Reply::None => (None, false),
             Reply::Response(response) => (Some(response.to_json()), response.error_code().is_some()),
