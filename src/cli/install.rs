@@ -66,8 +66,8 @@ pub(super) struct Install {
     /// Replace another server that is registered as `prompts`
     #[arg(long, requires = "target")]
     replace: bool,
-    /// Register the server over HTTP at this URL, with or without `/mcp`, instead of this program as a server of its own; the hook
-    /// asks it, too
+    /// Register the server over HTTP at this URL, with or without `/mcp`, instead of having the agent start this program; the
+    /// hook asks that server, too
     #[arg(long, value_name = "URL", requires = "target")]
     http: Option<String>,
     /// The environment variable in which the agent finds the token for the server at --http; the token itself is written to no
