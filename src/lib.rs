@@ -36,7 +36,7 @@
 //! `auth.rs` and `limits.rs` say whether a request is served, `headers.rs` checks what its headers say, `sessions.rs` reads the session's
 //! id, and each request has a [`server::Session`] of its own, because nothing of a client is remembered but the streams that it
 //! has open (`sse.rs`). Equal requests for a list share one answer (`shared_answers.rs`). A WebSocket (`websocket.rs`) is one
-//! conversation, like a pipe. `operate.rs` and `metrics.rs` are for those who operate the server.
+//! conversation, like a pipe. `api.rs` has the reports of commands for [`remote`], which is the client. `operate.rs` and `metrics.rs` are for those who operate the server.
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
@@ -80,6 +80,7 @@
 //! - Only four places start other programs: [`doctor`] those that an agent's config names, as that agent would;
 //!   `cli/editor.rs` the user's editor; `cli/output/pager.rs` the user's pager; and `cli/clipboard.rs` the system's command for the
 //!   clipboard.
+//! - Only [`remote`] connects to anything: to the URL that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 //!
 //! # Dependencies between modules
