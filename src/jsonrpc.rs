@@ -140,7 +140,7 @@ fn id_of_refused(text: &str) -> Option<Id> {
 }
 
 /// Reads JSON with at most [`MAX_VALUES`] values.
-fn parse_value(text: &str) -> serde_json::Result<Value> {
+pub(crate) fn parse_value(text: &str) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Limited(&Cell::new(MAX_VALUES)).deserialize(&mut deserializer)?;
     deserializer.end()?;

@@ -37,7 +37,8 @@
 //! reads the session's id, and each request has a [`server::Session`] of its own, because nothing of a client is remembered but the
 //! streams that it has open (`sse.rs`). Equal requests for a list share one answer (`shared_answers.rs`). A WebSocket (`websocket.rs`)
 //! is one conversation, like a pipe. `tls.rs` is below all that, and `proxy.rs` says who the client is. `operate.rs` and `metrics.rs`
-//! are for those who operate the server. `page.rs` is the web page, which shows [`report`]s as HTML.
+//! are for those who operate the server. `page.rs` is the web page, which shows [`report`]s as HTML; `api.rs` has them as JSON for
+//! [`remote`], which is the client.
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
@@ -81,6 +82,7 @@
 //! - Only four places start other programs: [`doctor`] those that an agent's config names, as that agent would;
 //!   `cli/editor.rs` the user's editor; `cli/output/pager.rs` the user's pager; and `cli/clipboard.rs` the system's command for the
 //!   clipboard.
+//! - Only [`remote`] connects to anything: to the URL that the user named.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 //!
 //! # Dependencies between modules

@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
@@ -51,6 +51,10 @@ pub struct Remote {
     base: String,
     authorization: Option<HeaderValue>,
     timeout: Duration,
+    /// The host and port of the proxy through which it is reached.
+    proxy: Option<String>,
+    /// When all requests must have been answered.
+    end: Option<Instant>,
 }
 
 /// Why a server gives no answer that can be used. Its `Display` is one line for a person.
@@ -81,8 +85,8 @@ pub enum ErrorKind {
     Busy,
     /// It is another program, or not the right path.
     NotThisProgram,
-    /// It is an older version of this program.
-    TooOld,
+    /// It is this program, but does not answer as this version does.
+    OtherVersion,
     /// The answer is too long, or is not what it should be.
     Invalid,
 }
@@ -128,7 +132,9 @@ impl Remote {
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::PlatformVerifier)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
-        let proxy = Proxy::try_from_env().filter(|_| !is_loopback(&host));
+        let is_direct = |proxy: &Proxy| is_loopback(&host) || base.parse().is_ok_and(|uri| proxy.is_no_proxy(&uri));
+        let proxy = Proxy::try_from_env().filter(|proxy| !is_direct(proxy));
+        let shown_proxy = proxy.as_ref().map(|proxy| format!("{}:{}", proxy.host(), proxy.port()));
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -137,13 +143,26 @@ impl Remote {
             .user_agent(concat!("prompt-expander/", env!("CARGO_PKG_VERSION")))
             .proxy(proxy)
             .tls_config(tls.build());
-        Ok(Remote { agent: config.build().into(), base, authorization, timeout: ANSWER_WITHIN })
+        Ok(Remote {
+            agent: config.build().into(),
+            base,
+            authorization,
+            timeout: ANSWER_WITHIN,
+            proxy: shown_proxy,
+            end: None,
+        })
     }
 
     /// The same with another time limit for each request, in all.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Remote {
         Remote { timeout, ..self }
+    }
+
+    /// The same with a time limit for all requests together, from now on.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Remote {
+        Remote { end: Some(Instant::now() + time), ..self }
     }
 
     /// The URL of MCP, as agents need it.
@@ -263,12 +282,16 @@ impl Remote {
         let answer = self.conversation().send(&initialize);
         match answer {
             Ok(Some(answer)) if answer["result"]["serverInfo"]["name"] == "prompt-expander" => {
-                let version = answer["result"]["serverInfo"]["version"].as_str().map(quoted);
-                Error {
-                    kind: ErrorKind::TooOld,
-                    message: format!("{} has another version, {}", self.shown(), version.unwrap_or_default()),
-                    fix: "update the server, or this program".to_owned(),
-                }
+                let version = answer["result"]["serverInfo"]["version"].as_str().unwrap_or_default();
+                let (message, fix) = if version == env!("CARGO_PKG_VERSION") {
+                    let message =
+                        format!("{} answers to {MCP}, but with status {} to /api", self.shown(), status.as_u16());
+                    (message, "have the proxy in front of it pass on all paths")
+                } else {
+                    let message = format!("{} has another version, {}", self.shown(), quoted(version));
+                    (message, "update the server, or this program")
+                };
+                Error { kind: ErrorKind::OtherVersion, message, fix: fix.to_owned() }
             }
             _ => self.another_program(&format!("it answers with status {}", status.as_u16())),
         }
@@ -321,7 +344,11 @@ impl Remote {
     }
 
     fn run<B: ureq::AsSendBody>(&self, request: Request<B>) -> Result<Response<Body>, ureq::Error> {
-        let request = self.agent.configure_request(request).timeout_global(Some(self.timeout)).build();
+        let left = self.end.map_or(self.timeout, |end| end.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return Err(ureq::Error::Timeout(ureq::Timeout::Global));
+        }
+        let request = self.agent.configure_request(request).timeout_global(Some(self.timeout.min(left))).build();
         self.agent.run(request)
     }
 
@@ -344,62 +371,42 @@ impl Remote {
 
     fn error(&self, error: ureq::Error) -> Error {
         let shown = self.shown();
-        let new = |kind, message: String, fix: &str| Error { kind, message, fix: fix.to_owned() };
+        let (way, fix) = match &self.proxy {
+            Some(proxy) => (
+                format!(" through the proxy {}", quoted(proxy)),
+                "check the address, and the proxy in the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; NO_PROXY names hosts without it",
+            ),
+            None => (String::new(), "check the address and the network, and whether the server is running"),
+        };
+        let new = |kind, message: String| Error { kind, message, fix: fix.to_owned() };
+        let unreachable = |reason: &dyn fmt::Display| {
+            new(ErrorKind::Unreachable, format!("{shown} cannot be reached{way}: {}", printable(&reason.to_string())))
+        };
         match error {
+            ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+                let seconds = self.timeout.min(CONNECT_WITHIN).as_secs_f32();
+                let message = format!("{shown} cannot be reached{way}: no answer within {seconds} s");
+                new(ErrorKind::TimedOut, message)
+            }
             ureq::Error::Timeout(_) => {
-                let seconds = self.timeout.as_secs_f32();
-                let message = match error {
-                    ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                        format!(
-                            "{shown} cannot be reached: no answer within {} s",
-                            seconds.min(CONNECT_WITHIN.as_secs_f32())
-                        )
-                    }
-                    _ => format!("{shown} does not answer within {seconds} s"),
-                };
-                new(
-                    ErrorKind::TimedOut,
-                    message,
-                    "check the address and the network, and whether the server is running",
-                )
+                let message = format!("{shown} does not answer within {} s", self.timeout.as_secs_f32());
+                new(ErrorKind::TimedOut, message)
             }
             ureq::Error::Rustls(error) => self.tls_error(&error),
-            ureq::Error::Tls(reason) => {
-                new(ErrorKind::Tls, format!("{shown} cannot be reached: {reason}"), "correct the URL")
-            }
+            ureq::Error::Tls(reason) => Error { kind: ErrorKind::Tls, ..unreachable(&reason) },
             ureq::Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
                 Some(error) => self.tls_error(error),
-                None => {
-                    let reason = match error.kind() {
-                        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-                        _ if is_closed(&error) => "the connection was closed without an answer".to_owned(),
-                        _ => error.to_string(),
-                    };
-                    let fix = "check the address and the network, and whether the server is running";
-                    new(ErrorKind::Unreachable, format!("{shown} cannot be reached: {reason}"), fix)
-                }
+                None if error.kind() == io::ErrorKind::ConnectionRefused => unreachable(&"nothing listens there"),
+                None if is_closed(&error) => unreachable(&"the connection was closed without an answer"),
+                None => unreachable(&error),
             },
-            ureq::Error::HostNotFound => {
-                let message = format!("{shown} cannot be reached: there is no such host");
-                new(ErrorKind::Unreachable, message, "check the name and the network")
-            }
-            ureq::Error::ConnectProxyFailed(reason) => {
-                let message = format!("{shown} cannot be reached through the proxy: {}", printable(&reason));
-                new(ErrorKind::Unreachable, message, "check the variables HTTPS_PROXY and NO_PROXY")
-            }
+            ureq::Error::HostNotFound => unreachable(&"there is no such host"),
+            ureq::Error::ConnectProxyFailed(reason) => unreachable(&reason),
             ureq::Error::Protocol(_) if self.base.starts_with("http:") => {
-                let mut error = self.another_program("its answer is not HTTP");
-                error.fix = "write `https://` if it uses TLS, or correct the URL".to_owned();
-                error
+                let error = self.another_program("its answer is not HTTP");
+                Error { fix: "write `https://` if it uses TLS, or correct the URL".to_owned(), ..error }
             }
-            error => {
-                let message = format!("{shown} cannot be reached: {error}");
-                new(
-                    ErrorKind::Unreachable,
-                    message,
-                    "check the address and the network, and whether the server is running",
-                )
-            }
+            error => unreachable(&error),
         }
     }
 

@@ -21,14 +21,11 @@ use std::fmt;
 pub const BUILT_IN: &str = "built-in";
 
 /// Which prompts to list: by default, all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Words in the name, title, tags or description.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// A tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Whether to leave out built-in prompts.
     pub mine: bool,

@@ -62,7 +62,7 @@ impl Hook {
         if let Some(remote) = self.server.remote().ok()? {
             // Most messages have no commands, and nothing is sent of them.
             let commands = event.commands()?;
-            let context = remote.with_timeout(ANSWER_WITHIN).hook(&self.agent, commands).ok()??;
+            let context = remote.within(ANSWER_WITHIN).hook(&self.agent, commands).ok()??;
             return event.with_context(&context);
         }
         event.answer(&source.library_at(event.folder()))

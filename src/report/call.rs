@@ -32,7 +32,7 @@ pub struct Call {
 
 fn text_or_words<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "`input` must be a string or a list of strings")]
+    #[serde(untagged, expecting = "invalid type, expected a string or a list of strings")]
     enum Input {
         Text(String),
         Words(Vec<String>),

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// The options of this program and the proxies of this machine, which the environment of the tests may have.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 10] = [
     "PROMPT_EXPANDER_TOKEN",
     "HTTPS_PROXY",
     "https_proxy",
@@ -24,6 +24,8 @@ const VARIABLES: [&str; 8] = [
     "http_proxy",
     "ALL_PROXY",
     "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
     "SSL_CERT_FILE",
 ];
 
@@ -333,15 +335,21 @@ fn another_program_and_another_version_are_told_apart() {
         let (url, _requests) = other_server(move |_| response(status, headers, body));
         run(&["list", "--http", &url], "").failed(1, &another(&url, how));
     }
-    let (url, _requests) = other_server(|head| {
-        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "prompt-expander", "version": "0.0.9"}}});
-        match head.starts_with("POST /mcp ") {
-            true => response("200 OK", "Content-Type: application/json\r\n", &answer.to_string()),
+    for (version, why) in [
+        ("0.0.9", "has another version, `0.0.9`; update the server, or this program"),
+        (
+            env!("CARGO_PKG_VERSION"),
+            "answers to /mcp, but with status 404 to /api; have the proxy in front of it pass on all paths",
+        ),
+    ] {
+        let info = json!({"name": "prompt-expander", "version": version});
+        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": info}}).to_string();
+        let (url, _requests) = other_server(move |head| match head.starts_with("POST /mcp ") {
+            true => response("200 OK", "Content-Type: application/json\r\n", &answer),
             false => response("404 Not Found", "", ""),
-        }
-    });
-    run(&["expand", "a", "--http", &url], "")
-        .failed(1, &format!("error: `{url}` has another version, `0.0.9`; update the server, or this program\n"));
+        });
+        run(&["expand", "a", "--http", &url], "").failed(1, &format!("error: `{url}` {why}\n"));
+    }
     let (url, _requests) = other_server(|_| "SSH-2.0-OpenSSH_9.6\r\n".to_owned());
     let ran = run(&["list", "--http", &url], "");
     assert_eq!(
@@ -375,6 +383,17 @@ fn this_machine_is_reached_without_the_proxy_and_others_with_it() {
     assert!(requests.try_recv().is_err());
     let ran = run_with(&[("ALL_PROXY", &proxy)], &["list", "--http", "http://prompts.example.com"], "");
     assert!(ran.status.code() == Some(1) && requests.recv().unwrap().contains("prompts.example.com"), "{ran:?}");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for scheme in ["http://user:secret@", "socks5://"] {
+        let proxy = format!("{scheme}{free}");
+        run_with(&[("ALL_PROXY", &proxy)], &["list", "--http", "http://192.0.2.1"], "").failed(
+            1,
+            &format!(
+                "error: `http://192.0.2.1` cannot be reached through the proxy `{free}`: nothing listens there; check the address, and \
+                 the proxy in the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; NO_PROXY names hosts without it\n"
+            ),
+        );
+    }
 }
 
 #[test]

@@ -5,18 +5,19 @@
 use super::operate::Exchange;
 use super::refusal::Refusal;
 use super::{App, STOPPED, Stage, endpoint, headers, limits, origin, reached};
-use crate::library::{Caller, View};
-use crate::report::{self, Call, Failure, Filter, Found, HookCall, List};
+use crate::jsonrpc;
+use crate::library::View;
+use crate::report::{self, Call, Failure, Filter, Found, List};
 use crate::wording::quoted;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,15 +26,9 @@ const PREFIX: &str = "/api/";
 
 const LIST: &str = "prompts";
 const SHOW: &str = "prompts/";
-
-/// What is requested.
-enum Question {
-    List(Filter),
-    Show(String),
-    Expand(Call),
-    Explain(Call),
-    Hook(HookCall),
-}
+const EXPAND: &str = "expand";
+const EXPLAIN: &str = "explain";
+const HOOK: &str = "hook";
 
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new().route("/api/{*path}", routing::any(answer))
@@ -68,126 +63,117 @@ impl App {
         }
         let caller = self.access.authorize(&head.headers, exchange.client().address)?;
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
-        let allowed = match path {
-            "expand" | "explain" | "hook" => Method::POST,
-            _ if path == LIST || path.starts_with(SHOW) => Method::GET,
+        // The method of HTTP, the name in the metrics, and the method of MCP as which rate limits count it.
+        let (allowed, name, counted_as) = match path {
+            LIST => (Method::GET, "api/prompts", "prompts/list"),
+            EXPAND => (Method::POST, "api/expand", "prompts/get"),
+            EXPLAIN => (Method::POST, "api/explain", "prompts/get"),
+            HOOK => (Method::POST, "api/hook", "prompts/get"),
+            _ if path.starts_with(SHOW) => (Method::GET, "api/prompts/NAME", "prompts/get"),
             _ => {
-                return Err(Refusal::new(
-                    StatusCode::NOT_FOUND,
-                    format!("there is nothing at {}", quoted(head.uri.path())),
-                ));
+                let message = format!("there is nothing at {}", quoted(head.uri.path()));
+                return Err(Refusal::new(StatusCode::NOT_FOUND, message));
             }
         };
         if head.method != allowed {
             let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("this path has {allowed} only"));
-            let allowed = HeaderValue::from_str(allowed.as_str()).unwrap_or(HeaderValue::from_static("GET"));
-            return Err(refusal.with_header(ALLOW, allowed));
+            let allowed = if allowed == Method::GET { "GET" } else { "POST" };
+            return Err(refusal.with_header(ALLOW, HeaderValue::from_static(allowed)));
         }
-        let body = if allowed == Method::POST {
-            headers::check_content_type(&head.headers).map(|()| body)?
-        } else {
-            Body::empty()
-        };
+        if allowed == Method::POST {
+            headers::check_content_type(&head.headers)?;
+        }
         let mut stage = self.stage.clone();
         let (body, _held) = tokio::select! {
             body = endpoint::read(body, &head.headers, self.max_body, &self.bodies) => body?,
-            () = reached(&mut stage, Stage::Ending) => return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)),
+            () = reached(&mut stage, Stage::Ending) => {
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED));
+            }
         };
         let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
-        let line = format!("{} {}", head.method, head.uri);
-        self.received(exchange, &[line.trim_end().as_bytes(), b" ", &body].concat());
-        let query = head.uri.query().unwrap_or_default();
-        let question = Question::of(path, query, &body).map_err(|why| Refusal::new(StatusCode::BAD_REQUEST, why))?;
-        drop(body);
-        let (name, counted_as) = question.names();
+        self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
         self.rate_limits.take_one(&caller, exchange.client().address, counted_as)?;
-        let started = Instant::now();
-        let answered = self.answer_to(question, caller).await;
-        let is_error = answered.as_ref().map_or(true, |response| !response.status().is_success());
-        self.metrics.answered("http", name, is_error, started.elapsed());
-        answered
-    }
-
-    async fn answer_to(self: &Arc<Self>, question: Question, caller: Caller) -> Result<http::Response<Body>, Refusal> {
-        let server = Arc::clone(&self.server);
-        let work = move || question.answer(&server.library().view_for(&caller));
-        match self.in_background(work).await {
+        let (server, uri, started) = (Arc::clone(&self.server), head.uri.clone(), Instant::now());
+        let work = move || report_of(&server.library().view_for(&caller), &uri, &body);
+        let answered = self.in_background(work).await;
+        self.metrics.answered("http", name, !matches!(answered, Ok(Ok(_))), started.elapsed());
+        match answered {
             Ok(Ok(report)) => Ok(json(StatusCode::OK, report)),
-            Ok(Err(failure)) => {
-                let status =
-                    if failure.is_not_found { StatusCode::NOT_FOUND } else { StatusCode::UNPROCESSABLE_ENTITY };
-                Ok(error(status, &failure))
-            }
+            Ok(Err(Mistake::InRequest(why))) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
+            Ok(Err(Mistake::NoReport(failure))) => Ok(match failure.is_not_found {
+                true => error(StatusCode::NOT_FOUND, &failure),
+                false => error(StatusCode::UNPROCESSABLE_ENTITY, &failure),
+            }),
             Err(error) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
         }
     }
 }
 
-impl Question {
-    /// The question of a path that exists.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    fn of(path: &str, query: &str, body: &Bytes) -> Result<Question, String> {
-        Ok(match path {
-            LIST => Question::List(filter(query)?),
-            "expand" => Question::Expand(read(body)?),
-            "explain" => Question::Explain(read(body)?),
-            "hook" => Question::Hook(read(body)?),
-            _ => {
-                let name = percent_decode_str(path.strip_prefix(SHOW).unwrap_or(path)).decode_utf8();
-                Question::Show(name.map_err(|_| "the name in the path is not UTF-8")?.into_owned())
-            }
-        })
-    }
+/// Why there is no report.
+enum Mistake {
+    /// The request is not as it must be.
+    InRequest(String),
+    NoReport(Failure),
+}
 
-    /// Its name in the metrics, and the method as which rate limits count it.
-    fn names(&self) -> (&'static str, &'static str) {
-        match self {
-            Question::List(_) => ("api/prompts", "prompts/list"),
-            Question::Show(_) => ("api/prompts/NAME", "prompts/get"),
-            Question::Expand(_) => ("api/expand", "prompts/get"),
-            Question::Explain(_) => ("api/explain", "prompts/get"),
-            Question::Hook(_) => ("api/hook", "prompts/get"),
+impl From<Failure> for Mistake {
+    fn from(failure: Failure) -> Mistake {
+        Mistake::NoReport(failure)
+    }
+}
+
+/// The report that a path of the API has, as JSON.
+fn report_of(view: &View, uri: &Uri, body: &[u8]) -> Result<String, Mistake> {
+    match uri.path().strip_prefix(PREFIX).unwrap_or_default() {
+        LIST => to_json(&List::of(view, &filter(uri.query().unwrap_or_default())?)),
+        EXPAND => {
+            let call: Call = read(body)?;
+            to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
         }
-    }
-
-    /// The report, as JSON.
-    fn answer(self, view: &View) -> Result<String, Failure> {
-        match self {
-            Question::List(filter) => to_json(&List::of(view, &filter)),
-            Question::Show(name) => to_json(&report::show(view, &name)?),
-            Question::Expand(call) => to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?),
-            Question::Explain(call) => to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?),
-            Question::Hook(call) => to_json(&report::hook(view, &call)?),
+        EXPLAIN => {
+            let call: Call = read(body)?;
+            to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?)
+        }
+        HOOK => to_json(&report::hook(view, &read(body)?)?),
+        path => {
+            let name = percent_decode_str(path.strip_prefix(SHOW).unwrap_or(path)).decode_utf8();
+            let name = name.map_err(|_| Mistake::InRequest("the name in the path is not UTF-8".to_owned()))?;
+            to_json(&report::show(view, &name)?)
         }
     }
 }
 
-fn to_json(report: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(report).map_err(|error| Failure::new(error.to_string()))
+fn to_json(report: &impl Serialize) -> Result<String, Mistake> {
+    serde_json::to_string(report).map_err(|error| Failure::new(error.to_string()).into())
 }
 
 /// Which prompts the query of a list selects.
-fn filter(query: &str) -> Result<Filter, String> {
+fn filter(query: &str) -> Result<Filter, Mistake> {
     let mut filter = Filter::default();
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
         match (&*key, &*value) {
             ("query", _) => filter.query = Some(value.into_owned()),
             ("tag", _) => filter.tag = Some(value.into_owned()),
             ("mine", "true" | "false") => filter.mine = value == "true",
-            ("mine", _) => return Err("`mine` must be `true` or `false`".to_owned()),
-            _ => return Err(format!("there is no {}; a list has `query`, `tag` and `mine`", quoted(&key))),
+            ("mine", _) => return Err(Mistake::InRequest("`mine` must be `true` or `false`".to_owned())),
+            _ => {
+                let message = format!("there is no {}; a list has `query`, `tag` and `mine`", quoted(&key));
+                return Err(Mistake::InRequest(message));
+            }
         }
     }
     Ok(filter)
 }
 
-/// Reads an object. An array for it, which serde would accept, is an error.
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    let object: Map<String, Value> =
-        serde_json::from_slice(body).map_err(|error| format!("the body must be a JSON object: {error}"))?;
-    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| format!("in the body: {error}"))
+/// Reads the object of a body, within the limits of a message of MCP.
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Mistake> {
+    let text = str::from_utf8(body).map_err(|error| error.to_string());
+    let value = text.and_then(|text| jsonrpc::parse_value(text).map_err(|error| error.to_string()));
+    let value = value.map_err(|error| Mistake::InRequest(format!("the body is not JSON: {error}")))?;
+    let Value::Object(object) = value else {
+        return Err(Mistake::InRequest("the body must be a JSON object".to_owned()));
+    };
+    jsonrpc::read(&object).map_err(|mismatch| Mistake::InRequest(format!("in the body, {mismatch}")))
 }
 
 fn refused(refusal: Refusal) -> http::Response<Body> {
