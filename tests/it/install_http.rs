@@ -214,21 +214,21 @@ fn installing_twice_is_the_same_as_once_and_a_token_that_is_not_given_stays() {
             assert!(user.done(again).starts_with("registered already; nothing to change\n"), "{name}: {again:?}");
             assert_eq!((user.files(), texts()), (files.clone(), before.clone()));
         }
-        user.done(&line(name, &["--token-env", "U"]));
+        user.done(&line(name, &["--token-env", "OTHER_TOKEN"]));
         let after = texts();
         for (before, after) in before.iter().zip(&after) {
             let pairs = [
-                ("Bearer $T", "Bearer $U"),
-                ("{T}", "{U}"),
-                ("env:T", "env:U"),
-                ("\"T\"", "\"U\""),
-                ("-env T", "-env U"),
+                ("Bearer $T", "Bearer $OTHER_TOKEN"),
+                ("{T}", "{OTHER_TOKEN}"),
+                ("env:T", "env:OTHER_TOKEN"),
+                ("\"T\"", "\"OTHER_TOKEN\""),
+                ("-env T", "-env OTHER_TOKEN"),
             ];
             assert_eq!(*after, pairs.iter().fold(before.clone(), |text, (old, new)| text.replace(old, new)), "{name}");
         }
         assert_ne!(before, after);
         user.done(&line(name, &["--reset"]));
-        assert!(!user.read(file).contains('U'), "{}", user.read(file));
+        assert!(!user.read(file).contains("OTHER_TOKEN"), "{}", user.read(file));
     }
 }
 
