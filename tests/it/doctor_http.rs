@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::doctor::{findings, found, home, is_fine, write};
-use crate::http_client::HttpServer;
+use crate::http_client::{HttpServer, write_secret};
 use crate::remote::tls_server;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
@@ -24,8 +24,7 @@ fn url(address: SocketAddr) -> String {
 fn with_tokens() -> HttpServer {
     let client = Client::new().prompt("hello.md", "Hello.");
     let tokens = client.root().join("tokens");
-    std::fs::write(&tokens, "secret-1-of-sixteen name=ana\nsecret-2-of-sixteen prefix=team/\n").unwrap();
-    std::fs::set_permissions(&tokens, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    write_secret(&tokens, "secret-1-of-sixteen name=ana\nsecret-2-of-sixteen prefix=team/\n");
     let tokens = tokens.display().to_string();
     HttpServer::start_with(client, &["--token-file", &tokens])
 }

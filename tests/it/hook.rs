@@ -379,7 +379,7 @@ fn the_hook_on_the_page_of_an_agent_answers_its_event() {
 #[cfg(all(unix, feature = "http"))]
 mod with_a_server {
     use super::*;
-    use crate::http_client::HttpServer;
+    use crate::http_client::{HttpServer, write_secret};
     use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
     use std::net::TcpListener;
     use std::sync::mpsc::channel;
@@ -504,9 +504,7 @@ mod with_a_server {
     #[test]
     fn a_refused_token_adds_nothing_and_says_nothing() {
         let home = client().arguments(LIBRARY);
-        std::fs::write(home.root().join("tokens"), "the-token-of-somebody-who-may-read name=a\n").unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(home.root().join("tokens"), mode).unwrap();
+        write_secret(home.root().join("tokens"), "the-token-of-somebody-who-may-read name=a\n");
         let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
         let url = format!("http://{}", server.address);
         ask(&url, "codex", command()).printed("");

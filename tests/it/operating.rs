@@ -1,7 +1,7 @@
 //! What operators of `serve --http` see: health, metrics, request ids, the log and the record of `--tap`.
 
 use crate::client::Client;
-use crate::http_client::{Connection, HttpServer, USUAL, request};
+use crate::http_client::{Connection, HttpServer, USUAL, request, write_secret};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -144,9 +144,8 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
 fn with_tokens_metrics_are_for_admins_and_health_and_readiness_for_everyone() {
     let [reader, admin] = ["a-token-of-a-reader-of-forty-characters", "a-token-of-an-admin-of-forty-characters"];
     let home = home();
-    let file = home.root().join("tokens");
-    fs::write(&file, format!("{reader} name=ana\n{admin} name=prometheus role=admin\n")).unwrap();
-    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let tokens = format!("{reader} name=ana\n{admin} name=prometheus role=admin\n");
+    write_secret(home.root().join("tokens"), &tokens);
     let server = HttpServer::start_with(home, &["--token-file", "tokens"]);
     let status = |path: &str, token: &str| {
         let value = format!("Bearer {token}");
@@ -176,9 +175,7 @@ fn every_request_of_the_page_is_answered() {
     let home = || Client::new().prompt("research.md", "Research {{input}}.");
     let token = "a-token-of-a-reader-of-forty-characters";
     let with_tokens = home();
-    let file = with_tokens.root().join("tokens");
-    fs::write(&file, token).unwrap();
-    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    write_secret(with_tokens.root().join("tokens"), token);
     let with_tokens = HttpServer::start_with(with_tokens, &["--token-file", "tokens"]);
     let without = HttpServer::start(home());
     let with_tls = crate::tls::self_signed(home());

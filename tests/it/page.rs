@@ -1,8 +1,7 @@
 //! The web page as a browser gets it. `bash tests/browser/run` tests what it does in one.
 
 use crate::client::Client;
-use crate::http_client::{Answer, HttpServer};
-use std::fs;
+use crate::http_client::{Answer, HttpServer, write_secret};
 use std::time::Duration;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
@@ -264,10 +263,8 @@ const TEAM: &str = "the-token-of-the-team-that-sees-git";
 
 fn with_tokens() -> HttpServer {
     let home = home().prompt("git/broken.md", "---\nx").prompt("broken-secret.md", "---\nx");
-    let file = home.root().join("tokens");
-    fs::write(&file, format!("{ANA} name=ana\n{TEAM} name=team prefix=git/\n{ANA}-old expires=2001-01-01\n")).unwrap();
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let tokens = format!("{ANA} name=ana\n{TEAM} name=team prefix=git/\n{ANA}-old expires=2001-01-01\n");
+    write_secret(home.root().join("tokens"), &tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 

@@ -1,7 +1,7 @@
 //! `/ws`: a conversation in text frames. The client here is a few lines over a socket of the system.
 
 use crate::client::{Client, LEGACY, modern};
-use crate::http_client::HttpServer;
+use crate::http_client::{HttpServer, write_secret};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -419,9 +419,7 @@ fn many_conversations_are_notified_of_a_change() {
 /// A server with these tokens.
 fn server_with_tokens(tokens: &str) -> HttpServer {
     let home = Client::new().prompt("team-a/review.md", "Review this.").prompt("team-b/secret.md", "Secret.");
-    let file = home.root().join("tokens");
-    std::fs::write(&file, tokens).unwrap();
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    write_secret(home.root().join("tokens"), tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
