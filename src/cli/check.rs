@@ -5,6 +5,7 @@ use super::source::{PromptSource, absolute, folder, without_parents};
 use super::test;
 use crate::library::{Library, Location, Report, Unread, View, is_jsonl, is_test_file};
 use crate::prompt::{Name, Severity};
+use crate::report;
 use crate::wording::{all_of, count, named, printable};
 use clap::Args;
 use serde::Serialize;
@@ -34,7 +35,7 @@ pub(super) struct Check {
 #[derive(Serialize)]
 struct Json {
     files: usize,
-    problems: Vec<output::JsonProblem>,
+    problems: Vec<report::Problem>,
     unread: Vec<JsonUnread>,
 }
 

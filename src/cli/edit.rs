@@ -6,6 +6,7 @@ use super::source::PromptSource;
 use super::{completions, editor};
 use crate::library::{FileState, Layer, Library, Location, Problem, create, delete_if};
 use crate::prompt::{Name, Severity};
+use crate::report;
 use crate::wording::named;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -39,7 +40,7 @@ impl Edit {
                 edit_file(&library, &file)
             }
             original => {
-                let system = view.system(&name).filter(|system| output::format(*system).is_some());
+                let system = view.system(&name).filter(|system| report::format(*system).is_some());
                 if let (Some(system), Location::File(file)) = (system, &original) {
                     bail!(
                         "{} is a prompt for {}, and cannot be copied; leave out --project to open {}",

@@ -5,6 +5,7 @@ use super::source::{PromptSource, absolute};
 use super::{check, completions, path};
 use crate::library::{Library, Location, Problem, WriteError, create_with_folders, read_whole};
 use crate::prompt::{Conversion, Diagnostic, ExportFormat, Name, Severity, export};
+use crate::report;
 use crate::wording::{count, named};
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -68,7 +69,7 @@ struct Report {
 struct Json<'r> {
     #[serde(flatten)]
     report: &'r Report,
-    problems: Vec<output::JsonProblem>,
+    problems: Vec<report::Problem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'r str>,
 }

@@ -6,6 +6,7 @@ use super::source::{PromptSource, absolute, folder};
 use super::{check, edit};
 use crate::library::{Library, Location, Problem, View, create, is_jsonl, plan};
 use crate::prompt::{Conversion, Diagnostic, Format, Name, Position, Severity, System, import};
+use crate::report;
 use crate::wording::{alternatives, count, named};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -88,7 +89,7 @@ struct Report {
 struct Json {
     imported: Vec<Done>,
     unchanged: Vec<Done>,
-    problems: Vec<output::JsonProblem>,
+    problems: Vec<report::Problem>,
     unread_keys: Vec<UnreadKey>,
     written: bool,
 }

@@ -154,7 +154,7 @@ fn page(rows: &[Row], problems: &[report::Problem], columns: usize) -> anyhow::R
             let rows: Vec<&Row> = rows.iter().filter(is_there).collect();
             if !rows.is_empty() {
                 let gap = if text.is_empty() { "" } else { "\n" };
-                let of_system = output::format(system).map(|_| format!(" ({})", system.title())).unwrap_or_default();
+                let of_system = report::format(system).map(|_| format!(" ({})", system.title())).unwrap_or_default();
                 writeln!(text, "{gap}{heading}{of_system}")?;
                 write_table(&mut text, &rows, names, columns)?;
             }

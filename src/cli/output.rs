@@ -8,8 +8,7 @@ mod paths;
 
 use crate::library::Problem;
 use crate::prompt::{Diagnostic, Severity};
-use crate::report::Failure;
-pub(super) use crate::report::{Problem as JsonProblem, format};
+use crate::report::{self, Failure};
 use crate::wording::{is_control, printable, printable_json};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, anyhow};
@@ -60,7 +59,7 @@ pub(super) fn problem_in_two_lines(problem: &Problem) -> String {
 
 /// A problem as `list` shows it, which succeeds all the same: a paragraph of this many columns. The path is not broken, so that
 /// a terminal can make it a link.
-pub(super) fn problem_in_a_paragraph(problem: &JsonProblem, columns: usize) -> String {
+pub(super) fn problem_in_a_paragraph(problem: &report::Problem, columns: usize) -> String {
     let text = abbreviated(&format!("warning: {problem}"));
     let filled = textwrap::fill(&text, paragraph(columns, "    "));
     filled.replacen("warning:", &format!("{WARNING}warning:{WARNING:#}"), 1)

@@ -6,6 +6,7 @@ use super::source::PromptSource;
 use super::{completions, edit};
 use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
 use crate::prompt::{Name, System};
+use crate::report;
 use crate::wording::{count, named, quoted};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -109,7 +110,7 @@ pub(super) fn own_file<'v>(
             bail!("{why} (nothing is {what}; `prompt-expander list` shows all prompts)");
         }
     };
-    let foreign = view.system(&similar).filter(|system| output::format(*system).is_some());
+    let foreign = view.system(&similar).filter(|system| report::format(*system).is_some());
     match view.locate(&similar) {
         Some((Layer::Builtin, _)) => bail!(
             "the built-in prompt {0} cannot be {what}; `prompt-expander edit {similar}` makes a copy of your own, and \

@@ -6,6 +6,7 @@ use super::{completions, path};
 use crate::agents::{AGENTS, Agent, Delivery, Limit};
 use crate::library::{Library, Problem, TestFile, TestFileError, View, is_test_file, replace};
 use crate::prompt::{Case, Diagnostic, Failure, MAX_EXPANSION, MAX_FILE, Name, Outcome, Severity, System, Tests};
+use crate::report;
 use crate::wording::{alternatives, count, named, printable, quoted, thousands};
 use anstyle::Style;
 use anyhow::bail;
@@ -445,7 +446,7 @@ fn first_difference(number: usize, expected: &str, actual: &str) -> String {
 #[derive(Serialize)]
 struct Json<'f> {
     cases: Vec<JsonCase<'f>>,
-    problems: Vec<output::JsonProblem>,
+    problems: Vec<report::Problem>,
     passed: usize,
     failed: usize,
     updated: usize,
