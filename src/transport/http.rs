@@ -31,7 +31,9 @@ use crate::jsonrpc::{Error, Id, Message, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
-use axum::http;
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{self, Method};
 use axum::{Router, routing};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -293,7 +295,7 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
                 let is_tls = app.tls.is_some();
                 let peer = Peer { address, is_tls, connection: connections, message, _open: open, _permit: permit };
                 if is_tls {
-                    tokio::spawn(begin(stream, peer, Arc::clone(app), router.clone()));
+                    tokio::spawn(tls_connection(stream, peer, Arc::clone(app), router.clone()));
                 } else {
                     let stream = WriteTimeout::new(stream, READ_BY_CLIENT_WITHIN);
                     tokio::spawn(connection(stream, peer, Arc::clone(app), router.clone()));
@@ -308,8 +310,8 @@ async fn accept(listener: &TcpListener, app: &Arc<App>, router: &Router) {
     }
 }
 
-/// Serves one connection, which begins with the handshake of TLS.
-async fn begin(stream: TcpStream, peer: Peer, app: Arc<App>, router: Router) {
+/// Serves one connection after its TLS handshake.
+async fn tls_connection(stream: TcpStream, peer: Peer, app: Arc<App>, router: Router) {
     let (address, mut stage) = (peer.address, app.stage.clone());
     let Some(tls) = app.tls.clone() else { return };
     let accepted = tokio::select! {
@@ -378,8 +380,32 @@ async fn connection(
 }
 
 impl App {
-    /// Whether a request to another path than that of MCP may be served, and to whom.
-    fn admit(&self, head: &http::request::Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
+    /// Responds to a request to MCP or to the API, and records the response. The name of the server, the web page that sends the request
+    /// and the token are checked before `answer` is called; `refused` makes the response for a refusal.
+    async fn respond<F: Future<Output = Result<http::Response<Body>, Refusal>>>(
+        self: &Arc<Self>,
+        exchange: &Exchange,
+        request: http::Request<Body>,
+        answer: impl FnOnce(Parts, Body, Caller) -> F,
+        refused: fn(Refusal) -> http::Response<Body>,
+    ) -> http::Response<Body> {
+        let (head, body) = request.into_parts();
+        let (answered, of_page) = match self.sites.check(&head, exchange.client()) {
+            Err(refusal) => (Err(refusal), HeaderMap::new()),
+            // A browser asks without a token.
+            Ok(of_page) if head.method == Method::OPTIONS => (Ok(origin::preflight()), of_page),
+            Ok(of_page) => match self.access.authorize(&head.headers, exchange.address()) {
+                Ok(caller) => (answer(head, body, caller).await, of_page),
+                Err(refusal) => (Err(refusal), of_page),
+            },
+        };
+        let mut response = answered.unwrap_or_else(refused);
+        response.headers_mut().extend(of_page);
+        self.recorded(exchange, response)
+    }
+
+    /// Whether a request to another path may be served, and to whom.
+    fn admit(&self, head: &Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
         self.sites.check(head, exchange.client())?;
         self.access.authorize(&head.headers, exchange.address())
     }

@@ -1,10 +1,9 @@
 //! The API over HTTP: JSON of what commands print, with the checks of MCP before it.
 
 use crate::client::Client;
-use crate::http_client::{Answer, HttpServer};
+use crate::http_client::{Answer, HttpServer, write_secret};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -22,9 +21,7 @@ fn with_tokens(arguments: &[&str]) -> HttpServer {
     let hidden = "---\ndescription: secret\ntags: [secret]\n---\nSecret";
     let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", hidden);
     let home = home.prompt("team-b/broken-secret.md", "---\n");
-    let path = home.root().join("tokens");
-    fs::write(&path, format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    write_secret(home.root().join("tokens"), &format!("{ANA} role=admin\n{TEAM_A} prefix=team-a/\n"));
     HttpServer::start_with(home, &[&["--token-file", "tokens"], arguments].concat())
 }
 
@@ -158,7 +155,7 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
         assert!(why_not.starts_with(why), "{text:.100}: {why_not}");
     }
     for (path, why) in [
-        ("/api/prompts?quary=x", "there is no `quary`; a list has `query`, `tag` and `mine`"),
+        ("/api/prompts?quary=x", "unknown parameter `quary`; a list takes `query`, `tag` and `mine`"),
         ("/api/prompts?mine=1", "`mine` must be `true` or `false`"),
     ] {
         assert_eq!(failed(&get(&server, path), 400), why);

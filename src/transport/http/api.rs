@@ -4,15 +4,16 @@
 
 use super::operate::Exchange;
 use super::refusal::Refusal;
-use super::{App, STOPPED, Stage, endpoint, headers, limits, origin, reached};
+use super::{App, STOPPED, Stage, endpoint, headers, limits, reached};
 use crate::jsonrpc;
-use crate::library::View;
+use crate::library::{Caller, View};
 use crate::report::{self, Call, Failure, Filter, Found, List};
 use crate::wording::quoted;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::http::request::Parts;
+use axum::http::{self, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -39,29 +40,18 @@ async fn answer(
     Extension(exchange): Extension<Exchange>,
     request: http::Request<Body>,
 ) -> http::Response<Body> {
-    let (head, body) = request.into_parts();
-    let (answered, of_page) = match app.sites.check(&head, exchange.client()) {
-        Ok(of_page) => (app.answer(&head, body, &exchange).await, of_page),
-        Err(refusal) => (Err(refusal), HeaderMap::new()),
-    };
-    let mut response = answered.unwrap_or_else(refused);
-    response.headers_mut().extend(of_page);
-    app.recorded(&exchange, response)
+    app.respond(&exchange, request, |head, body, caller| app.report(head, body, caller, &exchange), refused).await
 }
 
 impl App {
-    async fn answer(
+    /// The report that a request is for.
+    async fn report(
         self: &Arc<Self>,
-        head: &http::request::Parts,
+        head: Parts,
         body: Body,
+        caller: Caller,
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
-        if head.method == Method::OPTIONS {
-            let mut response = json(StatusCode::NO_CONTENT, String::new()); // a browser asks without a token
-            response.headers_mut().extend(origin::preflight());
-            return Ok(response);
-        }
-        let caller = self.access.authorize(&head.headers, exchange.client().address)?;
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
         // The method of HTTP, the name in the metrics, and the method of MCP as which rate limits count it.
         let (allowed, name, counted_as) = match path {
@@ -92,8 +82,8 @@ impl App {
         };
         let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
-        self.rate_limits.take_one(&caller, exchange.client().address, counted_as)?;
-        let (server, uri, started) = (Arc::clone(&self.server), head.uri.clone(), Instant::now());
+        self.rate_limits.take_one(&caller, exchange.address(), counted_as)?;
+        let (server, uri, started) = (Arc::clone(&self.server), head.uri, Instant::now());
         let work = move || report_of(&server.library().view_for(&caller), &uri, &body);
         let answered = self.in_background(work).await;
         self.metrics.answered("http", name, !matches!(answered, Ok(Ok(_))), started.elapsed());
@@ -157,7 +147,7 @@ fn filter(query: &str) -> Result<Filter, Mistake> {
             ("mine", "true" | "false") => filter.mine = value == "true",
             ("mine", _) => return Err(Mistake::InRequest("`mine` must be `true` or `false`".to_owned())),
             _ => {
-                let message = format!("there is no {}; a list has `query`, `tag` and `mine`", quoted(&key));
+                let message = format!("unknown parameter {}; a list takes `query`, `tag` and `mine`", quoted(&key));
                 return Err(Mistake::InRequest(message));
             }
         }

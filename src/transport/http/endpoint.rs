@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 use super::sessions::{self, SessionId};
 use super::shared_answers::{ListKey, SharedAnswer};
 use super::sse::EventStream;
-use super::{App, STOPPED, Stage, internal_error, limits, metrics, origin, reached};
+use super::{App, STOPPED, Stage, internal_error, limits, metrics, reached};
 use crate::jsonrpc::{Id, Message, Outgoing, Request, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Session, Work};
@@ -14,6 +14,7 @@ use axum::Extension;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use std::fmt::Write;
@@ -41,41 +42,19 @@ pub(super) async fn answer(
     Extension(exchange): Extension<Exchange>,
     request: http::Request<Body>,
 ) -> http::Response<Body> {
-    let (head, body) = request.into_parts();
-    let (answered, of_page) = match app.sites.check(&head, exchange.client()) {
-        Ok(of_page) => (app.respond(&head, body, &exchange).await, of_page),
-        Err(refusal) => (Err(refusal), HeaderMap::new()),
+    let answer = async |head: Parts, body, caller| match head.method {
+        Method::POST => app.post(&head.headers, body, caller, &exchange).await,
+        Method::GET => app.open_stream(&head.headers, &caller),
+        Method::DELETE => app.delete(&head.headers, &caller),
+        _ => {
+            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
+            Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
+        }
     };
-    let mut response = answered.unwrap_or_else(|refusal| refused(refusal, None));
-    response.headers_mut().extend(of_page);
-    app.recorded(&exchange, response)
+    app.respond(&exchange, request, answer, |refusal| refused(refusal, None)).await
 }
 
 impl App {
-    async fn respond(
-        self: &Arc<Self>,
-        head: &http::request::Parts,
-        body: Body,
-        exchange: &Exchange,
-    ) -> Result<http::Response<Body>, Refusal> {
-        let headers = &head.headers;
-        if head.method == Method::OPTIONS {
-            let mut response = empty(StatusCode::NO_CONTENT); // a browser asks without a token
-            response.headers_mut().extend(origin::preflight());
-            return Ok(response);
-        }
-        let caller = self.access.authorize(headers, exchange.address())?;
-        match head.method {
-            Method::POST => self.post(headers, body, caller, exchange).await,
-            Method::GET => self.open_stream(headers, &caller),
-            Method::DELETE => self.delete(headers, &caller),
-            _ => {
-                let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has POST, GET and DELETE");
-                Err(refusal.with_header(ALLOW, HeaderValue::from_static("POST, GET, DELETE")))
-            }
-        }
-    }
-
     /// A message.
     async fn post(
         self: &Arc<Self>,

@@ -128,19 +128,12 @@ impl RateLimits {
         if self.all.is_none() && self.by_method.is_empty() {
             return Ok(());
         }
-        self.take_all(
-            caller,
-            address,
-            &match message {
-                Message::Request(Request { method, .. }) | Message::Notification { method, .. } => {
-                    vec![method.as_str()]
-                }
-                Message::Response => vec![""],
-                Message::Batch(messages) => {
-                    messages.iter().map(|it| it["method"].as_str().unwrap_or_default()).collect()
-                }
-            },
-        )
+        let methods = match message {
+            Message::Request(Request { method, .. }) | Message::Notification { method, .. } => vec![method.as_str()],
+            Message::Response => vec![""],
+            Message::Batch(messages) => messages.iter().map(|it| it["method"].as_str().unwrap_or_default()).collect(),
+        };
+        self.take_all(caller, address, &methods)
     }
 
     /// Counts a request that is no message, as a message with this method.

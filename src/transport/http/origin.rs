@@ -6,12 +6,13 @@
 use super::proxy::Client;
 use super::refusal::Refusal;
 use crate::wording::quoted;
+use axum::body::Body;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -222,15 +223,18 @@ impl Sites {
     }
 }
 
-/// The further headers of the answer to `OPTIONS`, with which a browser asks what a web page may do.
-pub(crate) fn preflight() -> HeaderMap {
+/// The answer to `OPTIONS`, with which a browser asks what a web page may do.
+pub(super) fn preflight() -> Response<Body> {
     let text = HeaderValue::from_static;
     let headers = [
         (ACCESS_CONTROL_ALLOW_METHODS, text("GET, POST, DELETE, OPTIONS")),
         (ACCESS_CONTROL_ALLOW_HEADERS, text(REQUEST_HEADERS)),
         (ACCESS_CONTROL_MAX_AGE, text("600")),
     ];
-    headers.into_iter().collect()
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().extend(headers);
+    response
 }
 
 #[cfg(test)]
