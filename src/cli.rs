@@ -445,7 +445,7 @@ fn refuse_folders_next_to_a_server(program: &mut clap::Command, matches: &ArgMat
     match selecting.find(|(id, _)| is_given(matches, id) || is_given(of_command, id)) {
         Some((_, option)) => {
             let message = format!(
-                "--http uses the prompts of a server, and --{option} selects some on this machine; leave out one"
+                "--http uses the prompts of a server, and --{option} selects prompts on this machine; leave out one of them"
             );
             Err(program.error(ErrorKind::ArgumentConflict, message))
         }

@@ -209,7 +209,7 @@ fn a_file_and_prompts_of_this_machine_cannot_be_combined_with_a_server() {
     ] {
         let ran = run(arguments, "");
         let want = format!(
-            "error: --http uses the prompts of a server, and --{option} selects some on this machine; leave out one\n"
+            "error: --http uses the prompts of a server, and --{option} selects prompts on this machine; leave out one of them\n"
         );
         assert!(ran.stderr.starts_with(&want) && ran.status.code() == Some(2), "{ran:?}");
     }

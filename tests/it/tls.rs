@@ -184,11 +184,11 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
     let needs_key = "--tls-key needs a PEM file with `BEGIN PRIVATE KEY`";
     for (certificate, key, parts) in [
         (&expired.0, &expired.1, &["the certificate in cert.pem expired on 2001-01-31T", "; renew it"][..]),
-        (&future.0, &future.1, &["the certificate in cert.pem is valid only from 2999-01-01T", "clock"]),
+        (&future.0, &future.1, &["the certificate in cert.pem is not valid before 2999-01-01T", "clock"]),
         (
             &good.0,
             &other.1,
-            &["the key in key.pem is not that of the first certificate in cert.pem", "put this server's own"],
+            &["the key in key.pem does not belong to the first certificate in cert.pem", "put this server's own"],
         ),
         (&good.1, &good.0, &["cert.pem has no certificate", needs_certificate]),
         (&good.0, &good.0, &["key.pem has no private key", needs_key]),
@@ -230,8 +230,8 @@ fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     fs::write(server.home.root().join("cert.pem"), &renewed.0).unwrap();
     assert_eq!(
         server.stderr_line(),
-        "warning: the key in key.pem is not that of the first certificate in cert.pem; give the key that belongs to it, and put this \
-         server's own certificate first; until then, the certificate that was read before is used"
+        "warning: the key in key.pem does not belong to the first certificate in cert.pem; give the key that does, and put this \
+         server's own certificate first; until then, the previous certificate is used"
     );
     assert_eq!(shown(&server, &authority), first);
     fs::write(server.home.root().join("key.pem"), &renewed.1).unwrap();
@@ -254,7 +254,7 @@ fn http_without_tls_is_told_to_use_https() {
     for body in ["", PING] {
         let answer = server.send(if body.is_empty() { "GET" } else { "POST" }, "/mcp", &USUAL, body);
         assert_eq!((answer.status, answer.header("connection")), (400, Some("close")));
-        assert_eq!(answer.text(), "this server speaks HTTPS: write https:// in its URL, not http://\n");
+        assert_eq!(answer.text(), "this server uses HTTPS; write https:// in its URL, not http://\n");
     }
     let mut neither = Connection::to(server.address);
     neither.write_raw("\0\x01hello, is this TLS?\r\n\r\n");

@@ -42,18 +42,18 @@ pub(in super::super) struct Http {
     /// is read again when it changes. Without tokens, everyone on this machine can read your prompts.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Serve over HTTPS with the certificate in this PEM file, and after it those that lead to the root
+    /// Serve over HTTPS with the certificate in this PEM file, which its intermediate certificates follow
     ///
-    /// The file and that of --tls-key are read again when they change.
+    /// This file and that of --tls-key are read again when they change.
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The PEM file with the key of the certificate, which only you may read
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Believe a proxy at this address, or in this network, who its clients are; may be repeated
+    /// Trust a proxy at this address, or in this network, to say who its clients are; may be repeated
     ///
-    /// The proxy says so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Then the limits of an address
-    /// are for that of the client, and not for that of the proxy.
+    /// It does so in the headers X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. Limits for each address then apply to
+    /// the client's address instead of the proxy's.
     #[arg(long, value_name = "ADDR[/BITS]", requires = "http")]
     trusted_proxy: Vec<TrustedProxy>,
     /// Also accept requests in which this server has a name other than `localhost` or its address, such as that of a proxy; may
@@ -117,8 +117,8 @@ impl Http {
         }
         if !self.trusted_proxy.is_empty() && self.token_file.is_none() {
             warn(
-                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy itself asks its users \
-                 who they are",
+                "everyone who can reach the proxy can read your prompts; add --token-file, unless the proxy authenticates its \
+                 users",
             );
         }
         let keys = self.keys()?;

@@ -29,8 +29,8 @@ use tokio_rustls::server::TlsStream;
 /// How long a client may take for the handshake.
 pub(super) const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-const NEEDS_CERTIFICATE: &str = "--tls-cert needs a PEM file with `BEGIN CERTIFICATE`: the certificate of this server, then those \
-                                 that lead to the root";
+const NEEDS_CERTIFICATE: &str = "--tls-cert needs a PEM file with `BEGIN CERTIFICATE`: the certificate of this server, then its \
+                                 intermediate certificates";
 
 const NEEDS_KEY: &str = "--tls-key needs a PEM file with `BEGIN PRIVATE KEY`, the key of the certificate";
 
@@ -49,8 +49,8 @@ pub(super) enum Accepted {
 }
 
 impl Tls {
-    /// With the certificate, those after it up to the root, and the key, in PEM files. `warn` receives why a new version of them
-    /// cannot be used.
+    /// With the certificate, followed by the intermediate certificates, and the key, in PEM files. `warn` receives why a new version of
+    /// them cannot be used.
     ///
     /// # Errors
     /// What is wrong with which file, and what to do.
@@ -88,7 +88,7 @@ impl Tls {
 /// The response to HTTP without TLS.
 pub(super) async fn explain() -> http::Response<Body> {
     let refusal =
-        Refusal::new(StatusCode::BAD_REQUEST, "this server speaks HTTPS: write https:// in its URL, not http://");
+        Refusal::new(StatusCode::BAD_REQUEST, "this server uses HTTPS; write https:// in its URL, not http://");
     plain(refusal.with_header(CONNECTION, HeaderValue::from_static("close")))
 }
 
@@ -155,7 +155,7 @@ impl Certificate {
                     *state = State { shown: Arc::new(shown), hash, changed: None, warned: None };
                 }
                 Err(reason) => {
-                    let reason = format!("{reason}; until then, the certificate that was read before is used");
+                    let reason = format!("{reason}; until then, the previous certificate is used");
                     self.warn(&mut state, &reason);
                 }
             }
@@ -222,8 +222,8 @@ fn parse(certificate: &Path, key: &Path, files: &Files, provider: &CryptoProvide
     match certified.keys_match() {
         Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
         Err(Error::InconsistentKeys(_)) => Err(format!(
-            "the key in {key_shown} is not that of the first certificate in {certificate_shown}; give the key that belongs to it, \
-             and put this server's own certificate first"
+            "the key in {key_shown} does not belong to the first certificate in {certificate_shown}; give the key that does, and \
+             put this server's own certificate first"
         )),
         Err(error) => Err(unusable(certificate, &error)),
     }
@@ -246,7 +246,7 @@ fn check_dates(path: &Path, chain: &[CertificateDer<'_>]) -> Result<(), String> 
             Err(format!("the certificate in {shown} expired on {}; renew it", date(not_after)))
         }
         Err(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => Err(format!(
-            "the certificate in {shown} is valid only from {} on; wait until then, or set this machine's clock",
+            "the certificate in {shown} is not valid before {}; wait until then, or correct this machine's clock",
             date(not_before)
         )),
         _ => Ok(()),
