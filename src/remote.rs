@@ -260,9 +260,13 @@ impl Remote {
                 let fix = "correct that, or ask those who operate the server";
                 (ErrorKind::Refused, format!("{} refuses the request: {reason}", self.shown()), fix.to_owned())
             }
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                let message = format!("{} is too busy: {reason}", self.shown());
-                (ErrorKind::Busy, message, "try again later".to_owned())
+            StatusCode::TOO_MANY_REQUESTS => {
+                let message = format!("{} refuses the request for now: {reason}", self.shown());
+                (ErrorKind::Busy, message, "if this happens often, ask those who operate the server".to_owned())
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                let message = format!("{} cannot answer now: {reason}", self.shown());
+                (ErrorKind::Busy, message, "if this happens often, ask those who operate the server".to_owned())
             }
             _ => return None,
         };

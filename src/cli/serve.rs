@@ -25,7 +25,8 @@ Examples:
   prompt-expander serve --http 127.0.0.1:3333  for many clients; add
                                                http://127.0.0.1:3333/mcp to them
   prompt-expander serve --http 0.0.0.0:3333 --token-file tokens
-  prompt-expander serve --http 0.0.0.0:443 --token-file tokens --tls-cert cert.pem --tls-key key.pem";
+  prompt-expander serve --http 0.0.0.0:443 --token-file tokens \\
+      --tls-cert cert.pem --tls-key key.pem";
 
 // The command `serve`: the options of the server, and those of the server over HTTP.
 #[derive(Debug, Args)]

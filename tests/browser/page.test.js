@@ -559,7 +559,7 @@ test("10,000 prompts are shown at once, and scrolling stays smooth", async () =>
     many[name] =
       `---\ntitle: Prompt ${number}\ndescription: What to do about the matter with the number ${number}, in a sentence of usual length.\ntags: [tag-${number % 30}]\narguments: [a]\n---\nDo {{a}} with ${number}.\n`;
   }
-  const server = await serve(many);
+  const server = await serve(many, { options: ["--no-builtin"] });
   const last = `:${Object.keys(many).sort().at(-1).replace(".md", "")}`;
   try {
     await open(server, {}, async (page) => {
@@ -593,18 +593,13 @@ test("10,000 prompts are shown at once, and scrolling stays smooth", async () =>
       console.log(`scrolling ${rows} rows: ${frames.length} frames, median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, longest ${at(1)} ms`);
       assert.ok(first < MOST_MILLISECONDS && second < MOST_MILLISECONDS && search < MOST_MILLISECONDS);
       assert.ok(at(0.95) < 500, `${at(0.95)}`);
-      await page.goto(`${server.url}?from=9800`);
-      while (await page.locator("a.more").count()) {
-        const length = await page.locator(".rows li").count();
-        await page
-          .locator("a.more")
-          .scrollIntoViewIfNeeded()
-          .catch(() => {});
-        await eventually(async () =>
-          assert.ok((await page.locator(".rows li").count()) > length || !(await page.locator("a.more").count())),
-        );
-      }
-      assert.ok((await names(page)).includes(last) || (await names(page)).length > 200);
+      await page.goto(`${server.url}?from=9700`);
+      await page
+        .locator("a.more")
+        .scrollIntoViewIfNeeded()
+        .catch(() => {}); // it may be followed by itself before that
+      await eventually(async () => assert.equal((await names(page)).length, 300));
+      assert.equal((await names(page)).at(-1), last);
     });
   } finally {
     await server.stop();

@@ -266,6 +266,18 @@ fn a_token_is_taken_from_the_usual_variable_or_from_the_one_that_is_named() {
 }
 
 #[test]
+fn a_rate_limit_is_passed_on_with_its_time() {
+    let server = HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--rate-limit", "1/minute"]);
+    let url = url(&server);
+    run(&["show", "a", "--http", &url], "").printed("A");
+    let ran = run(&["show", "a", "--http", &url], "");
+    let begin = format!(
+        "error: `{url}` refuses the request for now: more messages than the limit of 1 message a minute, 1 at once: try again in "
+    );
+    assert!(ran.stderr.starts_with(&begin) && ran.status.code() == Some(1), "{ran:?}");
+}
+
+#[test]
 fn what_a_token_may_not_see_does_not_exist() {
     let server = with_tokens();
     let url = url(&server);
