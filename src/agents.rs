@@ -29,7 +29,7 @@ pub use edit::Position;
 pub use environment::{Environment, has_separator};
 pub use finding::{Finding, RegisteredHook, RegisteredServer, Severity};
 pub use hook_line::{HookLine, HookPlace};
-pub use http_server::{HttpServer, Token, endpoint, is_exposed, is_variable};
+pub use http_server::{HttpServer, MCP_PATH, Token, endpoint, is_exposed, is_on_this_machine, is_variable};
 pub use install::{Installation, Plan, PlanError, Removal, Status};
 pub use registration::{Arguments, Registration};
 

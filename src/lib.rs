@@ -97,7 +97,7 @@
 //! | [`server`] | [`library`], [`prompt`], [`agents`], [`mcp`], [`jsonrpc`] |
 //! | [`hook`] | [`agents`], [`library`], [`prompt`] |
 //! | [`report`] | [`hook`], [`agents`], [`library`], [`prompt`] |
-//! | [`remote`] | [`report`] |
+//! | [`remote`] | [`report`], [`agents`] |
 //! | [`doctor`] | [`agents`], [`library`], [`prompt`], [`remote`] |
 //! | [`transport`] | [`server`], [`report`], [`hook`], [`agents`], [`library`], [`jsonrpc`] |
 //! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |

@@ -3,6 +3,7 @@
 //! It blocks, and follows no redirects, so that a token is sent to the host of the URL only. Certificates are checked as the system
 //! does it; on Linux, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
 
+use crate::agents::{MCP_PATH, endpoint, is_on_this_machine};
 use crate::report::{Call, Expansion, Explanation, Failure, Filter, HookCall, HookContext, List, Shown};
 use crate::wording::{printable, quoted};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -12,11 +13,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
-use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body, Proxy};
 
@@ -33,9 +33,6 @@ const MAX_ANSWER: u64 = 160 * 1024 * 1024;
 /// A server that closes the connection during a longer body probably finds it too long, in bytes.
 const LONG_BODY: usize = 64 * 1024;
 
-/// The path of MCP below the URL of the server.
-const MCP: &str = "/mcp";
-
 /// What stays as it is in a path.
 const OF_PATH: AsciiSet = NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
@@ -47,8 +44,8 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 /// A server over HTTP.
 pub struct Remote {
     agent: Agent,
-    /// Without `/mcp`, and without a slash at its end.
-    base: String,
+    /// With `/mcp`, as agents need it.
+    url: String,
     authorization: Option<HeaderValue>,
     timeout: Duration,
     /// The host and port of the proxy through which it is reached.
@@ -120,19 +117,20 @@ impl Remote {
     /// # Errors
     /// It is not the URL of a server, or the token can be in no header: a clause that says what to do.
     pub fn new(url: &str, token: Option<&str>) -> Result<Remote, String> {
-        let (base, host) = parse(url)?;
+        let url = endpoint(url.trim()).map_err(|why| format!("it {why}"))?;
         let token = token.map(str::trim).filter(|token| !token.is_empty());
         let authorization = token.map(|token| {
             let is_valid = token.bytes().all(|byte| byte.is_ascii_graphic());
             let header = HeaderValue::try_from(format!("Bearer {token}")).ok().filter(|_| is_valid);
-            header.ok_or("the token has characters that no token has, such as spaces; set the token alone")
+            header.ok_or("the token contains invalid characters, such as spaces")
         });
         let mut authorization = authorization.transpose()?;
         authorization.iter_mut().for_each(|header| header.set_sensitive(true));
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::PlatformVerifier)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
-        let is_direct = |proxy: &Proxy| is_loopback(&host) || base.parse().is_ok_and(|uri| proxy.is_no_proxy(&uri));
+        let is_direct =
+            |proxy: &Proxy| is_on_this_machine(&url) || url.parse().is_ok_and(|uri| proxy.is_no_proxy(&uri));
         let proxy = Proxy::try_from_env().filter(|proxy| !is_direct(proxy));
         let shown_proxy = proxy.as_ref().map(|proxy| format!("{}:{}", proxy.host(), proxy.port()));
         let config = Agent::config_builder()
@@ -145,7 +143,7 @@ impl Remote {
             .tls_config(tls.build());
         Ok(Remote {
             agent: config.build().into(),
-            base,
+            url,
             authorization,
             timeout: ANSWER_WITHIN,
             proxy: shown_proxy,
@@ -163,11 +161,6 @@ impl Remote {
     #[must_use]
     pub fn within(self, time: Duration) -> Remote {
         Remote { end: Some(Instant::now() + time), ..self }
-    }
-
-    /// The URL of MCP, as agents need it.
-    pub fn url(&self) -> String {
-        format!("{}{MCP}", self.base)
     }
 
     /// The prompts that match.
@@ -226,7 +219,7 @@ impl Remote {
         struct Refused {
             error: Failure,
         }
-        let url = format!("{}{path}", self.base);
+        let url = format!("{}{path}", self.base());
         let response = self.send(method, &url, &HeaderMap::new(), body)?;
         let (status, is_json) = (response.status(), is_json(&response));
         let text = Some(self.body(response)?).filter(|_| is_json).unwrap_or_default();
@@ -289,7 +282,7 @@ impl Remote {
                 let version = answer["result"]["serverInfo"]["version"].as_str().unwrap_or_default();
                 let (message, fix) = if version == env!("CARGO_PKG_VERSION") {
                     let message =
-                        format!("{} answers to {MCP}, but with status {} to /api", self.shown(), status.as_u16());
+                        format!("{} answers to {MCP_PATH}, but with status {} to /api", self.shown(), status.as_u16());
                     (message, "have the proxy in front of it pass on all paths")
                 } else {
                     let message = format!("{} has another version, {}", self.shown(), quoted(version));
@@ -304,7 +297,7 @@ impl Remote {
     fn another_program(&self, how: &str) -> Error {
         Error {
             kind: ErrorKind::NotThisProgram,
-            message: format!("{} is not a server of prompt-expander: {how}", self.shown()),
+            message: format!("{} is not a prompt-expander server: {how}", self.shown()),
             fix: "correct the URL; `prompt-expander serve --http` prints that of a server".to_owned(),
         }
     }
@@ -331,7 +324,7 @@ impl Remote {
         let response = response.map_err(|error| match error {
             ureq::Error::Io(error) if body.len() > LONG_BODY && is_closed(&error) => Error {
                 kind: ErrorKind::Refused,
-                message: format!("{} closed the connection while it was sent {} bytes", self.shown(), body.len()),
+                message: format!("{} closed the connection while receiving {} bytes", self.shown(), body.len()),
                 fix: "shorten the input, or start the server with a greater --max-body".to_owned(),
             },
             error => self.error(error),
@@ -406,7 +399,7 @@ impl Remote {
             },
             ureq::Error::HostNotFound => unreachable(&"there is no such host"),
             ureq::Error::ConnectProxyFailed(reason) => unreachable(&reason),
-            ureq::Error::Protocol(_) if self.base.starts_with("http:") => {
+            ureq::Error::Protocol(_) if self.url.starts_with("http:") => {
                 let error = self.another_program("its answer is not HTTP");
                 Error { fix: "write `https://` if it uses TLS, or correct the URL".to_owned(), ..error }
             }
@@ -434,21 +427,26 @@ impl Remote {
                     "it is for another name",
                     "use that name in the URL, or have a certificate made for this one",
                 ),
-                other => of_certificate(&other.to_string(), "have it corrected by those who operate the server"),
+                other => of_certificate(&other.to_string(), "ask those who operate the server to correct it"),
             },
             rustls::Error::InvalidMessage(_) => {
                 (format!("{} does not use TLS", self.shown()), "write `http://` instead of `https://`".to_owned())
             }
             other => {
                 let message = format!("{} cannot be reached by TLS: {other}", self.shown());
-                (message, "have it corrected by those who operate the server".to_owned())
+                (message, "ask those who operate the server to correct it".to_owned())
             }
         };
         Error { kind: ErrorKind::Tls, message, fix }
     }
 
     fn shown(&self) -> String {
-        quoted_url(&self.base)
+        format!("`{}`", self.base())
+    }
+
+    /// The URL without `/mcp`.
+    fn base(&self) -> &str {
+        self.url.strip_suffix(MCP_PATH).unwrap_or(&self.url)
     }
 }
 
@@ -467,7 +465,7 @@ impl Conversation<'_> {
     pub fn send(&mut self, message: &Value) -> Result<Option<Value>, Error> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let response = self.remote.send(Method::POST, &self.remote.url(), &headers, &message.to_string())?;
+        let response = self.remote.send(Method::POST, &self.remote.url, &headers, &message.to_string())?;
         let status = response.status();
         if let Some(session) = response.headers().get(SESSION_ID) {
             self.headers.insert(SESSION_ID, session.clone());
@@ -499,39 +497,9 @@ impl Conversation<'_> {
     pub fn end(self) {
         if self.headers.contains_key(SESSION_ID) {
             // It takes nothing of the server, and may end by itself.
-            let _ = self.remote.send(Method::DELETE, &self.remote.url(), &self.headers, "");
+            let _ = self.remote.send(Method::DELETE, &self.remote.url, &self.headers, "");
         }
     }
-}
-
-/// The URL of a server without `/mcp`, and its host.
-fn parse(url: &str) -> Result<(String, String), String> {
-    let url = url.trim();
-    if !url.contains("://") {
-        return Err(format!("it must begin with `http://` or `https://`, such as `http://{url}`"));
-    }
-    let uri: Uri = url.parse().map_err(|error| format!("it is not a URL: {error}"))?;
-    let scheme = uri.scheme_str().unwrap_or_default();
-    if !matches!(scheme, "http" | "https") {
-        return Err("it must begin with `http://` or `https://`".to_owned());
-    }
-    let host = uri.host().filter(|host| !host.is_empty()).ok_or("it has no host")?;
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err("it has a user name or a password; leave that out, and set a token with --token-env".to_owned());
-    }
-    if uri.query().is_some() || url.contains('#') {
-        return Err("it has a `?` or a `#`; leave out what follows".to_owned());
-    }
-    let authority = uri.authority().map(ureq::http::uri::Authority::as_str).unwrap_or_default();
-    let path = uri.path().trim_end_matches('/');
-    let path = path.strip_suffix(MCP).unwrap_or(path).trim_end_matches('/');
-    Ok((format!("{scheme}://{authority}{path}"), host.to_owned()))
-}
-
-/// Whether a host is this machine: no proxy is asked for it.
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 fn encode(text: &str, set: &'static AsciiSet) -> String {
@@ -544,11 +512,6 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-/// In backticks and in full, so that it can be copied.
-fn quoted_url(url: &str) -> String {
-    format!("`{}`", printable(url))
-}
-
 fn is_json(response: &Response<Body>) -> bool {
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     content_type.is_some_and(|value| value.split(';').next().is_some_and(|value| value.trim() == "application/json"))
@@ -559,56 +522,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_may_end_in_the_path_of_mcp_or_not() {
-        for (url, base) in [
-            ("http://127.0.0.1:3333", "http://127.0.0.1:3333"),
-            ("http://127.0.0.1:3333/", "http://127.0.0.1:3333"),
-            ("http://127.0.0.1:3333/mcp", "http://127.0.0.1:3333"),
-            ("https://example.com/prompts/mcp/", "https://example.com/prompts"),
-            ("https://example.com/mcpx", "https://example.com/mcpx"),
-            ("http://[::1]:3333/mcp", "http://[::1]:3333"),
-        ] {
-            let remote = Remote::new(url, None).unwrap();
-            assert_eq!((remote.base.as_str(), remote.url()), (base, format!("{base}/mcp")));
-        }
-    }
-
-    #[test]
-    fn what_is_not_the_url_of_a_server_is_refused() {
-        for (url, why) in [
-            ("127.0.0.1:3333", "it must begin with `http://` or `https://`, such as `http://127.0.0.1:3333`"),
-            ("ftp://example.com", "it must begin with"),
-            ("file:///etc/passwd", "it"),
-            ("https://user:secret@example.com", "leave that out"),
-            ("https://example.com/?a=b", "leave out what follows"),
-            ("https://example.com/#a", "leave out what follows"),
-            ("https://", "it is not a URL"),
-        ] {
-            let error = Remote::new(url, None).err().unwrap();
-            assert!(error.contains(why), "{url}: {error}");
-        }
-    }
-
-    #[test]
     fn a_token_is_one_word() {
         assert!(Remote::new("http://localhost", Some(" pe_abc\n")).unwrap().authorization.is_some());
         assert!(Remote::new("http://localhost", Some(" ")).unwrap().authorization.is_none());
         assert!(Remote::new("http://localhost", Some("a\r\nX: y")).is_err());
         assert!(Remote::new("http://localhost", Some("a b")).is_err());
-    }
-
-    #[test]
-    fn this_machine_is_reached_without_a_proxy() {
-        for (host, is_this) in [
-            ("localhost", true),
-            ("127.0.0.1", true),
-            ("127.8.9.1", true),
-            ("[::1]", true),
-            ("example.com", false),
-            ("10.0.0.1", false),
-            ("localhost.example.com", false),
-        ] {
-            assert_eq!(is_loopback(host), is_this, "{host}");
-        }
     }
 }

@@ -5,8 +5,8 @@ use super::{Agent, Config, Registration};
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
 
-/// Where a server over HTTP answers.
-const PATH: &str = "/mcp";
+/// The path of MCP, with which the URL of a server over HTTP ends.
+pub const MCP_PATH: &str = "/mcp";
 
 /// The header of the token.
 const AUTHORIZATION: &str = "Authorization";
@@ -136,7 +136,7 @@ impl Registration {
 
 /// Whether a URL is one that [`endpoint`] could have returned.
 pub(super) fn is_endpoint(url: &str) -> bool {
-    url.ends_with(PATH) && endpoint(url).is_ok()
+    url.ends_with(MCP_PATH) && endpoint(url).is_ok()
 }
 
 /// Whether a text can be the name of an environment variable.
@@ -167,11 +167,11 @@ pub fn endpoint(text: &str) -> Result<String, String> {
             .to_owned());
     }
     if path.contains(['?', '#']) {
-        return Err("must end with its path, without `?` and `#`".to_owned());
+        return Err("must end with its path, without `?` or `#`".to_owned());
     }
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-._~%:/[]!$&'()*+,;=@".contains(letter);
     if let Some(other) = rest.chars().find(|letter| !is_allowed(*letter)) {
-        return Err(format!("must not have the character `{}`", other.escape_default()));
+        return Err(format!("must not contain the character `{}`", other.escape_default()));
     }
     let (host, port) = host_and_port(authority);
     let is_bracketed = |host: &str| host.strip_prefix('[').is_some_and(|rest| rest.ends_with(']'));
@@ -182,15 +182,21 @@ pub fn endpoint(text: &str) -> Result<String, String> {
         return Err("must have a port from 1 to 65535 after the colon, or none".to_owned());
     }
     let path = path.trim_end_matches('/');
-    Ok(format!("{scheme}://{}{}{PATH}", authority.to_ascii_lowercase(), path.strip_suffix(PATH).unwrap_or(path)))
+    let path = path.strip_suffix(MCP_PATH).unwrap_or(path).trim_end_matches('/');
+    Ok(format!("{scheme}://{}{path}{MCP_PATH}", authority.to_ascii_lowercase()))
 }
 
 /// Whether what is sent to this URL can be read by others: it is not encrypted, and the server is not on this machine.
 pub fn is_exposed(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let (host, _) = host_and_port(rest.split('/').next().unwrap_or_default());
-    let is_local_name = host == "localhost" || host.ends_with(".localhost") || host == "[::1]";
-    !is_local_name && !host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+    url.starts_with("http://") && !is_on_this_machine(url)
+}
+
+/// Whether the host in the URL of a server, as [`endpoint`] returns it, is this machine.
+pub fn is_on_this_machine(url: &str) -> bool {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+    let (host, _) = host_and_port(authority.unwrap_or_default());
+    let is_loopback = |address: Ipv4Addr| address.is_loopback();
+    host == "localhost" || host.ends_with(".localhost") || host == "[::1]" || host.parse().is_ok_and(is_loopback)
 }
 
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {
@@ -213,6 +219,7 @@ mod tests {
             ("http://127.0.0.1:3333/mcp/", "http://127.0.0.1:3333/mcp"),
             ("HTTPS://Prompts.Example.com", "https://prompts.example.com/mcp"),
             ("https://example.com/Team/prompts/", "https://example.com/Team/prompts/mcp"),
+            ("https://example.com/prompts/mcp/", "https://example.com/prompts/mcp"),
             ("https://example.com/smcp", "https://example.com/smcp/mcp"),
             ("http://[::1]:3333", "http://[::1]:3333/mcp"),
         ] {
@@ -241,12 +248,12 @@ mod tests {
             ("http://host:x", "must have a port"),
             ("http://ana:secret@host", "must not have a user name or a password"),
             ("http://token@host/mcp", "must not have a user name or a password"),
-            ("http://host/mcp?token=t", "without `?` and `#`"),
-            ("http://host#a", "without `?` and `#`"),
-            ("http://a b", "must not have the character ` `"),
-            ("http://h\u{f6}st", "must not have the character `\\u{f6}`"),
-            ("http://host/\n", "must not have the character `\\n`"),
-            ("http://host/`id`", "must not have the character ```"),
+            ("http://host/mcp?token=t", "without `?` or `#`"),
+            ("http://host#a", "without `?` or `#`"),
+            ("http://a b", "must not contain the character ` `"),
+            ("http://h\u{f6}st", "must not contain the character `\\u{f6}`"),
+            ("http://host/\n", "must not contain the character `\\n`"),
+            ("http://host/`id`", "must not contain the character ```"),
         ] {
             let error = endpoint(given).unwrap_err();
             assert!(error.contains(why), "{given}: {error}");
@@ -282,19 +289,20 @@ mod tests {
 
     #[test]
     fn only_plain_http_to_another_machine_can_be_read_by_others() {
-        for (url, exposed) in [
-            ("http://127.0.0.1:3333/mcp", false),
-            ("http://127.9.9.9/mcp", false),
-            ("http://localhost/mcp", false),
-            ("http://prompts.localhost:1/mcp", false),
-            ("http://[::1]:3333/mcp", false),
-            ("https://example.com/mcp", false),
-            ("http://example.com/mcp", true),
-            ("http://10.0.0.1/mcp", true),
-            ("http://127.0.0.1.example.com/mcp", true),
-            ("http://localhost.example.com/mcp", true),
+        for (host, is_this_machine) in [
+            ("127.0.0.1:3333", true),
+            ("127.9.9.9", true),
+            ("localhost", true),
+            ("prompts.localhost:1", true),
+            ("[::1]:3333", true),
+            ("example.com", false),
+            ("10.0.0.1", false),
+            ("127.0.0.1.example.com", false),
+            ("localhost.example.com", false),
         ] {
-            assert_eq!(is_exposed(url), exposed, "{url}");
+            let [plain, encrypted] = ["http", "https"].map(|scheme| format!("{scheme}://{host}/mcp"));
+            assert_eq!([&plain, &encrypted].map(|url| is_on_this_machine(url)), [is_this_machine; 2], "{host}");
+            assert_eq!([&plain, &encrypted].map(|url| is_exposed(url)), [!is_this_machine, false], "{host}");
         }
     }
 }

@@ -62,7 +62,8 @@ impl OnServer {
             Err(_) if self.token_env.is_none() => None,
             Err(_) => bail!("the environment variable {variable} is not set; set it to the token for the server"),
         };
-        let remote = Remote::new(url, token.as_deref()).map_err(|why| anyhow!("{why} ({variable})"))?;
+        let remote =
+            Remote::new(url, token.as_deref()).map_err(|why| anyhow!("{why}; set {variable} to the token alone"))?;
         Ok(Some(remote))
     }
 }

@@ -27,6 +27,7 @@ pub use axum::http::{HeaderMap, HeaderName, HeaderValue};
 pub use sessions::Keys;
 
 use super::tap::Tap;
+use crate::agents::MCP_PATH;
 use crate::jsonrpc::{Error, Id, Message, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
@@ -65,9 +66,6 @@ use tokio::time::{interval, sleep, timeout};
 use tracing::{Instrument, Span};
 use unfinished_message::{Counted, UnfinishedMessage};
 use write_timeout::WriteTimeout;
-
-/// The path of MCP.
-pub const PATH: &str = "/mcp";
 
 /// How long a client may take to send the head of a request; also how long a connection may be idle.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
@@ -231,7 +229,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         }
     });
     let router = Router::new()
-        .route(PATH, routing::any(endpoint::answer))
+        .route(MCP_PATH, routing::any(endpoint::answer))
         .route(websocket::PATH, routing::any(websocket::open))
         .route(operate::HEALTH, routing::get(operate::health))
         .route(operate::READY, routing::get(operate::ready))

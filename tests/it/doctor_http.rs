@@ -160,7 +160,7 @@ fn for_each_problem_with_a_token_doctor_says_what_to_do() {
 
     let client = home().variable("TEAM_TOKEN", "two words");
     codex(&client, &url, variable);
-    found(&client, &["codex"], "broken", "`prompts` cannot be asked: the token has characters that no token has");
+    found(&client, &["codex"], "broken", "`prompts` cannot be asked: the token contains invalid characters");
 
     // One for a folder in which there is nothing.
     let client = home().variable("TEAM_TOKEN", "secret-2-of-sixteen");
@@ -191,7 +191,7 @@ fn a_server_that_cannot_be_reached_is_reported() {
     for (url, why) in [
         (url(closed), "cannot be reached: nothing listens there"),
         (url(silent), "does not answer within 1 s"),
-        (url(ssh), "is not a server of prompt-expander: its answer is not HTTP"),
+        (url(ssh), "is not a prompt-expander server: its answer is not HTTP"),
         (url(hangs_up), "cannot be reached: the connection was closed without an answer"),
         (format!("https://{ssh}/mcp"), "does not use TLS"),
         ("http://prompts.invalid/mcp".to_owned(), "cannot be reached: "),
@@ -237,8 +237,8 @@ fn a_foreign_server_under_our_name_is_told_apart() {
         (200, json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string())
     });
     for (address, why) in [
-        (page, "is not a server of prompt-expander: it answers with status 200"),
-        (missing, "is not a server of prompt-expander: it answers with status 404"),
+        (page, "is not a prompt-expander server: it answers with status 200"),
+        (missing, "is not a prompt-expander server: it answers with status 404"),
         (redirects, "redirects to `http://elsewhere.example/`, which is not followed"),
         (refuses.0, "refused `initialize`: `go away`"),
         (other_mcp("prompts.chat", "1", &["search"]), "is another program, which calls itself `prompts.chat`"),

@@ -178,7 +178,7 @@ fn the_url_may_lack_its_path_and_an_invalid_one_is_refused() {
     for (url, why) in [
         ("127.0.0.1:3333", "must begin with https:// or http://, as in `http://127.0.0.1:3333`"),
         ("ws://127.0.0.1:3333/ws", "must begin with https:// or http://"),
-        ("http://127.0.0.1:3333/mcp?token=x", "must end with its path, without `?` and `#`"),
+        ("http://127.0.0.1:3333/mcp?token=x", "must end with its path, without `?` or `#`"),
     ] {
         let said = user.refused(&["install", "codex", "--http", url, "--yes"]);
         assert_eq!(said, format!("the URL of --http {why}"));

@@ -221,10 +221,7 @@ fn a_file_and_prompts_of_this_machine_cannot_be_combined_with_a_server() {
     }
     assert_eq!(run(&["list", "--token-env", "X"], "").status.code(), Some(2));
     let ran = run(&["list", "--http", "localhost:3333"], "");
-    assert!(
-        ran.stderr.contains("it must begin with `http://` or `https://`, such as `http://localhost:3333`"),
-        "{ran:?}"
-    );
+    assert!(ran.stderr.contains("it must begin with https:// or http://, as in `http://localhost:3333`"), "{ran:?}");
     assert_eq!(ran.status.code(), Some(2));
 }
 
@@ -251,7 +248,7 @@ fn a_token_is_taken_from_the_usual_variable_or_from_the_one_that_is_named() {
     expand(&[("PROMPT_EXPANDER_TOKEN", TOKEN)], &["--token-env", "MINE"])
         .failed(1, "error: the environment variable MINE is not set; set it to the token for the server\n");
     expand(&[("MINE", "a b")], &["--token-env", "MINE"])
-        .failed(1, "error: the token has characters that no token has, such as spaces; set the token alone (MINE)\n");
+        .failed(1, "error: the token contains invalid characters, such as spaces; set MINE to the token alone\n");
     expand(&[], &[]).failed(
         1,
         &format!("error: `{url}` needs a token; set it in the environment variable PROMPT_EXPANDER_TOKEN, or name another variable with --token-env\n"),
@@ -335,7 +332,7 @@ fn a_server_that_cannot_be_reached_says_what_to_check() {
 fn another_program_and_another_version_are_told_apart() {
     let another = |url: &str, how: &str| {
         format!(
-            "error: `{url}` is not a server of prompt-expander: {how}; correct the URL; `prompt-expander serve --http` prints that of a server\n"
+            "error: `{url}` is not a prompt-expander server: {how}; correct the URL; `prompt-expander serve --http` prints that of a server\n"
         )
     };
     for (status, headers, body, how) in [
@@ -367,7 +364,7 @@ fn another_program_and_another_version_are_told_apart() {
     assert_eq!(
         ran.stderr,
         format!(
-            "error: `{url}` is not a server of prompt-expander: its answer is not HTTP; write `https://` if it uses TLS, or correct the URL\n"
+            "error: `{url}` is not a prompt-expander server: its answer is not HTTP; write `https://` if it uses TLS, or correct the URL\n"
         )
     );
 }

@@ -15,7 +15,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("doctor", &["agents", "library", "prompt", "remote"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("report", &["agents", "hook", "library", "prompt"]),
-    ("remote", &["report"]),
+    ("remote", &["agents", "report"]),
     ("transport", &["agents", "hook", "jsonrpc", "library", "report", "server"]),
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "remote", "report", "server", "transport"]),
 ];

@@ -1,6 +1,7 @@
 //! `serve --http`: the server over HTTP, for many clients.
 
 use super::output;
+use crate::agents::MCP_PATH;
 use crate::server::Server;
 use crate::transport::Tap;
 use crate::transport::http::auth::Access;
@@ -139,7 +140,7 @@ impl Http {
         };
         let listening = |address: SocketAddr| {
             // If standard error is closed, the server still works.
-            let _ = writeln!(io::stderr(), "listening on {scheme}://{address}{}", http::PATH);
+            let _ = writeln!(io::stderr(), "listening on {scheme}://{address}{MCP_PATH}");
             started();
             let warnings = EARLY_WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).take();
             warnings.iter().flatten().for_each(|warning| output::warning(warning));

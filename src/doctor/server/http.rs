@@ -92,7 +92,7 @@ impl ServerCheck<'_> {
         let token = if let Sent::Token(token) = &sent { Some(token.as_str()) } else { None };
         let remote = Remote::new(&http.url, token).map_err(|why| {
             // Only the token can be wrong: the URL is one that `install` writes.
-            self.broken(format!("{name} cannot be asked: {why}")).fix("correct the token, or the URL in this file")
+            self.broken(format!("{name} cannot be asked: {why}")).fix("correct the token")
         })?;
         let report = talk_to(&remote.with_timeout(self.examination.timeout), &self.agent.launch);
         if let Sent::NotSet(variable) = &sent {
