@@ -29,12 +29,12 @@ pub use sessions::Keys;
 use super::tap::Tap;
 use crate::agents::MCP_PATH;
 use crate::jsonrpc::{Error, Id, Message, Response as Answer};
-use crate::library::Caller;
+use crate::library::{Caller, View};
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{self, Method};
+use axum::http::{self, Method, StatusCode};
 use axum::{Router, routing};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -56,7 +56,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tls::{Accepted, HANDSHAKE_WITHIN, Tls};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -406,6 +406,25 @@ impl App {
     fn admit(&self, head: &Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
         self.sites.check(head, exchange.client())?;
         self.access.authorize(&head.headers, exchange.address())
+    }
+
+    /// Reads what a caller may see of the library. The metrics count it as `name`, and rate limits as `method`, which is one of MCP.
+    ///
+    /// # Errors
+    /// The server is too busy, or the rate limit is exceeded; it takes too long, or the server ends.
+    async fn read_library<T: Send + 'static, E: Send + 'static>(
+        &self,
+        caller: Caller,
+        exchange: &Exchange,
+        (name, method): (&'static str, &str),
+        read: impl FnOnce(&View) -> Result<T, E> + Send + 'static,
+    ) -> Result<Result<T, E>, Refusal> {
+        let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
+        self.rate_limits.take_one(&caller, exchange.address(), method)?;
+        let (server, started) = (Arc::clone(&self.server), Instant::now());
+        let read = self.in_background(move || read(&server.library().view_for(&caller))).await;
+        self.metrics.answered("http", name, !matches!(read, Ok(Ok(_))), started.elapsed());
+        read.map_err(|error| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message))
     }
 
     /// Handles a message. Also returns the session as it is then, unless the answer came too late. `id` is that of the request.

@@ -294,6 +294,10 @@ fn without_a_token_the_page_asks_for_one_and_shows_nothing_else() {
         );
     }
     assert_eq!(get(&server, "/page.css").status, 200);
+    // It does not wait for a body.
+    let mut connection = server.connect();
+    connection.write_raw("POST /prompts/review HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n");
+    assert_eq!(connection.read().status, 401);
     // A token in an address would be in logs and in the history.
     assert_eq!(get(&server, &format!("/?token={ANA}")).status, 401);
 }

@@ -4,7 +4,7 @@
 
 use super::operate::Exchange;
 use super::refusal::Refusal;
-use super::{App, STOPPED, Stage, endpoint, headers, limits, reached};
+use super::{App, STOPPED, Stage, endpoint, headers, reached};
 use crate::jsonrpc;
 use crate::library::{Caller, View};
 use crate::report::{self, Call, Failure, Filter, Found, List};
@@ -20,7 +20,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What all paths begin with.
 const PREFIX: &str = "/api/";
@@ -80,21 +79,15 @@ impl App {
                 return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED));
             }
         };
-        let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
-        self.rate_limits.take_one(&caller, exchange.address(), counted_as)?;
-        let (server, uri, started) = (Arc::clone(&self.server), head.uri, Instant::now());
-        let work = move || report_of(&server.library().view_for(&caller), &uri, &body);
-        let answered = self.in_background(work).await;
-        self.metrics.answered("http", name, !matches!(answered, Ok(Ok(_))), started.elapsed());
-        match answered {
-            Ok(Ok(report)) => Ok(json(StatusCode::OK, report)),
-            Ok(Err(Mistake::InRequest(why))) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
-            Ok(Err(Mistake::NoReport(failure))) => Ok(match failure.is_not_found {
+        let read = move |view: &View| report_of(view, &head.uri, &body);
+        match self.read_library(caller, exchange, (name, counted_as), read).await? {
+            Ok(report) => Ok(json(StatusCode::OK, report)),
+            Err(Mistake::InRequest(why)) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
+            Err(Mistake::NoReport(failure)) => Ok(match failure.is_not_found {
                 true => error(StatusCode::NOT_FOUND, &failure),
                 false => error(StatusCode::UNPROCESSABLE_ENTITY, &failure),
             }),
-            Err(error) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
         }
     }
 }

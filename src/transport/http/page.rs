@@ -10,8 +10,8 @@ mod text;
 
 use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
-use super::{App, endpoint, limits};
-use crate::library::View;
+use super::{App, endpoint};
+use crate::library::{Caller, View};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::header::{
@@ -24,9 +24,9 @@ use document::{ask_for_token, document, failure};
 use list::Filter;
 use maud::{Markup, html};
 use sha2::{Digest, Sha256};
+use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Instant;
 use text::sentence;
 
 /// The paths of this module.
@@ -57,6 +57,9 @@ pub(super) fn routes() -> Router<Arc<App>> {
         )
 }
 
+/// A page; `Err`: one that says why the other one is not shown.
+type Response = Result<http::Response<Body>, http::Response<Body>>;
+
 /// What is shown.
 struct Page {
     status: StatusCode,
@@ -70,16 +73,17 @@ async fn list(
     State(app): State<Arc<App>>,
     Extension(exchange): Extension<Exchange>,
     request: http::Request<Body>,
-) -> http::Response<Body> {
+) -> Response {
     let (head, _) = request.into_parts();
+    let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
     let filter = Filter::of(head.uri.query().unwrap_or_default());
-    app.show(&head, &exchange, "prompts/list", move |view| Page {
+    let page = move |view: &View| Page {
         status: StatusCode::OK,
         title: filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}")),
         query: filter.query.clone().unwrap_or_default(),
         main: list::page(view, &filter),
-    })
-    .await
+    };
+    app.show(caller, &exchange, "prompts/list", page).await
 }
 
 /// A prompt. The values are in the address or, because they may be long, in the body.
@@ -88,52 +92,34 @@ async fn prompt(
     Extension(exchange): Extension<Exchange>,
     Path(name): Path<String>,
     request: http::Request<Body>,
-) -> http::Response<Body> {
+) -> Response {
     let (head, body) = request.into_parts();
-    let body = match endpoint::read(body, &head.headers, app.max_body, &app.bodies).await {
-        Ok((body, _)) => body,
-        Err(refusal) => return failed(refusal),
-    };
+    let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
+    let (body, _held) = endpoint::read(body, &head.headers, app.max_body, &app.bodies).await.map_err(failed)?;
     let values = prompt::values(if head.method == http::Method::POST {
         &body
     } else {
         head.uri.query().unwrap_or_default().as_bytes()
     });
-    app.show(&head, &exchange, "prompts/get", move |view| {
+    let page = move |view: &View| {
         let (status, title, main) = prompt::page(view, &name, values);
         Page { status, title, query: String::new(), main }
-    })
-    .await
+    };
+    app.show(caller, &exchange, "prompts/get", page).await
 }
 
 impl App {
-    /// Answers with a page of what the caller may see; without a valid token, with one that asks for it. `method` is the one as which
-    /// rate limits count the request.
+    /// Answers with a page of what the caller may see. `method` is the one as which rate limits count the request.
     async fn show(
-        self: &Arc<Self>,
-        head: &Parts,
+        &self,
+        caller: Caller,
         exchange: &Exchange,
-        method: &'static str,
+        method: &str,
         page: impl FnOnce(&View) -> Page + Send + 'static,
-    ) -> http::Response<Body> {
-        let caller = match self.admit(head, exchange) {
-            Ok(caller) => caller,
-            Err(refusal) => return refused(refusal, head),
-        };
-        let admitted = self.requests.try_acquire().map_err(|_| limits::too_busy());
-        let admitted = admitted
-            .and_then(|permit| self.rate_limits.take_one(&caller, exchange.client().address, method).map(|()| permit));
-        let (_permit, started) = match admitted {
-            Ok(permit) => (permit, Instant::now()),
-            Err(refusal) => return failed(refusal),
-        };
-        let server = Arc::clone(&self.server);
-        let rendered = self.in_background(move || page(&server.library().view_for(&caller))).await;
-        self.metrics.answered("http", "page", rendered.is_err(), started.elapsed());
-        match rendered {
-            Ok(page) => respond(page),
-            Err(error) => failed(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
-        }
+    ) -> Response {
+        let page = move |view: &View| Ok::<_, Infallible>(page(view));
+        let Ok(page) = self.read_library(caller, exchange, ("page", method), page).await.map_err(failed)?;
+        Ok(respond(page))
     }
 }
 
@@ -162,7 +148,7 @@ fn protect(headers: &mut HeaderMap) {
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
 }
 
-/// Asks for a token, if that would help.
+/// Says why the request is refused: without a valid token, with the page that asks for one.
 fn refused(refusal: Refusal, head: &Parts) -> http::Response<Body> {
     let status = refusal.status;
     let why = match status {
