@@ -45,8 +45,8 @@
 //!
 //! The command line ([`cli`]) and the hook ([`hook`]), which expands the commands of a message before the model sees it, use
 //! the same [`library`] and the same [`prompt`], without the protocol. [`report`] is what `list`, `show`, `expand` and `explain` print,
-//! as data. [`agents`] has all facts about each agent, and how the
-//! program is registered with it; [`doctor`] finds out why that does not work.
+//! as data. [`agents`] has all facts about each agent, and how the program is registered with it; [`doctor`] finds out why that does not
+//! work.
 //!
 //! `prompt/conversion.rs` converts prompts for the commands `import` and `export`: [`prompt::import`] to a Markdown file, with
 //! `prompt/format/markdown_writer.rs`, and [`prompt::export`] to a file of another system.

@@ -402,7 +402,7 @@ impl App {
         self.recorded(exchange, response)
     }
 
-    /// Whether a request to another path may be served, and to whom.
+    /// Checks a request to any other path, and says who sent it.
     fn admit(&self, head: &Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
         self.sites.check(head, exchange.client())?;
         self.access.authorize(&head.headers, exchange.address())

@@ -21,14 +21,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What all paths begin with.
-const PREFIX: &str = "/api/";
-
-const LIST: &str = "prompts";
-const SHOW: &str = "prompts/";
-const EXPAND: &str = "expand";
-const EXPLAIN: &str = "explain";
-const HOOK: &str = "hook";
+/// The path of a prompt without its name, which follows.
+const SHOW: &str = "/api/prompts/";
 
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new().route("/api/{*path}", routing::any(answer))
@@ -51,16 +45,16 @@ impl App {
         caller: Caller,
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
-        let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+        let path = head.uri.path();
         // The method of HTTP, the name in the metrics, and the method of MCP as which rate limits count it.
-        let (allowed, name, counted_as) = match path {
-            LIST => (Method::GET, "api/prompts", "prompts/list"),
-            EXPAND => (Method::POST, "api/expand", "prompts/get"),
-            EXPLAIN => (Method::POST, "api/explain", "prompts/get"),
-            HOOK => (Method::POST, "api/hook", "prompts/get"),
-            _ if path.starts_with(SHOW) => (Method::GET, "api/prompts/NAME", "prompts/get"),
+        let (allowed, name, counted_as, report): (_, _, _, Report) = match path {
+            "/api/prompts" => (Method::GET, "api/prompts", "prompts/list", list),
+            "/api/expand" => (Method::POST, "api/expand", "prompts/get", expand),
+            "/api/explain" => (Method::POST, "api/explain", "prompts/get", explain),
+            "/api/hook" => (Method::POST, "api/hook", "prompts/get", hook),
+            _ if path.starts_with(SHOW) => (Method::GET, "api/prompts/NAME", "prompts/get", show),
             _ => {
-                let message = format!("there is nothing at {}", quoted(head.uri.path()));
+                let message = format!("there is nothing at {}", quoted(path));
                 return Err(Refusal::new(StatusCode::NOT_FOUND, message));
             }
         };
@@ -80,7 +74,7 @@ impl App {
             }
         };
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
-        let read = move |view: &View| report_of(view, &head.uri, &body);
+        let read = move |view: &View| report(view, &head.uri, &body);
         match self.read_library(caller, exchange, (name, counted_as), read).await? {
             Ok(report) => Ok(json(StatusCode::OK, report)),
             Err(Mistake::InRequest(why)) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
@@ -105,25 +99,31 @@ impl From<Failure> for Mistake {
     }
 }
 
-/// The report that a path of the API has, as JSON.
-fn report_of(view: &View, uri: &Uri, body: &[u8]) -> Result<String, Mistake> {
-    match uri.path().strip_prefix(PREFIX).unwrap_or_default() {
-        LIST => to_json(&List::of(view, &filter(uri.query().unwrap_or_default())?)),
-        EXPAND => {
-            let call: Call = read(body)?;
-            to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
-        }
-        EXPLAIN => {
-            let call: Call = read(body)?;
-            to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?)
-        }
-        HOOK => to_json(&report::hook(view, &read(body)?)?),
-        path => {
-            let name = percent_decode_str(path.strip_prefix(SHOW).unwrap_or(path)).decode_utf8();
-            let name = name.map_err(|_| Mistake::InRequest("the name in the path is not UTF-8".to_owned()))?;
-            to_json(&report::show(view, &name)?)
-        }
-    }
+/// Makes the report for the address and the body of a request, as JSON.
+type Report = fn(&View, &Uri, &[u8]) -> Result<String, Mistake>;
+
+fn list(view: &View, uri: &Uri, _: &[u8]) -> Result<String, Mistake> {
+    to_json(&List::of(view, &filter(uri.query().unwrap_or_default())?))
+}
+
+fn show(view: &View, uri: &Uri, _: &[u8]) -> Result<String, Mistake> {
+    let name = percent_decode_str(uri.path().strip_prefix(SHOW).unwrap_or_default()).decode_utf8();
+    let name = name.map_err(|_| Mistake::InRequest("the name in the path is not UTF-8".to_owned()))?;
+    to_json(&report::show(view, &name)?)
+}
+
+fn expand(view: &View, _: &Uri, body: &[u8]) -> Result<String, Mistake> {
+    let call: Call = read(body)?;
+    to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
+}
+
+fn explain(view: &View, _: &Uri, body: &[u8]) -> Result<String, Mistake> {
+    let call: Call = read(body)?;
+    to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?)
+}
+
+fn hook(view: &View, _: &Uri, body: &[u8]) -> Result<String, Mistake> {
+    to_json(&report::hook(view, &read(body)?)?)
 }
 
 fn to_json(report: &impl Serialize) -> Result<String, Mistake> {

@@ -125,7 +125,7 @@ impl App {
 
 /// Says why there is no page.
 fn failed(Refusal { status, headers, error }: Refusal) -> http::Response<Body> {
-    let main = failure("This did not work", &sentence(&error.message), &html! {});
+    let main = failure("This page cannot be shown", &sentence(&error.message), &html! {});
     let mut response = respond(Page { status, title: "Error".to_owned(), query: String::new(), main });
     response.headers_mut().extend(*headers);
     response

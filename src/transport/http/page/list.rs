@@ -132,8 +132,8 @@ fn nothing(filter: &Filter, is_empty: bool) -> Markup {
         p.empty {
             @match &filter.query {
                 _ if is_empty => { "There are no prompts yet. " code { "prompt-expander new NAME --edit" } " makes one; it appears here by itself." },
-                Some(query) => { "No prompt matches " bdi { (Text(&quoted(query))) } ". Spelling mistakes are tolerated, so another word may help." },
-                None => { "No prompt is like this." },
+                Some(query) => { "No prompt matches " bdi { (Text(&quoted(query))) } ". Spelling mistakes are tolerated; try other words." },
+                None => { "No prompts match." },
             }
         }
     }
@@ -228,7 +228,7 @@ fn choice(
                             }
                         }
                     }
-                    @if choices.len() > MAX_CHOICES { li.facts { "and " (thousands(choices.len() - MAX_CHOICES)) " more, which the search finds" } }
+                    @if choices.len() > MAX_CHOICES { li.facts { "and " (thousands(choices.len() - MAX_CHOICES)) " more; use the search to find them" } }
                 }
             }
         }

@@ -14,7 +14,7 @@ let list = null;
 /** Whether something changed while this was not shown. */
 let isStale = false;
 
-const AWAY = "The server does not answer. What you see may be old.";
+const AWAY = "The server does not answer. What you see may be out of date.";
 
 const find = (selector) => document.querySelector(selector);
 const isList = (url) => new URL(url).pathname === "/";
@@ -72,7 +72,7 @@ async function load(url, body) {
 function show(main, title) {
   find("main").replaceWith(main);
   document.title = title;
-  // For screen readers, which say nothing of a `<main>` that is replaced.
+  // For screen readers, which do not announce that `<main>` is replaced.
   find("#announcement").textContent = main.querySelector(".count, .alone h1")?.textContent ?? "";
   shown();
 }
@@ -375,7 +375,7 @@ async function follow() {
       const response = await fetch("/mcp", listening(uri, signal));
       if (response.ok) {
         attempt = 1;
-        // The first event says that the stream has begun. What happened before, since the page was made, it does not tell.
+        // The first event, which says that the stream has begun, is also a reason: changes since the page was rendered are not reported.
         await eachLine(response.body, (line) => /"notifications\//.test(line) && refresh());
       }
     } catch {

@@ -104,7 +104,7 @@ fn form(arguments: &[Argument], takes_input: bool, call: &Call) -> Markup {
     let has_input = takes_input && !arguments.iter().any(|argument| argument.name == INPUT);
     html! {
         @if arguments.is_empty() && !has_input {
-            p.length { "This prompt takes no text: it is always the same." }
+            p.length { "This prompt has no arguments: its text is always the same." }
         } @else {
             form.form #form action=(path_of(&call.command)) {
                 @for (number, argument) in arguments.iter().enumerate() { (field(argument, number, value(&argument.name))) }
