@@ -34,7 +34,7 @@ use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{self, Method, StatusCode};
+use axum::http::{self, Method};
 use axum::{Router, routing};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -424,7 +424,7 @@ impl App {
         let (server, started) = (Arc::clone(&self.server), Instant::now());
         let read = self.in_background(move || read(&server.library().view_for(&caller))).await;
         self.metrics.answered("http", name, !matches!(read, Ok(Ok(_))), started.elapsed());
-        read.map_err(|error| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message))
+        read.map_err(Refusal::unavailable)
     }
 
     /// Handles a message. Also returns the session as it is then, unless the answer came too late. `id` is that of the request.

@@ -4,7 +4,7 @@
 
 use super::operate::Exchange;
 use super::refusal::Refusal;
-use super::{App, STOPPED, Stage, endpoint, headers, reached};
+use super::{App, headers};
 use crate::jsonrpc;
 use crate::library::{Caller, View};
 use crate::report::{self, Call, Failure, Filter, Found, List};
@@ -66,13 +66,7 @@ impl App {
         if allowed == Method::POST {
             headers::check_content_type(&head.headers)?;
         }
-        let mut stage = self.stage.clone();
-        let (body, _held) = tokio::select! {
-            body = endpoint::read(body, &head.headers, self.max_body, &self.bodies) => body?,
-            () = reached(&mut stage, Stage::Ending) => {
-                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED));
-            }
-        };
+        let (body, _held) = self.read(body, &head.headers).await?;
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
         let read = move |view: &View| report(view, &head.uri, &body);
         match self.read_library(caller, exchange, (name, counted_as), read).await? {

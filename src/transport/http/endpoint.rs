@@ -64,15 +64,7 @@ impl App {
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
-        let mut stage = self.stage.clone();
-        let (body, _held) = tokio::select! {
-            biased; // most bodies are there at once
-            body = read(body, headers, self.max_body, &self.bodies) => body?,
-            () = reached(&mut stage, Stage::Ending) => {
-                let error = internal_error(STOPPED);
-                return Ok(json(StatusCode::SERVICE_UNAVAILABLE, &Answer::error(None, error)));
-            }
-        };
+        let (body, _held) = self.read(body, headers).await?;
         // Not before: a client that sends its body slowly takes nothing from others.
         let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &body);
@@ -82,6 +74,23 @@ impl App {
         let _permit = self.long.acquire().await;
         // The other requests of this thread are handled by another one meanwhile.
         block_in_place(|| Handle::current().block_on(self.read_and_reply(headers, body, exchange, caller)))
+    }
+
+    /// Reads the body of a request; also returns its part of all bytes that bodies may have, unless it is short.
+    ///
+    /// # Errors
+    /// It is too long, does not come in time, or cannot be read; all bodies together are too long; the server ends.
+    pub(super) async fn read(
+        &self,
+        body: Body,
+        headers: &HeaderMap,
+    ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Refusal> {
+        let mut stage = self.stage.clone();
+        tokio::select! {
+            biased; // most bodies are there at once
+            body = read(body, headers, self.max_body, &self.bodies) => body,
+            () = reached(&mut stage, Stage::Ending) => Err(Refusal::unavailable(internal_error(STOPPED))),
+        }
     }
 
     /// Reads a message, and answers it.
@@ -309,8 +318,8 @@ fn owner(caller: &Caller) -> String {
     owner
 }
 
-/// Reads the body of a request; also returns its part of all bytes that `bodies` may have, unless it is short.
-pub(super) async fn read<'b>(
+/// See [`App::read`].
+async fn read<'b>(
     mut body: Body,
     headers: &HeaderMap,
     max: usize,

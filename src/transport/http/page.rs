@@ -8,9 +8,9 @@ mod list;
 mod prompt;
 mod text;
 
+use super::App;
 use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
-use super::{App, endpoint};
 use crate::library::{Caller, View};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -95,7 +95,7 @@ async fn prompt(
 ) -> Response {
     let (head, body) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
-    let (body, _held) = endpoint::read(body, &head.headers, app.max_body, &app.bodies).await.map_err(failed)?;
+    let (body, _held) = app.read(body, &head.headers).await.map_err(failed)?;
     let values = prompt::values(if head.method == http::Method::POST {
         &body
     } else {

@@ -9,7 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) headers: Box<HeaderMap>,
-    /// For the body. Its code is the status, which JSON-RPC leaves to applications (-32768 to -32000 are reserved).
+    /// For the body. Unless it is an internal error, its code is the status, which JSON-RPC leaves to applications (-32768 to -32000 are
+    /// reserved).
     pub(crate) error: Error,
 }
 
@@ -18,6 +19,11 @@ impl Refusal {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
         let error = Error { code: i64::from(status.as_u16()), message: message.into(), data: None };
         Refusal { status, headers: Box::default(), error }
+    }
+
+    /// The server ends, or the work that was begun was not done.
+    pub(crate) fn unavailable(error: Error) -> Refusal {
+        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, headers: Box::default(), error }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Refusal {
