@@ -144,7 +144,7 @@ fn hook(tool: Tool, prompts: &Prompts, prompt: &str) -> Counts {
     fs::write(&event, json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string()).expect("an event");
     let words = tool.command(log.to_str().expect("UTF-8"));
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).args([env!("CARGO_BIN_EXE_prompt-expander"), "hook", "codex", "--prompts"]);
+    command.args(&words[1..]).arg(common::program()).args(["hook", "codex", "--prompts"]);
     command
         .arg(prompts.path())
         .env_clear()

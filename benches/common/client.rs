@@ -34,8 +34,8 @@ fn request(method: &str, params: &serde_json::Value) -> String {
 impl Client {
     /// Starts the program, with these words before it, which may be none.
     pub(crate) fn start<W: AsRef<OsStr>>(before: &[W], prompts: &Path) -> Client {
-        let program = OsStr::new(env!("CARGO_BIN_EXE_prompt-expander"));
-        let mut words = before.iter().map(AsRef::as_ref).chain([program]);
+        let program = super::program();
+        let mut words = before.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
         let mut command = Command::new(words.next().expect("a program"));
         command.args(words).arg("--no-builtin").arg("--prompts").arg(prompts);
         // What the environment holds is not to count. Without a home, the system's list of users would be read for it.

@@ -33,7 +33,7 @@ impl Server {
 
     /// The program on a folder of prompts.
     pub(crate) fn of_prompts(prompts: &Prompts) -> Server {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_prompt-expander"));
+        let mut command = Command::new(super::program());
         command.args(["serve", "--http", "127.0.0.1:0", "--no-builtin", "--prompts"]).arg(prompts.path());
         let state = Path::new(env!("CARGO_TARGET_TMPDIR"));
         command
