@@ -31,6 +31,7 @@ use crate::jsonrpc::{Error, Id, Message, Response as Answer};
 use crate::library::Caller;
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
+use axum::body::Bytes;
 use axum::http;
 use axum::{Router, routing};
 use hyper::body::Incoming;
@@ -45,7 +46,7 @@ use origin::Sites;
 use proxy::TrustedProxy;
 use refusal::Refusal;
 use sessions::Sessions;
-use shared_answers::{Joined, ListKey, SharedAnswer};
+use shared_answers::{AddressKey, Joined, ListKey, SharedAnswer};
 use sse::Streams;
 use std::convert::Infallible;
 use std::io;
@@ -125,6 +126,9 @@ struct App {
     /// Threads for blocking work that are free.
     blocking: Arc<Semaphore>,
     lists: Joined<ListKey, Option<SharedAnswer>>,
+    /// Lists on the page, and those of the API.
+    pages: Joined<AddressKey, Bytes>,
+    reports: Joined<AddressKey, api::Answered>,
     /// How many more long messages may be handled at the same time.
     long: Semaphore,
     /// How many more bytes of long bodies and messages of WebSockets may be in memory.
@@ -195,12 +199,15 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
     let bodies = options.max_body.max(LEAST_LONGEST_BODY).saturating_mul(MAX_LONGEST_BODIES);
+    let lists = Joined::new((processors() - 1).max(1));
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Arc::new(Semaphore::new(processors().max(2))),
-        lists: Joined::new((processors() - 1).max(1)),
+        pages: Joined::together_with(&lists),
+        reports: Joined::together_with(&lists),
+        lists,
         long: Semaphore::new(processors()),
         bodies: Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS))),
         requests: Semaphore::new(MAX_REQUESTS),

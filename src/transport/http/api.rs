@@ -4,12 +4,13 @@
 
 use super::operate::Exchange;
 use super::refusal::Refusal;
+use super::shared_answers::{AddressKey, in_turns};
 use super::{App, STOPPED, Stage, endpoint, headers, limits, origin, reached};
 use crate::jsonrpc;
 use crate::library::View;
 use crate::report::{self, Call, Failure, Filter, Found, List};
 use crate::wording::quoted;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{self, HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -57,7 +58,7 @@ impl App {
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         if head.method == Method::OPTIONS {
-            let mut response = json(StatusCode::NO_CONTENT, String::new()); // a browser asks without a token
+            let mut response = json(StatusCode::NO_CONTENT, Body::empty()); // a browser asks without a token
             response.headers_mut().extend(origin::preflight());
             return Ok(response);
         }
@@ -94,11 +95,17 @@ impl App {
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
         self.rate_limits.take_one(&caller, exchange.client().address, counted_as)?;
         let (server, uri, started) = (Arc::clone(&self.server), head.uri.clone(), Instant::now());
+        let key = AddressKey::of(&caller, &uri);
         let work = move || report_of(&server.library().view_for(&caller), &uri, &body);
-        let answered = self.in_background(work).await;
+        let answered = match path {
+            LIST => self.in_time(self.reports.get(key, work)).await,
+            _ => self.in_background(work).await,
+        };
         self.metrics.answered("http", name, !matches!(answered, Ok(Ok(_))), started.elapsed());
         match answered {
-            Ok(Ok(report)) => Ok(json(StatusCode::OK, report)),
+            // What is recorded is one piece.
+            Ok(Ok(report)) if self.tap.is_some() => Ok(json(StatusCode::OK, report.into())),
+            Ok(Ok(report)) => Ok(json(StatusCode::OK, in_turns(report))),
             Ok(Err(Mistake::InRequest(why))) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
             Ok(Err(Mistake::NoReport(failure))) => Ok(match failure.is_not_found {
                 true => error(StatusCode::NOT_FOUND, &failure),
@@ -109,8 +116,12 @@ impl App {
     }
 }
 
+/// A report as JSON, or why there is none.
+pub(super) type Answered = Result<Bytes, Mistake>;
+
 /// Why there is no report.
-enum Mistake {
+#[derive(Clone)]
+pub(super) enum Mistake {
     /// The request is not as it must be.
     InRequest(String),
     NoReport(Failure),
@@ -123,7 +134,7 @@ impl From<Failure> for Mistake {
 }
 
 /// The report that a path of the API has, as JSON.
-fn report_of(view: &View, uri: &Uri, body: &[u8]) -> Result<String, Mistake> {
+fn report_of(view: &View, uri: &Uri, body: &[u8]) -> Answered {
     match uri.path().strip_prefix(PREFIX).unwrap_or_default() {
         LIST => to_json(&List::of(view, &filter(uri.query().unwrap_or_default())?)),
         EXPAND => {
@@ -143,8 +154,8 @@ fn report_of(view: &View, uri: &Uri, body: &[u8]) -> Result<String, Mistake> {
     }
 }
 
-fn to_json(report: &impl Serialize) -> Result<String, Mistake> {
-    serde_json::to_string(report).map_err(|error| Failure::new(error.to_string()).into())
+fn to_json(report: &impl Serialize) -> Answered {
+    serde_json::to_vec(report).map(Bytes::from).map_err(|error| Failure::new(error.to_string()).into())
 }
 
 /// Which prompts the query of a list selects.
@@ -184,11 +195,11 @@ fn refused(refusal: Refusal) -> http::Response<Body> {
 }
 
 fn error(status: StatusCode, failure: &Failure) -> http::Response<Body> {
-    json(status, serde_json::json!({ "error": failure }).to_string())
+    json(status, serde_json::json!({ "error": failure }).to_string().into())
 }
 
-fn json(status: StatusCode, body: String) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::from(body));
+fn json(status: StatusCode, body: Body) -> http::Response<Body> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));

@@ -10,9 +10,10 @@ mod text;
 
 use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
-use super::{App, endpoint, limits};
-use crate::library::View;
-use axum::body::Body;
+use super::shared_answers::{AddressKey, in_turns};
+use super::{App, endpoint, limits, on_thread};
+use crate::library::Caller;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -34,6 +35,9 @@ const LIST: &str = "/";
 const PROMPT: &str = "/prompts/{*name}";
 const STYLE: &str = "/page.css";
 const SCRIPT: &str = "/page.js";
+
+/// The longest values that a form may have together, in bytes. An expansion of longer ones is nothing to look at in a browser.
+const MAX_FORM: usize = 1024 * 1024;
 
 /// What the page may load, and who may show it within another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
@@ -72,14 +76,23 @@ async fn list(
     request: http::Request<Body>,
 ) -> http::Response<Body> {
     let (head, _) = request.into_parts();
+    let caller = match app.admit(&head, &exchange) {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(refusal, &head),
+    };
     let filter = Filter::of(head.uri.query().unwrap_or_default());
-    app.show(&head, &exchange, "prompts/list", move |view| Page {
-        status: StatusCode::OK,
-        title: filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}")),
-        query: filter.query.clone().unwrap_or_default(),
-        main: list::page(view, &filter),
-    })
-    .await
+    let key = AddressKey::of(&caller, &head.uri);
+    let compute = {
+        let (server, caller) = (Arc::clone(&app.server), caller.clone());
+        move || {
+            let main = list::page(&server.library().view_for(&caller), &filter);
+            let title = filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}"));
+            let query = filter.query.unwrap_or_default();
+            Bytes::from(document(&title, &query, &main).into_string())
+        }
+    };
+    let rendered = app.pages.get(key, compute);
+    app.show(&caller, &exchange, "prompts/list", rendered, |html| html_response(StatusCode::OK, in_turns(html))).await
 }
 
 /// A prompt. The values are in the address or, because they may be long, in the body.
@@ -90,45 +103,53 @@ async fn prompt(
     request: http::Request<Body>,
 ) -> http::Response<Body> {
     let (head, body) = request.into_parts();
-    let body = match endpoint::read(body, &head.headers, app.max_body, &app.bodies).await {
-        Ok((body, _)) => body,
-        Err(refusal) => return failed(refusal),
+    let caller = match app.admit(&head, &exchange) {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(refusal, &head),
+    };
+    let max = app.max_body.min(MAX_FORM);
+    let (body, _held) = match endpoint::read(body, &head.headers, max, &app.bodies).await {
+        Ok(read) => read,
+        Err(mut refusal) => {
+            if refusal.status == StatusCode::PAYLOAD_TOO_LARGE {
+                refusal.error.message =
+                    format!("the values are longer than {max} bytes; `prompt-expander expand` takes longer ones");
+            }
+            return failed(refusal);
+        }
     };
     let values = prompt::values(if head.method == http::Method::POST {
         &body
     } else {
         head.uri.query().unwrap_or_default().as_bytes()
     });
-    app.show(&head, &exchange, "prompts/get", move |view| {
-        let (status, title, main) = prompt::page(view, &name, values);
+    let (server, of) = (Arc::clone(&app.server), caller.clone());
+    let render = move || {
+        let (status, title, main) = prompt::page(&server.library().view_for(&of), &name, values);
         Page { status, title, query: String::new(), main }
-    })
-    .await
+    };
+    let rendered = on_thread(&app.blocking, render);
+    app.show(&caller, &exchange, "prompts/get", rendered, respond).await
 }
 
 impl App {
-    /// Answers with a page of what the caller may see; without a valid token, with one that asks for it. `method` is the one as which
-    /// rate limits count the request.
-    async fn show(
-        self: &Arc<Self>,
-        head: &Parts,
+    /// Answers with what is rendered for the caller. `method` is the one as which rate limits count the request.
+    async fn show<T>(
+        &self,
+        caller: &Caller,
         exchange: &Exchange,
         method: &'static str,
-        page: impl FnOnce(&View) -> Page + Send + 'static,
+        rendered: impl Future<Output = Option<T>>,
+        respond: impl FnOnce(T) -> http::Response<Body>,
     ) -> http::Response<Body> {
-        let caller = match self.admit(head, exchange) {
-            Ok(caller) => caller,
-            Err(refusal) => return refused(refusal, head),
-        };
         let admitted = self.requests.try_acquire().map_err(|_| limits::too_busy());
         let admitted = admitted
-            .and_then(|permit| self.rate_limits.take_one(&caller, exchange.client().address, method).map(|()| permit));
+            .and_then(|permit| self.rate_limits.take_one(caller, exchange.client().address, method).map(|()| permit));
         let (_permit, started) = match admitted {
             Ok(permit) => (permit, Instant::now()),
             Err(refusal) => return failed(refusal),
         };
-        let server = Arc::clone(&self.server);
-        let rendered = self.in_background(move || page(&server.library().view_for(&caller))).await;
+        let rendered = self.in_time(rendered).await;
         self.metrics.answered("http", "page", rendered.is_err(), started.elapsed());
         match rendered {
             Ok(page) => respond(page),
@@ -146,7 +167,11 @@ fn failed(Refusal { status, headers, error }: Refusal) -> http::Response<Body> {
 }
 
 fn respond(Page { status, title, query, main }: Page) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::from(document(&title, &query, &main).into_string()));
+    html_response(status, Body::from(document(&title, &query, &main).into_string()))
+}
+
+fn html_response(status: StatusCode, body: Body) -> http::Response<Body> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
