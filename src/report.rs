@@ -230,7 +230,7 @@ impl fmt::Display for Problem {
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, ":{line}:{column}")?;
         }
-        write!(f, ": {}; {}", self.message, self.fix)
+        write!(f, ": {}; {}", printable(&self.message), printable(&self.fix))
     }
 }
 

@@ -196,9 +196,10 @@ impl Row {
     fn of(prompt: Listed, is_long: bool) -> Row {
         let one_line = |text: Option<String>| output::one_line(text.as_deref().unwrap_or_default());
         Row {
-            name: prompt.name,
-            layer: prompt.layer,
-            format: prompt.format,
+            // One of a server may have any characters, also those that a terminal acts on.
+            name: output::without_control_characters(prompt.name),
+            layer: output::without_control_characters(prompt.layer),
+            format: prompt.format.map(output::without_control_characters),
             title: one_line(prompt.title),
             description: output::one_line(&prompt.description),
             tags: prompt.tags.iter().map(|tag| output::one_line(tag)).collect(),

@@ -102,6 +102,11 @@ pub(super) fn one_line(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// A name of a server, which may contain what no name on this machine does: control characters are escaped.
+pub(super) fn without_control_characters(name: String) -> String {
+    if name.contains(char::is_control) { printable(&name) } else { name }
+}
+
 /// The width of a text on a terminal, in columns.
 pub(super) fn width(text: &str) -> usize {
     text.width()

@@ -12,6 +12,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -154,7 +156,12 @@ impl Serve {
         }
         let tap = self.open_tap(&library, output::warning);
         let server = self.server(Arc::new(library), output::warning);
-        stdio::serve(&server, io::stdin(), io::stdout(), tap).context("standard input or output failed")?;
+        // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
+        #[cfg(unix)]
+        let output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().context("standard output failed")?);
+        #[cfg(not(unix))]
+        let output = io::stdout();
+        stdio::serve(&server, io::stdin(), output, tap).context("standard input or output failed")?;
         tracing::info!("the end of input");
         Ok(ExitCode::SUCCESS)
     }

@@ -11,7 +11,7 @@ use crate::agents::{
 };
 use crate::library::{Library, Problem, Report, is_jsonl};
 use crate::prompt;
-use crate::wording::{count, named, printable, quoted};
+use crate::wording::{count, named, quoted};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -535,9 +535,8 @@ impl ServerCheck<'_> {
 
     /// The command that registers this server again, with these options.
     fn install_http(&self, http: &HttpServer) -> String {
-        let token = http.token_variable.as_ref().map(|name| format!(" --token-env {name}")).unwrap_or_default();
         let project = if self.server.scope == Scope::Project { " --project" } else { "" };
-        format!("prompt-expander install {}{project} --http {}{token}", self.agent.name, printable(&http.url))
+        format!("prompt-expander install {}{project} {}", self.agent.name, options(http))
     }
 
     /// How to have the hook registered again, with the options of the server that name prompts, which `install` does not find in
@@ -579,6 +578,13 @@ impl ServerCheck<'_> {
         let line = self.server.position.map(|position| format!(":{}", position.line)).unwrap_or_default();
         format!("{}{line}", self.server.path.display())
     }
+}
+
+/// The options that name a server, quoted for a shell: a project may have written them.
+fn options(http: &HttpServer) -> String {
+    let token = http.token_variable.iter().flat_map(|name| ["--token-env", name]);
+    let words = || ["--http", &http.url].into_iter().chain(token.clone());
+    shlex::try_join(words()).unwrap_or_else(|_| words().collect::<Vec<_>>().join(" "))
 }
 
 /// Whether what `--prompts` names is there: a folder, or a file of hexai.

@@ -32,9 +32,9 @@ use crate::jsonrpc::{Error, Id, Message, Response as Answer};
 use crate::library::{Caller, View};
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
-use axum::http::{self, Method};
+use axum::http::{self, Method, Uri};
 use axum::{Router, routing};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -48,7 +48,7 @@ use origin::Sites;
 use proxy::TrustedProxy;
 use refusal::Refusal;
 use sessions::Sessions;
-use shared_answers::{Joined, ListKey, SharedAnswer};
+use shared_answers::{AddressKey, Joined, ListKey, SharedAnswer};
 use sse::Streams;
 use std::convert::Infallible;
 use std::io;
@@ -125,6 +125,9 @@ struct App {
     /// Threads for blocking work that are free.
     blocking: Arc<Semaphore>,
     lists: Joined<ListKey, Option<SharedAnswer>>,
+    /// Lists on the page, and those of the API.
+    pages: Joined<AddressKey, Result<Bytes, Infallible>>,
+    reports: Joined<AddressKey, api::Answered>,
     /// How many more long messages may be handled at the same time.
     long: Semaphore,
     /// How many more bytes of long bodies and messages of WebSockets may be in memory.
@@ -195,12 +198,15 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let mut process = [0; 8];
     getrandom::fill(&mut process).map_err(io::Error::other)?;
     let bodies = options.max_body.max(LEAST_LONGEST_BODY).saturating_mul(MAX_LONGEST_BODIES);
+    let lists = Joined::new((processors() - 1).max(1));
     let app = Arc::new(App {
         server,
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Arc::new(Semaphore::new(processors().max(2))),
-        lists: Joined::new((processors() - 1).max(1)),
+        pages: Joined::together_with(&lists),
+        reports: Joined::together_with(&lists),
+        lists,
         long: Semaphore::new(processors()),
         bodies: Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS))),
         requests: Semaphore::new(MAX_REQUESTS),
@@ -416,13 +422,40 @@ impl App {
         &self,
         caller: Caller,
         exchange: &Exchange,
-        (name, method): (&'static str, &str),
+        names: (&'static str, &str),
         read: impl FnOnce(&View) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
+        let (server, viewer) = (Arc::clone(&self.server), caller.clone());
+        let read = on_thread(&self.blocking, move || read(&server.library().view_for(&viewer)));
+        self.count(&caller, exchange, names, read).await
+    }
+
+    /// The same for what all who may see the same get at an address. Requests that wait share it.
+    async fn read_library_once<E: Clone + Send + Sync + 'static>(
+        &self,
+        shared: &Joined<AddressKey, Result<Bytes, E>>,
+        (caller, address): (Caller, &Uri),
+        exchange: &Exchange,
+        names: (&'static str, &str),
+        read: impl FnOnce(&View) -> Result<Bytes, E> + Send + 'static,
+    ) -> Result<Result<Bytes, E>, Refusal> {
+        let (server, viewer) = (Arc::clone(&self.server), caller.clone());
+        let key = AddressKey::of(&caller, address);
+        let read = shared.get(key, move || read(&server.library().view_for(&viewer)));
+        self.count(&caller, exchange, names, read).await
+    }
+
+    async fn count<T, E>(
+        &self,
+        caller: &Caller,
+        exchange: &Exchange,
+        (name, method): (&'static str, &str),
+        read: impl Future<Output = Option<Result<T, E>>>,
+    ) -> Result<Result<T, E>, Refusal> {
         let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
-        self.rate_limits.take_one(&caller, exchange.address(), method)?;
-        let (server, started) = (Arc::clone(&self.server), Instant::now());
-        let read = self.in_background(move || read(&server.library().view_for(&caller))).await;
+        self.rate_limits.take_one(caller, exchange.address(), method)?;
+        let started = Instant::now();
+        let read = self.in_time(read).await;
         self.metrics.answered("http", name, !matches!(read, Ok(Ok(_))), started.elapsed());
         read.map_err(Refusal::unavailable)
     }

@@ -466,6 +466,23 @@ test("a token is asked for, is kept in memory only, and decides what is seen", a
 const BIDI = "\u202e\u2069\u202c\u2067";
 const SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)><a href='javascript:alert(3)'>x</a>";
 
+test("an argument may have the name of any property of a form", async () => {
+  const properties = { "properties.md": "---\narguments: [id, isConnected, elements]\n---\n{{id}} {{isConnected}} {{elements}}" };
+  const server = await serve(properties, { options: ["--no-builtin"] });
+  try {
+    await open(server, clipboard, async (page) => {
+      await page.goto(`${server.url}prompts/properties`);
+      for (const name of ["id", "isConnected", "elements"]) await page.locator(`[name=${name}]`).fill(name);
+      await eventually(async () => assert.equal(await text(page), "id isConnected elements"));
+      await page.keyboard.press("Control+Enter");
+      await eventually(async () => assert.equal(await copied(page), "id isConnected elements"));
+      await eventually(() => assert.equal(new URL(page.url()).search, "?id=id&isConnected=isConnected&elements=elements"));
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
 test("a hostile library is text", async () => {
   const hostile = {
     "hostile.md": `---\ntitle: "${SCRIPT}"\ndescription: "</p></main>${SCRIPT}"\ntags: ["javascript:alert(4)", "\\"><script>alert(5)</script>"]\narguments:\n  - name: a\n    description: "${SCRIPT}"\n    default: "\\" onfocus=alert(6) autofocus=\\""\n---\n</pre></textarea>${SCRIPT} {{a}}\n&lt;b&gt; {{input}}`,

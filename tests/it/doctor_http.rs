@@ -281,6 +281,20 @@ fn the_server_of_a_project_is_not_asked_and_gets_no_token() {
 }
 
 #[test]
+fn a_command_to_copy_is_harmless_whatever_a_project_registers() {
+    let client = home().working_in("project");
+    for (url, variable, words) in [
+        ("http://127.0.0.1:9/$(id);id/mcp", "TEAM_TOKEN", "'http://127.0.0.1:9/$(id);id/mcp' --token-env TEAM_TOKEN"),
+        ("http://127.0.0.1:9/mcp", "T; id", "http://127.0.0.1:9/mcp --token-env 'T; id'"),
+    ] {
+        let text = format!("[mcp_servers.prompts]\nurl = \"{url}\"\nbearer_token_env_var = \"{variable}\"\n");
+        write(&client, "project/.codex/config.toml", text);
+        let finding = found(&client, &["codex"], "warning", "`prompts` comes with the project, so the server at ");
+        assert_eq!(finding["remedy"], format!("if you trust it, run `prompt-expander list --http {words}`"));
+    }
+}
+
+#[test]
 fn a_token_that_others_can_read_on_the_way_is_reported() {
     let client = home().variable("TEAM_TOKEN", "secret");
     codex(&client, "http://prompts.invalid/mcp", "bearer_token_env_var = \"TEAM_TOKEN\"");

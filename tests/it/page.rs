@@ -331,3 +331,58 @@ fn what_a_token_may_not_see_does_not_exist() {
     }
     assert_eq!(get_with(&server, "/prompts/git/commit?input=a", TEAM).status, 200);
 }
+
+#[test]
+fn values_are_not_read_before_the_token_is_checked() {
+    let server = with_tokens();
+    for authorization in ["", "Authorization: Bearer wrong\r\n"] {
+        let mut connection = server.connect();
+        let head = format!(
+            "POST /prompts/review HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: 1000000\r\n\r\n"
+        );
+        connection.write_raw(head);
+        assert_eq!(connection.read().status, 401);
+    }
+}
+
+#[test]
+fn a_text_that_is_too_long_for_a_browser_is_left_to_the_command_line() {
+    let home = Client::new().prompt("any.md", "{{input}}").prompt("long.md", "x".repeat(1024 * 1024 + 1));
+    let server = HttpServer::start(home.prompt("controls.md", "\u{7}".repeat(200_000)));
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    for (name, input) in [("any", "%07".repeat(200_000)), ("long", String::new()), ("controls", String::new())] {
+        let answer = server.send("POST", &format!("/prompts/{name}"), &form, format!("input={input}"));
+        let html = answer.text();
+        let note =
+            format!("This is too long for the page. <code><bdi>prompt-expander expand {name}</bdi></code> prints it.");
+        assert!(answer.status == 200 && html.contains(&note) && !html.contains("id=\"expansion\""), "{name}");
+        assert!(html.len() < 1024 * 1024, "{name}: {}", html.len());
+        assert_eq!(html.contains(&format!("<bdi>prompt-expander show {name}</bdi>")), name != "any");
+    }
+    let too_long = server.send("POST", "/prompts/any", &form, "x".repeat(1024 * 1024 + 1));
+    assert_eq!(too_long.status, 413);
+    assert!(
+        too_long
+            .text()
+            .contains("The values are longer than 1048576 bytes; <code><bdi>prompt-expander expand</bdi></code> takes")
+    );
+}
+
+#[test]
+fn a_list_that_many_wait_for_is_complete_for_each_of_them() {
+    let home = (0..300).fold(Client::new(), |home, number| home.prompt(&format!("p{number:03}.md"), "x"));
+    let server = HttpServer::start(home);
+    let paths = ["/?count=300", "/?query=p001", "/api/prompts", "/api/prompts?query=p001"];
+    let want = paths.map(|path| get(&server, path).text());
+    let mut waiting: Vec<_> = (0..100).map(|_| server.connect()).collect();
+    for (number, connection) in waiting.iter_mut().enumerate() {
+        connection.write("GET", paths[number % paths.len()], &[], "");
+    }
+    let expanded =
+        server.send("POST", "/api/expand", &[("Content-Type", "application/json")], r#"{"command": "p001"}"#);
+    assert_eq!(expanded.text(), r#"{"prompt":"x"}"#);
+    for (number, connection) in waiting.iter_mut().enumerate() {
+        let answer = connection.read();
+        assert!(answer.status == 200 && answer.text() == want[number % paths.len()], "{number}");
+    }
+}

@@ -370,6 +370,46 @@ fn another_program_and_another_version_are_told_apart() {
 }
 
 #[test]
+fn what_a_terminal_would_act_on_is_escaped_in_what_a_server_sends() {
+    let hostile = |text: &str| format!("{text}\u{1b}]0;x\u{7}\u{9b}31m\u{85}");
+    let problem = json!({"severity": "error", "file": hostile("f"), "message": hostile("m"), "repair": hostile("r")});
+    let listed = json!({"name": hostile("n"), "title": hostile("t"), "description": hostile("d"), "layer": hostile("l"),
+        "format": hostile("f"), "source": hostile("s"), "tags": [hostile("t")], "usage": hostile("u")});
+    let list = json!({"prompts": [listed], "problems": [problem]});
+    let server = HttpServer::start(Client::new().prompt("a.md", "A {{input}}"));
+    let body = r#"{"command": "a", "input": "x"}"#;
+    let explained = server.send("POST", "/api/explain", &[("Content-Type", "application/json")], body);
+    let mut explanation = explained.json();
+    for key in ["name", "title", "description", "layer", "format", "source", "input", "usage", "input_from"] {
+        explanation[key] = hostile(key).into();
+    }
+    for key in ["includes", "tags", "icons", "messages", "attachments", "warnings", "skipped"] {
+        explanation[key] = json!([hostile(key)]);
+    }
+    explanation["problems"] = json!([problem]);
+    explanation["placeholders"][0]["name"] = hostile("p").into();
+    let failure = json!({"error": {"message": hostile("m"), "hint": hostile("h"), "warnings": [hostile("w")]}});
+    for (status, answer, arguments, succeeds) in [
+        ("200 OK", &list, &["list"][..], true),
+        ("200 OK", &list, &["list", "--long"], true),
+        ("200 OK", &list, &["list", "--json"], true),
+        ("200 OK", &explanation, &["explain", "a"], true),
+        ("200 OK", &explanation, &["explain", "a", "--json"], true),
+        ("404 Not Found", &failure, &["list"], false),
+        ("422 Unprocessable Content", &failure, &["expand", "a"], false),
+        ("403 Forbidden", &failure, &["show", "a"], false),
+    ] {
+        let answer = answer.to_string();
+        let (url, _requests) = other_server(move |_| response(status, "Content-Type: application/json\r\n", &answer));
+        let ran = run(&[arguments, &["--http", &url]].concat(), "");
+        assert_eq!(ran.status.success(), succeeds, "{arguments:?} {ran:?}");
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        let acts = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+        assert!(printed.contains("31m") && !printed.contains(acts), "{arguments:?} {ran:?}");
+    }
+}
+
+#[test]
 fn a_redirect_is_not_followed_so_that_the_token_goes_to_no_other_host() {
     let (target, requests) = other_server(|_| response("200 OK", "", ""));
     let location = format!("Location: {target}/api/prompts\r\n");

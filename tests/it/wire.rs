@@ -3,6 +3,8 @@
 use crate::client::{Client, LEGACY, modern};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -367,4 +369,23 @@ fn the_messages_of_one_write_are_answered_in_order() {
         assert_eq!(answer["id"], id);
         assert_eq!(answer["result"]["structuredContent"]["prompt"], format!("n{id}"));
     }
+}
+
+#[test]
+fn a_frame_is_written_in_one_piece() {
+    // Each piece that is written arrives as a datagram of its own.
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    let client = Client::new();
+    let mut command = client.command();
+    command.arg("serve").args(client.library_arguments()).stdin(Stdio::piped()).stdout(OwnedFd::from(theirs));
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for _ in 0..2 {
+        input.write_all(format!("Content-Length: 40\r\n\r\n{B}").as_bytes()).unwrap();
+        let mut piece = [0; 1000];
+        let length = ours.recv(&mut piece).unwrap();
+        assert_eq!(str::from_utf8(&piece[..length]).unwrap(), format!("{FRAMED}{A}"));
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
 }

@@ -35,7 +35,7 @@ struct Field {
 /// The page, in this many columns.
 pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for line in output::in_lines(&format!(":{}", explanation.name), columns) {
+    for line in output::in_lines(&printable(&format!(":{}", explanation.name)), columns) {
         writeln!(text, "{NAME}{line}{NAME:#}")?;
     }
     for (heading, fields) in [
@@ -214,7 +214,9 @@ fn characters(text: &str) -> String {
 
 impl Field {
     fn new(label: impl Into<String>, value: impl Into<String>) -> Field {
-        Field { label: label.into(), value: value.into(), style: FAINT, is_path: false }
+        // Text of a server may have any characters, also those that a terminal acts on.
+        let in_lines = |text: String| text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
+        Field { label: printable(&label.into()), value: in_lines(value.into()), style: FAINT, is_path: false }
     }
 
     fn path(label: &str, path: &str) -> Field {

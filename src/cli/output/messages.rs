@@ -2,7 +2,7 @@
 
 use super::{ERROR, FAINT, WARNING, paths, problem_in_two_lines, wrapped};
 use crate::library::Problem;
-use crate::wording::printable_json;
+use crate::wording::{printable, printable_json};
 use anstream::stderr;
 use anstyle::Style;
 use anyhow::{Context, bail};
@@ -91,6 +91,8 @@ fn say(label: &str, style: Style, message: &str, collect: impl FnOnce(&mut Messa
     let collected = with_messages(|messages| messages.as_mut().map(collect));
     if collected.is_none() {
         let message = paths::abbreviated_if(is_terminal(), message);
+        // Those of a server may contain what a terminal acts on.
+        let message = message.split('\n').map(printable).collect::<Vec<_>>().join("\n");
         // A message may have lines of its own, such as a command to copy.
         let lines = message.lines().enumerate().map(|(index, line)| match (terminal_width(), index) {
             (None, _) => line.to_owned(),

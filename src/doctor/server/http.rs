@@ -2,12 +2,12 @@
 //!
 //! What a project registers may be untrusted, and a token must not go to any URL that it names, so such a server is not asked.
 
-use super::{RegisteredPrompts, ServerCheck};
+use super::{RegisteredPrompts, ServerCheck, options};
 use crate::agents::{HttpServer, Launch, Opening, SERVER, Scope, Token, is_exposed};
 use crate::doctor::conversation::{ServerReport, array, text};
 use crate::doctor::{Finding, Severity, milliseconds};
 use crate::remote::{self, ErrorKind, Remote};
-use crate::wording::{count, named, printable, quoted};
+use crate::wording::{count, named, quoted};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -60,9 +60,8 @@ impl ServerCheck<'_> {
                 .push(self.warning(message).fix(format!("put it into an environment variable, and run `{install}`")));
         }
         if self.server.scope == Scope::Project {
-            let token = http.token_variable.as_ref().map(|name| format!(" --token-env {name}")).unwrap_or_default();
             let message = format!("{name} comes with the project, so the server at {url} was not asked");
-            let fix = format!("if you trust it, run `prompt-expander list --http {}{token}`", printable(&http.url));
+            let fix = format!("if you trust it, run `prompt-expander list {}`", options(http));
             return Err(self.warning(message).fix(fix));
         }
         self.ask(http, findings, prompts)

@@ -4,12 +4,13 @@
 
 use super::operate::Exchange;
 use super::refusal::Refusal;
+use super::shared_answers::in_turns;
 use super::{App, headers};
 use crate::jsonrpc;
 use crate::library::{Caller, View};
 use crate::report::{self, Call, Failure, Filter, Found, List};
 use crate::wording::quoted;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
@@ -66,11 +67,18 @@ impl App {
         if allowed == Method::POST {
             headers::check_content_type(&head.headers)?;
         }
-        let (body, _held) = self.read(body, &head.headers).await?;
+        let (body, _held) = self.read(body, &head.headers, self.max_body).await?;
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
+        let (names, address) = ((name, counted_as), head.uri.clone());
         let read = move |view: &View| report(view, &head.uri, &body);
-        match self.read_library(caller, exchange, (name, counted_as), read).await? {
-            Ok(report) => Ok(json(StatusCode::OK, report)),
+        let answered = match name {
+            "api/prompts" => self.read_library_once(&self.reports, (caller, &address), exchange, names, read).await?,
+            _ => self.read_library(caller, exchange, names, read).await?,
+        };
+        match answered {
+            // What is recorded is one piece.
+            Ok(report) if self.tap.is_some() => Ok(json(StatusCode::OK, report.into())),
+            Ok(report) => Ok(json(StatusCode::OK, in_turns(report))),
             Err(Mistake::InRequest(why)) => Err(Refusal::new(StatusCode::BAD_REQUEST, why)),
             Err(Mistake::NoReport(failure)) => Ok(match failure.is_not_found {
                 true => error(StatusCode::NOT_FOUND, &failure),
@@ -80,8 +88,12 @@ impl App {
     }
 }
 
+/// A report as JSON, or why there is none.
+pub(super) type Answered = Result<Bytes, Mistake>;
+
 /// Why there is no report.
-enum Mistake {
+#[derive(Clone)]
+pub(super) enum Mistake {
     /// The request is not as it must be.
     InRequest(String),
     NoReport(Failure),
@@ -94,34 +106,34 @@ impl From<Failure> for Mistake {
 }
 
 /// Makes the report for the address and the body of a request, as JSON.
-type Report = fn(&View, &Uri, &[u8]) -> Result<String, Mistake>;
+type Report = fn(&View, &Uri, &[u8]) -> Answered;
 
-fn list(view: &View, uri: &Uri, _: &[u8]) -> Result<String, Mistake> {
+fn list(view: &View, uri: &Uri, _: &[u8]) -> Answered {
     to_json(&List::of(view, &filter(uri.query().unwrap_or_default())?))
 }
 
-fn show(view: &View, uri: &Uri, _: &[u8]) -> Result<String, Mistake> {
+fn show(view: &View, uri: &Uri, _: &[u8]) -> Answered {
     let name = percent_decode_str(uri.path().strip_prefix(SHOW).unwrap_or_default()).decode_utf8();
     let name = name.map_err(|_| Mistake::InRequest("the name in the path is not UTF-8".to_owned()))?;
     to_json(&report::show(view, &name)?)
 }
 
-fn expand(view: &View, _: &Uri, body: &[u8]) -> Result<String, Mistake> {
+fn expand(view: &View, _: &Uri, body: &[u8]) -> Answered {
     let call: Call = read(body)?;
     to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
 }
 
-fn explain(view: &View, _: &Uri, body: &[u8]) -> Result<String, Mistake> {
+fn explain(view: &View, _: &Uri, body: &[u8]) -> Answered {
     let call: Call = read(body)?;
     to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?)
 }
 
-fn hook(view: &View, _: &Uri, body: &[u8]) -> Result<String, Mistake> {
+fn hook(view: &View, _: &Uri, body: &[u8]) -> Answered {
     to_json(&report::hook(view, &read(body)?)?)
 }
 
-fn to_json(report: &impl Serialize) -> Result<String, Mistake> {
-    serde_json::to_string(report).map_err(|error| Failure::new(error.to_string()).into())
+fn to_json(report: &impl Serialize) -> Answered {
+    serde_json::to_vec(report).map(Bytes::from).map_err(|error| Failure::new(error.to_string()).into())
 }
 
 /// Which prompts the query of a list selects.
@@ -161,11 +173,11 @@ fn refused(refusal: Refusal) -> http::Response<Body> {
 }
 
 fn error(status: StatusCode, failure: &Failure) -> http::Response<Body> {
-    json(status, serde_json::json!({ "error": failure }).to_string())
+    json(status, serde_json::json!({ "error": failure }).to_string().into())
 }
 
-fn json(status: StatusCode, body: String) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::from(body));
+fn json(status: StatusCode, body: Body) -> http::Response<Body> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));

@@ -64,7 +64,7 @@ impl App {
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         headers::check_content_type(headers)?;
-        let (body, _held) = self.read(body, headers).await?;
+        let (body, _held) = self.read(body, headers, self.max_body).await?;
         // Not before: a client that sends its body slowly takes nothing from others.
         let _permit = self.requests.try_acquire().map_err(|_| limits::too_busy())?;
         self.received(exchange, &body);
@@ -84,11 +84,12 @@ impl App {
         &self,
         body: Body,
         headers: &HeaderMap,
+        max: usize,
     ) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Refusal> {
         let mut stage = self.stage.clone();
         tokio::select! {
             biased; // most bodies are there at once
-            body = read(body, headers, self.max_body, &self.bodies) => body,
+            body = read(body, headers, max, &self.bodies) => body,
             () = reached(&mut stage, Stage::Ending) => Err(Refusal::unavailable(internal_error(STOPPED))),
         }
     }

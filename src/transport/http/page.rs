@@ -11,8 +11,9 @@ mod text;
 use super::App;
 use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
-use crate::library::{Caller, View};
-use axum::body::Body;
+use super::shared_answers::in_turns;
+use crate::library::View;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -34,6 +35,9 @@ const LIST: &str = "/";
 const PROMPT: &str = "/prompts/{*name}";
 const STYLE: &str = "/page.css";
 const SCRIPT: &str = "/page.js";
+
+/// The longest values that a form may have together, in bytes. An expansion of longer ones is nothing to look at in a browser.
+const MAX_FORM: usize = 1024 * 1024;
 
 /// What the page may load, and who may show it within another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
@@ -77,13 +81,15 @@ async fn list(
     let (head, _) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
     let filter = Filter::of(head.uri.query().unwrap_or_default());
-    let page = move |view: &View| Page {
-        status: StatusCode::OK,
-        title: filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}")),
-        query: filter.query.clone().unwrap_or_default(),
-        main: list::page(view, &filter),
+    let page = move |view: &View| {
+        let title = filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}"));
+        let main = list::page(view, &filter);
+        Ok::<_, Infallible>(Bytes::from(document(&title, &filter.query.unwrap_or_default(), &main).into_string()))
     };
-    app.show(caller, &exchange, "prompts/list", page).await
+    let names = ("page", "prompts/list");
+    let html = app.read_library_once(&app.pages, (caller, &head.uri), &exchange, names, page).await;
+    let Ok(html) = html.map_err(failed)?;
+    Ok(html_response(StatusCode::OK, in_turns(html)))
 }
 
 /// A prompt. The values are in the address or, because they may be long, in the body.
@@ -95,7 +101,14 @@ async fn prompt(
 ) -> Response {
     let (head, body) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
-    let (body, _held) = app.read(body, &head.headers).await.map_err(failed)?;
+    let max = app.max_body.min(MAX_FORM);
+    let (body, _held) = app.read(body, &head.headers, max).await.map_err(|mut refusal| {
+        if refusal.status == StatusCode::PAYLOAD_TOO_LARGE {
+            refusal.error.message =
+                format!("the values are longer than {max} bytes; `prompt-expander expand` takes longer ones");
+        }
+        failed(refusal)
+    })?;
     let values = prompt::values(if head.method == http::Method::POST {
         &body
     } else {
@@ -103,24 +116,10 @@ async fn prompt(
     });
     let page = move |view: &View| {
         let (status, title, main) = prompt::page(view, &name, values);
-        Page { status, title, query: String::new(), main }
+        Ok::<_, Infallible>(Page { status, title, query: String::new(), main })
     };
-    app.show(caller, &exchange, "prompts/get", page).await
-}
-
-impl App {
-    /// Answers with a page of what the caller may see. `method` is the one as which rate limits count the request.
-    async fn show(
-        &self,
-        caller: Caller,
-        exchange: &Exchange,
-        method: &str,
-        page: impl FnOnce(&View) -> Page + Send + 'static,
-    ) -> Response {
-        let page = move |view: &View| Ok::<_, Infallible>(page(view));
-        let Ok(page) = self.read_library(caller, exchange, ("page", method), page).await.map_err(failed)?;
-        Ok(respond(page))
-    }
+    let Ok(page) = app.read_library(caller, &exchange, ("page", "prompts/get"), page).await.map_err(failed)?;
+    Ok(respond(page))
 }
 
 /// Says why there is no page.
@@ -132,7 +131,11 @@ fn failed(Refusal { status, headers, error }: Refusal) -> http::Response<Body> {
 }
 
 fn respond(Page { status, title, query, main }: Page) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::from(document(&title, &query, &main).into_string()));
+    html_response(status, Body::from(document(&title, &query, &main).into_string()))
+}
+
+fn html_response(status: StatusCode, body: Body) -> http::Response<Body> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

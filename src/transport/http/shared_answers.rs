@@ -7,6 +7,7 @@ use crate::jsonrpc::{Id, Outgoing, Request, Response};
 use crate::library::{Caller, Prefix, Role};
 use crate::server::Session;
 use axum::body::{Body, Bytes};
+use axum::http::Uri;
 use hyper::body::{Frame, SizeHint};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -34,6 +35,11 @@ where
     /// At most so many computations run at the same time.
     pub(super) fn new(limit: usize) -> Joined<K, T> {
         Joined { waiting: Arc::default(), free: Arc::new(Semaphore::new(limit)) }
+    }
+
+    /// The same for other requests. The computations of both count together.
+    pub(super) fn together_with<L, U>(other: &Joined<L, U>) -> Joined<K, T> {
+        Joined { waiting: Arc::default(), free: Arc::clone(&other.free) }
     }
 
     /// The result of a computation that begins after this call. Whoever asks for the same key until it begins gets the same
@@ -102,6 +108,20 @@ impl ListKey {
     }
 }
 
+/// Requests for the same address by those who may see the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct AddressKey {
+    role: Role,
+    prefix: Option<Prefix>,
+    address: String,
+}
+
+impl AddressKey {
+    pub(super) fn of(caller: &Caller, address: &Uri) -> AddressKey {
+        AddressKey { role: caller.role, prefix: caller.prefix.clone(), address: address.to_string() }
+    }
+}
+
 /// The answer to equal requests: its JSON without the beginning, in which the id is.
 #[derive(Debug, Clone)]
 pub(super) struct SharedAnswer {
@@ -127,6 +147,11 @@ impl SharedAnswer {
         }
         Body::new(TwoPieces { pieces: [beginning, self.rest.clone()], is_turn_over: false })
     }
+}
+
+/// A body that is shared, which others do not wait for until all of it is written.
+pub(super) fn in_turns(body: Bytes) -> Body {
+    Body::new(TwoPieces { pieces: [Bytes::new(), body], is_turn_over: false })
 }
 
 /// How much of a long body is written before the other connections have their turn, in bytes. When a list is ready, many
@@ -213,6 +238,28 @@ mod tests {
             assert_eq!(first, second);
             assert_ne!(other.await, first);
             assert_eq!(counted.load(Ordering::SeqCst), 2);
+        });
+    }
+
+    #[test]
+    fn computations_for_different_kinds_of_requests_count_together() {
+        let (begun, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        block_on(async {
+            let lists = Joined::new(1);
+            let pages = Joined::together_with(&lists);
+            let running = move || {
+                begun.send(()).unwrap();
+                may_go_on.recv().unwrap();
+            };
+            let mut list = pin!(lists.get("list", running));
+            waits(list.as_mut()).await;
+            has_begun.recv().unwrap();
+            let mut page = pin!(pages.get("page", || "page"));
+            waits(page.as_mut()).await;
+            assert_eq!(pages.free.available_permits(), 0);
+            go_on.send(()).unwrap();
+            assert_eq!((list.await, page.await), (Some(()), Some("page")));
         });
     }
 

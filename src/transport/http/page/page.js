@@ -18,6 +18,8 @@ const AWAY = "The server does not answer. What you see may be out of date.";
 
 const find = (selector) => document.querySelector(selector);
 const isList = (url) => new URL(url).pathname === "/";
+/** Whether it is the form of the prompt. Its own `id` would be the field of an argument of this name, as would all its properties. */
+const isValues = (form) => form != null && form === find("#form");
 const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 function debounced(milliseconds, work) {
@@ -155,7 +157,7 @@ addEventListener("keydown", (event) => {
     if (query.value === "") return query.blur();
     query.value = "";
     searchNow();
-  } else if (key === "Enter" && (event.ctrlKey || event.metaKey) && target.form?.id === "form") {
+  } else if (key === "Enter" && (event.ctrlKey || event.metaKey) && isValues(target.form)) {
     event.preventDefault();
     copyExpansion();
   } else if (key === "ArrowDown" || key === "ArrowUp") {
@@ -208,14 +210,14 @@ function linkWithValues(form) {
 }
 
 const putLink = debounced(400, (form) => {
-  if (form.isConnected) history.replaceState(null, "", linkWithValues(form) ?? location.pathname);
+  if (isValues(form)) history.replaceState(null, "", linkWithValues(form) ?? location.pathname);
 });
 
 const expand = debounced(120, async (form) => {
-  if (!form.isConnected) return;
+  if (!isValues(form)) return;
   const answer = await load(location.pathname, fields(form));
   const result = answer?.page.querySelector("#result");
-  if (result && form.isConnected) replaceKeeping(find("#result"), result);
+  if (result && isValues(form)) replaceKeeping(find("#result"), result);
   else if (answer) show(answer.page.querySelector("main"), answer.page.title);
 });
 
@@ -244,7 +246,7 @@ function replaceKeeping(old, fresh) {
 
 addEventListener("input", ({ target }) => {
   const form = target.form;
-  if (form?.id !== "form") return;
+  if (!isValues(form)) return;
   expand(form);
   putLink(form);
 });
@@ -297,10 +299,10 @@ addEventListener("click", ({ target }) => {
 
 addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.id === "form") {
+  if (isValues(form)) {
     event.preventDefault();
     expand(form);
-  } else if (form.id === "token") {
+  } else if (form === find("#token")) {
     event.preventDefault();
     token = form.querySelector("input").value.trim();
     const answer = await load(location.href);

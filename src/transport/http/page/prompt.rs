@@ -2,7 +2,7 @@
 
 use super::document::failure;
 use super::list::problem_item;
-use super::text::{Text, command, message, path_of, plain, sentence, source, typed, verbatim};
+use super::text::{Text, command, message, path_of, plain, sentence, source, typed, unless_too_long, verbatim};
 use crate::library::View;
 use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Found, List, MeasuredLimit};
 use crate::wording::thousands;
@@ -44,11 +44,11 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
     let expansion = report::expand(view, &found, &call);
     let text = report::show(view, &call.command).map(|shown| shown.text).unwrap_or_default();
     let names = found.prompt.value_names();
-    let file = source(&text, &names);
-    let body = source(
-        text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(&*text, |(_, body)| body),
-        &names,
-    );
+    let body = text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(&*text, |(_, body)| body);
+    let [file, body] = [&*text, body].map(|text| {
+        unless_too_long(text, || source(text, &names))
+            .unwrap_or_else(|| too_long("show", &found.prompt.name.to_string()))
+    });
     let Explanation { name, title, description, problems, .. } = &explanation;
     let main = html! {
         article.prompt {
@@ -70,7 +70,7 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
                 (form(&arguments, takes_input, &call))
                 (details(&explanation))
             }
-            (result(&explanation, expansion.as_ref().map(|expansion| marked(view, &found, &call, expansion)), &body, unknown.keys()))
+            (result(&explanation, expansion.as_ref().map(|expansion| shown(view, &found, &call, expansion)), &body, unknown.keys()))
             section.whole {
                 details #source {
                     summary { "Source" }
@@ -157,7 +157,7 @@ fn field(argument: &Argument, number: usize, value: &str) -> Markup {
 /// The expansion, or what is missing for it. The script replaces this part while somebody types.
 fn result<'u>(
     explanation: &Explanation,
-    expansion: Result<Markup, &report::Failure>,
+    expansion: Result<Option<Markup>, &report::Failure>,
     body: &Markup,
     unknown: impl Iterator<Item = &'u String>,
 ) -> Markup {
@@ -168,11 +168,12 @@ fn result<'u>(
             div.bar {
                 h2 #result-heading { "Expansion" }
                 button.quiet.scripted #copy-link type="button" { (with_done("Copy link")) }
-                button.scripted #copy type="button" disabled[explanation.error.is_some()] { (with_done("Copy")) }
+                button.scripted #copy type="button" disabled[!matches!(expansion, Ok(Some(_)))] { (with_done("Copy")) }
             }
             @match expansion {
                 Ok(text) => {
-                    pre.paper #expansion tabindex="0" role="group" aria-label="Expansion" { (text) }
+                    @if let Some(text) = text { pre.paper #expansion tabindex="0" role="group" aria-label="Expansion" { (text) } }
+                    @else { p.paper.note.text role="status" { (too_long("expand", &explanation.name)) } }
                     @if let Some(lengths) = &explanation.expansion {
                         p.length role="status" {
                             strong { (thousands(lengths.characters)) } " characters, about " (thousands(lengths.tokens)) " tokens"
@@ -202,6 +203,16 @@ fn result<'u>(
 
 /// Enclose each value in an expansion that is made to find them: noncharacters, which are for such internal use (Unicode, 23.7).
 const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
+
+/// The expansion, unless it is too long.
+fn shown(view: &View, found: &Found, call: &Call, expansion: &Expansion) -> Option<Markup> {
+    unless_too_long(&expansion.prompt, || marked(view, found, call, expansion))
+}
+
+/// Which command prints a text that the page does not show.
+fn too_long(command: &str, name: &str) -> Markup {
+    html! { "This is too long for the page. " code { bdi { "prompt-expander " (command) " " (Text(name)) } } " prints it." }
+}
 
 /// The expansion, in which the given values are marked: those of a second expansion with marks around them, if that is the same
 /// otherwise. Where a template decides by a value it may not be, and then nothing is marked.
@@ -289,7 +300,9 @@ fn broken(view: &View, name: &str, why: &str) -> Markup {
         article.prompt {
             header { a.back href="/" { "← All prompts" } h1 { (command(name)) } p.lead { "This file cannot be used as a prompt." } }
             section.problems { ul { li.text dir="auto" { (message(&sentence(why))) } } }
-            section.whole { h2 { "Source" } pre.paper #source-text tabindex="0" role="group" aria-label="Source" { (verbatim(&text)) } }
+            section.whole { h2 { "Source" } pre.paper #source-text tabindex="0" role="group" aria-label="Source" {
+                (unless_too_long(&text, || verbatim(&text)).unwrap_or_else(|| too_long("show", name)))
+            } }
         }
     }
 }

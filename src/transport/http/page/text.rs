@@ -48,6 +48,15 @@ pub(super) fn typed(text: &str) -> Markup {
     html! { "\n" (text) }
 }
 
+/// The longest text that is shown, in bytes, and the longest HTML of one. A browser would not be able to show much more.
+const MAX_SHOWN: usize = 1024 * 1024;
+const MAX_HTML: usize = 4 * MAX_SHOWN;
+
+/// A text as HTML, unless it is too long to be shown.
+pub(super) fn unless_too_long(text: &str, html: impl FnOnce() -> Markup) -> Option<Markup> {
+    Some(text).filter(|text| text.len() <= MAX_SHOWN).map(|_| html()).filter(|html| html.0.len() <= MAX_HTML)
+}
+
 /// Text whose spaces and line endings count, as the content of a `pre`, where HTML drops a line ending at the beginning.
 pub(super) fn verbatim(text: &str) -> Markup {
     html! {
@@ -68,9 +77,13 @@ pub(super) fn source(text: &str, placeholders: &[&str]) -> Markup {
 
 /// The text in pieces, each with whether it is a placeholder such as `{{topic}}`.
 fn pieces<'t>(text: &'t str, placeholders: &[&str]) -> Vec<(&'t str, bool)> {
-    let (mut pieces, mut plain, mut at) = (Vec::new(), 0, 0);
+    let (mut pieces, mut plain, mut at, mut end) = (Vec::new(), 0, 0, 0);
     while let Some(start) = text[at..].find("{{").map(|start| at + start) {
-        let Some(end) = text[start..].find("}}").map(|end| start + end + 2) else { break };
+        // Very many may come before one end, which is looked for once.
+        if end < start + 4 {
+            let Some(next) = text[start + 2..].find("}}").map(|next| start + 2 + next + 2) else { break };
+            end = next;
+        }
         let name = text[start + 2..end - 2].trim();
         if placeholders.contains(&name) && !text[..start].ends_with('\\') {
             pieces.extend([(&text[plain..start], false), (&text[start..end], true)]);
@@ -161,6 +174,17 @@ mod tests {
             marked,
             format!("{} {} {{{{b}}}} \\{{{{a}}}} {{{{ {}", slot("{{a}}"), slot("{{ a }}"), slot("{{a}}"))
         );
+    }
+
+    #[test]
+    fn very_many_braces_that_only_the_last_one_ends_are_read_once() {
+        let text = format!("{}{{{{a}}}}", "{{ ".repeat(1_000_000));
+        assert_eq!(pieces(&text, &["a"]), [(&text[..3_000_000], false), ("{{a}}", true), ("", false)]);
+        for (text, marked) in [("{{}}", ""), ("{{{a}}}", ""), ("{{a}}{{a}}", "{{a}}{{a}}"), ("{{a}}}} {{a", "{{a}}")] {
+            let found: String =
+                pieces(text, &["a"]).into_iter().filter(|(_, is_slot)| *is_slot).map(|(text, _)| text).collect();
+            assert_eq!(found, marked, "{text}");
+        }
     }
 
     #[test]
