@@ -46,8 +46,7 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
     let names = found.prompt.value_names();
     let body = text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(&*text, |(_, body)| body);
     let [file, body] = [&*text, body].map(|text| {
-        unless_too_long(text, || source(text, &names))
-            .unwrap_or_else(|| too_long("show", &found.prompt.name.to_string()))
+        unless_too_long(text, || source(text, &names)).unwrap_or_else(|| too_long("show", found.prompt.name.as_ref()))
     });
     let Explanation { name, title, description, problems, .. } = &explanation;
     let main = html! {
