@@ -30,7 +30,7 @@
 //! | divide the input among arguments | [`prompt::Prompt::bind`] |
 //! | fill in the placeholders, or render a template | [`prompt::Prompt::expand`], `Renderer::render` |
 //! | make the response | `Era::response` |
-//! | write it | [`jsonrpc::Response::write`], `Conversation::send` |
+//! | write it | [`jsonrpc::Outgoing::write`], `Conversation::send` |
 //!
 //! Over HTTP (`transport/http.rs`, with `serve --http` only), the first two steps and the last are others, in `endpoint.rs`:
 //! `origin.rs`, `auth.rs` and `limits.rs` say whether a request is served, `headers.rs` checks what its headers say, `sessions.rs`
