@@ -357,7 +357,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         matches => matches?,
     };
     refuse_misplaced_option(&mut program, &matches)?;
-    refuse_folders_next_to_a_server(&mut program, &matches)?;
+    check_use_of_server(&mut program, &matches)?;
     Cli::from_arg_matches(&matches)
 }
 
@@ -429,8 +429,8 @@ fn uses_server(command: &str) -> bool {
     matches!(command, "expand" | "explain" | "hook" | "list" | "show")
 }
 
-/// Refuses options that select prompts on this machine, in a command that uses those of a server.
-fn refuse_folders_next_to_a_server(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+/// Refuses a URL that cannot be a server's, and options that select prompts on this machine, in a command that uses those of a server.
+fn check_use_of_server(program: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, of_command)) = matches.subcommand().filter(|(name, _)| uses_server(name)) else { return Ok(()) };
     let is_given = |matches: &ArgMatches, option: &str| {
         let source = matches.try_contains_id(option).is_ok().then(|| matches.value_source(option));
@@ -438,6 +438,11 @@ fn refuse_folders_next_to_a_server(program: &mut clap::Command, matches: &ArgMat
     };
     if !is_given(of_command, "http") {
         return Ok(());
+    }
+    // clap's own error for an invalid value repeats it, and it may have a password in it.
+    #[cfg(feature = "http")]
+    if let Some(Err(why)) = of_command.get_one::<String>("http").map(|url| crate::remote::Remote::new(url, None)) {
+        return Err(program.error(ErrorKind::ValueValidation, format!("the URL of --http cannot be used: {why}")));
     }
     let selecting = PromptSource::augment_args(clap::Command::new(""));
     let mut selecting =

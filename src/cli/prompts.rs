@@ -16,17 +16,12 @@ use clap::Args;
 pub(super) struct OnServer {
     /// Use the prompts of the server at this URL, such as `https://prompts.example.com`, instead of those on this machine
     #[cfg(feature = "http")]
-    #[arg(long, value_name = "URL", value_parser = url)]
+    #[arg(long, value_name = "URL")]
     http: Option<String>,
     /// The environment variable with the token for the server; the default is PROMPT_EXPANDER_TOKEN
     #[cfg(feature = "http")]
     #[arg(long, value_name = "NAME", requires = "http")]
     token_env: Option<String>,
-}
-
-#[cfg(feature = "http")]
-fn url(url: &str) -> Result<String, String> {
-    Remote::new(url, None).map(|_| url.to_owned())
 }
 
 /// The prompts that a command uses.

@@ -223,6 +223,9 @@ fn a_file_and_prompts_of_this_machine_cannot_be_combined_with_a_server() {
     let ran = run(&["list", "--http", "localhost:3333"], "");
     assert!(ran.stderr.contains("it must begin with https:// or http://, as in `http://localhost:3333`"), "{ran:?}");
     assert_eq!(ran.status.code(), Some(2));
+    let ran = run(&["list", "--http", "https://ana:secret@prompts.example.com"], "");
+    assert!(ran.stderr.starts_with("error: the URL of --http cannot be used: it must not have a user name"), "{ran:?}");
+    assert!(!ran.stderr.contains("secret") && ran.status.code() == Some(2), "{ran:?}");
 }
 
 const TOKEN: &str = "the-token-of-team-a-who-sees-its-own";
