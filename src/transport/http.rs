@@ -29,12 +29,12 @@ pub use sessions::Keys;
 use super::tap::Tap;
 use crate::agents::MCP_PATH;
 use crate::jsonrpc::{Error, Id, Message, Response as Answer};
-use crate::library::{Caller, View};
+use crate::library::{Caller, Role, View};
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
-use axum::http::{self, Method, Uri};
+use axum::http::{self, Method, StatusCode, Uri};
 use axum::{Router, routing};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -412,6 +412,22 @@ impl App {
     fn admit(&self, head: &Parts, exchange: &Exchange) -> Result<Caller, Refusal> {
         self.sites.check(head, exchange.client())?;
         self.access.authorize(&head.headers, exchange.address())
+    }
+
+    /// Whether a caller may create, change and delete prompts.
+    fn may_edit(&self, caller: &Caller) -> bool {
+        caller.role >= Role::Write && caller.token.is_some()
+    }
+
+    /// # Errors
+    /// 403: the caller may not create, change or delete prompts.
+    fn check_may_edit(&self, caller: &Caller) -> Result<(), Refusal> {
+        if self.may_edit(caller) {
+            return Ok(());
+        }
+        auth::require(caller, Role::Write)?;
+        let message = "this server does not let anyone edit prompts; start it with `--edit`";
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
     /// Reads what a caller may see of the library. The metrics count it as `name`, and rate limits as `method`, which is one of MCP.

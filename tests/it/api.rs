@@ -272,3 +272,100 @@ fn requests_are_counted_and_recorded() {
         assert!(record.contains(entry), "{entry} in {record}");
     }
 }
+
+const WRITER_A: &str = "the-token-of-somebody-of-team-a-who-writes";
+
+/// A server with tokens of a writer of everything, of a writer of `team-a/`, and of a reader.
+fn for_writers(home: Client) -> HttpServer {
+    let tokens =
+        format!("{ANA} role=write name=ana\n{WRITER_A} role=write name=anton prefix=team-a/\n{TEAM_A} name=reader\n");
+    write_secret(home.root().join("tokens"), &tokens);
+    HttpServer::start_with(home, &["--token-file", "tokens"])
+}
+
+fn ask(server: &HttpServer, token: &str, method: &str, path: &str, body: Value) -> Answer {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    server.send(method, path, &[JSON, ("Authorization", &format!("Bearer {token}"))], body)
+}
+
+#[test]
+fn a_text_that_is_not_saved_is_checked_and_expanded() {
+    let server = for_writers(Client::new().prompt("parts/_tone.md", "Be kind."));
+    let check = |draft: Value| ask(&server, ANA, "POST", "/api/check", draft);
+    let file = "---\ninclude: true\narguments: [{name: a, required: true}]\n---\n{{> parts/_tone}}\nAbout {{a}} {{b}}.";
+    let checked = check(json!({"command": "new", "file": file, "arguments": {"a": "x"}})).json();
+    assert_eq!(checked["prompt"], "Be kind.\nAbout x {{b}}.");
+    let problem = &checked["problems"][0];
+    assert_eq!(
+        (&problem["severity"], &problem["line"], &problem["column"]),
+        (&json!("warning"), &json!(6), &json!(13))
+    );
+    assert!(problem["file"].as_str().unwrap().ends_with("new.md") && problem["repair"].is_string(), "{problem}");
+
+    let missing = check(json!({"command": "new", "file": file})).json();
+    assert!(missing["error"].as_str().unwrap().contains("it needs a value for `a`") && missing["prompt"].is_null());
+    let broken = check(json!({"command": "new", "file": "---\ntitle: never closed\n"})).json();
+    assert_eq!((&broken["problems"][0]["severity"], &broken["problems"][1]), (&json!("error"), &Value::Null));
+    assert_eq!((&broken["prompt"], &broken["error"]), (&Value::Null, &Value::Null));
+
+    let why = failed(&check(json!({"command": "a b", "file": ""})), 422);
+    assert_eq!(why, "`a b` cannot be the name of a prompt: a space ends a command in a chat; write `a-b`");
+    let why = failed(&check(json!({"command": "a"})), 400);
+    assert_eq!(why, "in the body, `file` is missing");
+    assert_eq!(get_with(&server, ANA, "/api/prompts/new").status, 404, "nothing is written");
+}
+
+fn get_with(server: &HttpServer, token: &str, path: &str) -> Answer {
+    ask(server, token, "GET", path, Value::Null)
+}
+
+#[test]
+fn a_text_is_checked_only_for_those_who_may_write_it() {
+    let server = for_writers(Client::new());
+    let draft = json!({"command": "x", "file": "X"});
+    let why = failed(&ask(&server, TEAM_A, "POST", "/api/check", draft.clone()), 403);
+    assert_eq!(why, "this needs a token with the role `write`, and yours has `read`; ask for another one");
+    let without_tokens = HttpServer::start(Client::new());
+    let why = failed(&post(&without_tokens, "/api/check", draft), 403);
+    assert_eq!(why, "this server does not let anyone edit prompts; start it with `--edit`");
+}
+
+#[test]
+fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it() {
+    let home = Client::new().prompt("secret.md", "The secret.").prompt("team-b/secret.md", "The secret.");
+    let home = home
+        .prompt("notes.txt", "The secret.")
+        .prompt("team-a/own.md", "Own text.")
+        .prompt("team-a/own.txt", "Own file.");
+    std::os::unix::fs::symlink("../secret.md", home.root().join("prompts/team-a/link.md")).unwrap();
+    let server = for_writers(home);
+    let check = |token: &str, file: String| {
+        ask(&server, token, "POST", "/api/check", json!({"command": "team-a/new", "file": file})).json()
+    };
+    let including = |path: &str| format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n");
+    let attaching = |path: &str| format!("---\nattachments: [{path}]\n---\nText\n");
+    let mut answers = Vec::new();
+    for path in ["../secret", "/secret", "/team-b/secret", "link", "../notes.txt", "../none", "/team-b/none"] {
+        let checked = check(WRITER_A, including(path));
+        let message = checked["problems"][0]["message"].as_str().unwrap();
+        answers.push(message.replace(path, "PATH"));
+        assert!(checked["prompt"].is_null() && !checked.to_string().contains("The secret"), "{checked}");
+    }
+    answers.dedup();
+    assert_eq!(answers, ["`PATH` cannot be included: there is no such file in `team-a/`"]);
+    for path in ["../secret.md", "link.md", "../notes.txt", "../none.txt", "../tokens"] {
+        let checked = check(WRITER_A, attaching(path));
+        let why = format!("the attachment `{path}` does not exist in `team-a/`");
+        assert_eq!(checked["problems"][0]["message"], why);
+        assert!(checked["error"].as_str().unwrap().contains(&why) && checked["prompt"].is_null(), "{checked}");
+    }
+    assert_eq!(check(WRITER_A, including("own"))["prompt"], "Own text.");
+    assert!(check(WRITER_A, attaching("own.txt"))["prompt"].as_str().unwrap().contains("Own file."));
+    // For somebody who may see everything, the same texts are prompts.
+    assert_eq!(check(ANA, including("../secret"))["prompt"], "The secret.");
+    assert!(check(ANA, attaching("../notes.txt"))["prompt"].as_str().unwrap().contains("The secret."));
+    // They may not give a prompt another name either.
+    let draft = json!({"command": "team-b/new", "file": "x"});
+    let why = failed(&ask(&server, WRITER_A, "POST", "/api/check", draft), 422);
+    assert_eq!(why, "the name must begin with `team-a/`");
+}

@@ -53,6 +53,7 @@ impl App {
             "/api/expand" => (Method::POST, "api/expand", "prompts/get", expand),
             "/api/explain" => (Method::POST, "api/explain", "prompts/get", explain),
             "/api/hook" => (Method::POST, "api/hook", "prompts/get", hook),
+            "/api/check" => (Method::POST, "api/check", "prompts/get", check),
             _ if path.starts_with(SHOW) => (Method::GET, "api/prompts/NAME", "prompts/get", show),
             _ => {
                 let message = format!("there is nothing at {}", quoted(path));
@@ -66,6 +67,10 @@ impl App {
         }
         if allowed == Method::POST {
             headers::check_content_type(&head.headers)?;
+        }
+        if path == "/api/check" {
+            // Whoever may write a prompt may see what it would include and attach.
+            self.check_may_edit(&caller)?;
         }
         let (body, _held) = self.read(body, &head.headers, self.max_body).await?;
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
@@ -130,6 +135,10 @@ fn explain(view: &View, _: &Uri, body: &[u8]) -> Answered {
 
 fn hook(view: &View, _: &Uri, body: &[u8]) -> Answered {
     to_json(&report::hook(view, &read(body)?)?)
+}
+
+fn check(view: &View, _: &Uri, body: &[u8]) -> Answered {
+    to_json(&report::check(view, &read(body)?)?)
 }
 
 fn to_json(report: &impl Serialize) -> Answered {
