@@ -8,7 +8,7 @@ mod explanation;
 mod tokens;
 
 pub use call::{Call, Found, expand};
-pub use draft::{Checked, Draft, check};
+pub use draft::{Checked, Draft, DraftFile, check};
 pub use explanation::{Explanation, Given, Lengths, MeasuredLimit, Placeholder, Shadowed, UnexpandedText, explain};
 
 use crate::agents::Agent;

@@ -38,12 +38,23 @@ pub struct Checked {
     pub warnings: Vec<String>,
 }
 
-impl Found {
-    /// The prompt that a text would be as the file of this name, unless it would be broken; and what is, or looks, wrong with it.
+/// A text that is not saved, as a file.
+#[derive(Debug)]
+pub struct DraftFile {
+    /// The path that the file has, or would have.
+    pub path: String,
+    /// The prompt; `None` if the file would be broken.
+    pub found: Option<Found>,
+    /// What `check` would say of it.
+    pub problems: Vec<Problem>,
+}
+
+impl DraftFile {
+    /// What a text would be as the file of this name.
     ///
     /// # Errors
     /// A prompt cannot have this name; there is no folder that it could be written to.
-    pub fn in_draft(view: &View, command: &str, text: &str) -> Result<(Option<Found>, Vec<Problem>), Failure> {
+    pub fn new(view: &View, command: &str, text: &str) -> Result<DraftFile, Failure> {
         let name = Name::for_new_file(command).map_err(Failure::new)?;
         if let Some(prefix) = view.prefix().filter(|prefix| !prefix.contains(&name)) {
             return Err(Failure::new(format!("the name must begin with {}", quoted(&prefix.to_string()))));
@@ -51,17 +62,21 @@ impl Found {
         let no_folder =
             || Failure::new("there is no folder that prompts can be written to; start the server with `--prompts DIR`");
         let library::Draft { path, prompt, problems } = view.draft(&name, text).ok_or_else(no_folder)?;
-        let found = prompt.map(|prompt| Found { prompt: Arc::new(prompt), file: Some(path), skipped: Vec::new() });
-        Ok((found, problems.into_iter().map(Into::into).collect()))
+        let of_file = |prompt| Found { prompt: Arc::new(prompt), file: Some(path.clone()), skipped: Vec::new() };
+        Ok(DraftFile {
+            found: prompt.map(of_file),
+            path: path.display().to_string(),
+            problems: problems.into_iter().map(Into::into).collect(),
+        })
     }
 }
 
 /// What `check` says of a text that is not saved, and its expansion.
 ///
 /// # Errors
-/// Those of [`Found::in_draft`].
+/// Those of [`DraftFile::new`].
 pub fn check(view: &View, draft: &Draft) -> Result<Checked, Failure> {
-    let (found, problems) = Found::in_draft(view, &draft.command, &draft.file)?;
+    let DraftFile { found, problems, .. } = DraftFile::new(view, &draft.command, &draft.file)?;
     let call = Call { command: draft.command.clone(), arguments: draft.arguments.clone(), ..Call::default() };
     let (prompt, error, warnings) = match found.map(|found| expand(view, &found, &call)) {
         None => (None, None, Vec::new()),
