@@ -9,13 +9,17 @@ mod attachments;
 mod builtin;
 mod cache;
 mod caller;
+mod editor;
 mod folder;
+mod folder_writer;
+mod history;
 mod include;
 mod jsonl;
 mod lookup;
 mod project;
 mod query;
 mod read;
+mod revision;
 mod snapshot;
 mod test_files;
 mod unread;
@@ -25,6 +29,9 @@ mod watch_paths;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, Token};
+use editor::Writer;
+pub use editor::{About, Change, Current, EditError, Editor, Written};
+pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
@@ -33,14 +40,14 @@ pub(crate) use query::has_tag;
 
 pub use read::is_prompt_file;
 pub(crate) use read::read_whole;
+pub use revision::{InvalidRevision, Revision};
 pub use snapshot::Snapshot;
 pub(crate) use test_files::{TestFile, TestFileError, is_test_file};
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{
-    FileState, OwnFile, WriteError, create, create_file, create_with_folders, delete_if, plan, replace,
-};
+pub use write::WriteError;
+pub(crate) use write::{FileState, OwnFile, create, create_file, create_with_folders, delete_if, plan, replace};
 
 use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
 use crate::wording::printable;
@@ -51,6 +58,7 @@ use jsonl::Jsonl;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -63,6 +71,8 @@ pub struct Library {
     sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
+    /// How many versions of a prompt a write leaves in its history; `None`: all.
+    versions: Option<NonZeroUsize>,
 }
 
 /// Where prompts come from.
@@ -72,6 +82,11 @@ trait Source: fmt::Debug + Send + Sync {
 
     /// Where its folder was looked for, if it was not found and that is not a problem; for a person who asked for it.
     fn absence(&self) -> Option<String> {
+        None
+    }
+
+    /// What changes the user's prompts in it.
+    fn writer(self: Arc<Self>) -> Option<Arc<dyn Writer>> {
         None
     }
 
@@ -261,6 +276,8 @@ pub struct Draft {
 pub struct FileInfo {
     /// All of the prompt but its text; `Err` if its file is broken.
     pub summary: Result<Arc<Summary>, Arc<Problem>>,
+    /// `None` if the file cannot be read. A broken one has a revision, so that it can be repaired.
+    pub revision: Option<Revision>,
     pub(crate) fingerprint: Fingerprint,
     /// The size of the file, in bytes.
     pub size: u64,
@@ -332,6 +349,11 @@ impl Library {
             _ => Arc::new(Folder::new(path, system, is_required, &self.cache)),
         });
         self
+    }
+
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.
+    pub fn with_history(self, versions: NonZeroUsize) -> Library {
+        Library { versions: Some(versions), ..self }
     }
 
     /// Adds the built-in prompts as the last source.

@@ -100,7 +100,12 @@ impl Prefix {
 
     /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path without symlinks.
     pub(super) fn has_file(&self, folder: &Path, target: &Path) -> bool {
-        fs::canonicalize(folder.join(&*self.0)).is_ok_and(|own| target.starts_with(own))
+        fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
+    }
+
+    /// The folder, without the slash after it.
+    pub(super) fn folder(&self) -> &str {
+        self.0.trim_end_matches('/')
     }
 
     /// Leaves only what exists for the caller. A problem of the whole prompts folder does not.
