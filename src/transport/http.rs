@@ -29,7 +29,7 @@ pub use sessions::Keys;
 use super::tap::Tap;
 use crate::agents::MCP_PATH;
 use crate::jsonrpc::{Error, Id, Message, Response as Answer};
-use crate::library::{Caller, Role, View};
+use crate::library::{Caller, EditError, Editor, Role, View};
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
 use axum::body::{Body, Bytes};
@@ -459,6 +459,22 @@ impl App {
         let key = AddressKey::of(&caller, address);
         let read = shared.get(key, move || read(&server.library().view_for(&viewer)));
         self.count(&caller, exchange, names, read).await
+    }
+
+    /// Changes the library for a caller.
+    ///
+    /// # Errors
+    /// Those of [`App::read_library`]. What takes too long may be done all the same.
+    async fn edit_library<T: Send + 'static, E: From<EditError> + Send + 'static>(
+        &self,
+        caller: Caller,
+        exchange: &Exchange,
+        names: (&'static str, &str),
+        edit: impl FnOnce(&Editor<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<Result<T, E>, Refusal> {
+        let (server, editor) = (Arc::clone(&self.server), caller.clone());
+        let edit = on_thread(&self.blocking, move || edit(&server.library().editor(&editor)?));
+        self.count(&caller, exchange, names, edit).await
     }
 
     async fn count<T, E>(
