@@ -182,7 +182,8 @@ impl<'t> File<'t> {
         let (_, value) = self.text[lines[first].clone()].split_once(':').unwrap_or_default();
         // An indented line of a text in several lines may begin with `#`.
         let value = value.trim_start();
-        let is_text = value.starts_with(['|', '>']) || (value.starts_with(['"', '\'']) && end_of_quotes(value).is_none());
+        let is_text =
+            value.starts_with(['|', '>']) || (value.starts_with(['"', '\'']) && end_of_quotes(value).is_none());
         let is_own = |line: &&Range<usize>| {
             let line = &self.text[(*line).clone()];
             let is_comment = if is_text { line.starts_with('#') } else { line.trim_start().starts_with('#') };
@@ -240,7 +241,8 @@ impl<'t> File<'t> {
         if !edited.ends_with('\n') {
             edited += self.ending;
         }
-        let empty: String = rest.split_inclusive('\n').take_while(|line| is_empty(line) && line.ends_with('\n')).collect();
+        let empty: String =
+            rest.split_inclusive('\n').take_while(|line| is_empty(line) && line.ends_with('\n')).collect();
         Ok(format!("{edited}{empty}{body}{end}"))
     }
 

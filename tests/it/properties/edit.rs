@@ -50,8 +50,11 @@ pub(super) fn check(file: &str, text: &str) {
         Body::Messages(vec![(Role::User, text.to_owned())]),
         Body::Messages(vec![(Role::Assistant, text.to_owned()), (Role::User, text.to_owned())]),
     ] {
-        let Some((before, after, edited)) = edited(file, &Parts { body: Some(body), ..Parts::default() }) else { continue };
-        let same = (&before.arguments, &before.tags, &before.metadata) == (&after.arguments, &after.tags, &after.metadata);
+        let Some((before, after, edited)) = edited(file, &Parts { body: Some(body), ..Parts::default() }) else {
+            continue;
+        };
+        let same =
+            (&before.arguments, &before.tags, &before.metadata) == (&after.arguments, &after.tags, &after.metadata);
         assert!(same, "{file:?} became {edited:?}");
     }
 }
