@@ -159,7 +159,7 @@ impl Library {
     /// There is no such folder.
     pub fn editor(&self, caller: &Caller) -> Result<Editor<'_>, EditError> {
         let writer = self.sources.iter().find_map(|source| Arc::clone(source).writer()).ok_or(EditError::NoFolder)?;
-        Ok(Editor { library: self, writer, view: self.view_for(caller), caller: caller.clone() })
+        Ok(Editor { library: self, writer, view: self.view_for(caller).for_editing(true), caller: caller.clone() })
     }
 }
 
