@@ -71,7 +71,7 @@ pub struct Library {
     sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
-    /// How many versions of a prompt a write leaves in its history; `None`: all.
+    /// How many versions of a prompt a write leaves in its history, if not [`VERSIONS`].
     versions: Option<NonZeroUsize>,
 }
 
@@ -347,7 +347,7 @@ impl Library {
         self
     }
 
-    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions: Some(versions), ..self }
     }
