@@ -4,6 +4,7 @@
 use crate::client::{Client, LEGACY, golden, modern};
 use crate::http_client::{HttpServer, request, write_secret};
 use crate::websocket::WebSocket;
+use prompt_expander::library::Revision;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -180,7 +181,10 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         (json!({"name": "a", "title": "A", "messages": [message("user", "image", json!("x"))]}), "`image`"),
         (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(1))]}), "must be a string"),
         (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(null))]}), "text"),
-        (json!({"name": "a", "title": "A", "messages": [ok, message("assistant", "text", json!(" "))]}), "message 2"),
+        (
+            json!({"name": "a", "title": "A", "messages": [ok, message("assistant", "text", json!(" "))]}),
+            "`messages[1]`",
+        ),
         (json!({"name": "standup", "title": "A", "messages": [ok]}), "`standup`"),
         (json!({"name": "../x", "title": "A", "messages": [ok]}), "`..`"),
         (json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}), "arguments"),
@@ -362,7 +366,7 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
         ("prompt_history", json!({"command": "x/a", "revision": "abc"})),
     ] {
         let error = client.call(tool, arguments).error();
-        assert!(error.contains("is not a revision"), "{error}");
+        assert!(error.contains(" is `abc`: a revision has 32 "), "{error}");
     }
     client.call("prompt_history", json!({"command": "unknown"})).error();
     client.ignore_notifications();
@@ -404,7 +408,8 @@ fn tool_error(answer: &Value) -> String {
 fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
     for arguments in [&[][..], &["--edit"]] {
         let server = with_tokens(Client::new().prompt("a.md", "A"), arguments);
-        let initialize = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        let initialize =
+            json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         for (token, may_edit) in [(WRITER, true), (READER, false), (TEAM_A, true)] {
             let answer = ask(&server, token, "initialize", initialize.clone());
             assert_eq!(answer["result"]["capabilities"]["prompts"].get("mutable"), may_edit.then_some(&json!(true)));
@@ -416,7 +421,10 @@ fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
         let wanted = "method not found: prompts/delete; that needs a token with the role `write`, and yours has `read`";
         assert_eq!((code, message.as_str()), (-32601, wanted));
         let (code, message) = refused(&call(&server, READER, "delete_prompt", json!({"command": "a"})));
-        assert!(code == -32601 && message.ends_with("a token with the role `write`, and yours has `read`"), "{message}");
+        assert!(
+            code == -32601 && message.ends_with("a token with the role `write`, and yours has `read`"),
+            "{message}"
+        );
         let answer = call(&server, WRITER, "create_prompt", json!({"command": "b", "text": "B"}));
         assert_eq!(answer["result"]["structuredContent"]["command"], "b", "{answer}");
         assert_eq!(files(&server.home), ["a.md", "b.md"]);
@@ -478,7 +486,10 @@ fn the_history_says_who_wrote() {
     let revision = &answer["result"]["structuredContent"]["revision"];
     let answer = call(&server, WRITER, "prompt_history", json!({"command": "a"}));
     let version = &answer["result"]["structuredContent"]["versions"][0];
-    assert_eq!((&version["author"], &version["note"], &version["revision"]), (&json!("wim"), &json!("for\nall"), revision));
+    assert_eq!(
+        (&version["author"], &version["note"], &version["revision"]),
+        (&json!("wim"), &json!("for\nall"), revision)
+    );
     let mut client = Client::new().arguments(EDIT);
     client.introduce(LEGACY, "claude-code");
     client.call("create_prompt", json!({"command": "a", "text": "A"})).structured();
@@ -489,11 +500,6 @@ fn the_history_says_who_wrote() {
 fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
     let home = Client::new().prompt("secret.md", "Secret").prompt("team-a/a.md", "A").prompt("team-b/b.md", "B");
     let server = with_tokens(home, &[]);
-    let revision_of = |text: &str| {
-        let (_, revision) = (text, ());
-        revision
-    };
-    revision_of("");
     let zeros = "0".repeat(32);
     let error = tool_error(&call(&server, TEAM_A, "create_prompt", json!({"command": "b", "text": "B"})));
     assert!(error.contains("`team-a/`"), "{error}");
@@ -503,12 +509,21 @@ fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
         let nowhere = tool_error(&call(&server, TEAM_A, tool, arguments("absent")));
         assert_eq!(there.replace("secret", "absent"), nowhere, "{tool}");
     }
-    for text in ["{{> ../secret}}", "{{> secret}}", "{{> team-b/b}}"] {
-        let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "text": text}));
-        assert!(!answer.to_string().contains("Secret"), "{answer}");
-        let expanded = call(&server, TEAM_A, "expand_prompt", json!({"command": "team-a/x", "input": ""}));
-        assert!(!expanded.to_string().contains("Secret") && !expanded.to_string().contains("\"B"), "{expanded}");
+    for (file, path) in [
+        ("---\ninclude: true\n---\n{{> ../secret}}", "`../secret`"),
+        ("---\ninclude: true\n---\n{{> /team-b/b}}", "`/team-b/b`"),
+        ("---\nattachments: [../secret.md]\n---\nx", "`../secret.md`"),
+    ] {
+        for (tool, command) in [("create_prompt", "team-a/x"), ("update_prompt", "team-a/a")] {
+            let expected = Revision::of(b"A").to_string();
+            let arguments = json!({"command": command, "file": file, "expected": expected});
+            let error = tool_error(&call(&server, TEAM_A, tool, arguments));
+            assert!(error.contains(path) && error.contains("outside of the folder `team-a`"), "{error}");
+        }
     }
+    let inside = "---\ninclude: true\n---\n{{> a}}";
+    let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "file": inside}));
+    assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/x", "{answer}");
     let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/new", "text": "New {{input}}"}));
     assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/new", "{answer}");
     assert_eq!(file(&server.home, "team-a/new.md"), "New {{input}}\n");
@@ -533,7 +548,8 @@ fn a_write_is_announced_in_every_conversation() {
     let answer = writer.request("tools/call", params);
     assert_eq!(answer["result"]["structuredContent"]["command"], "a", "{answer}");
     for socket in [&mut writer, &mut other] {
-        let mut methods = [socket.message(), socket.message()].map(|message| message["method"].as_str().unwrap().to_owned());
+        let mut methods =
+            [socket.message(), socket.message()].map(|message| message["method"].as_str().unwrap().to_owned());
         methods.sort();
         assert_eq!(methods, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
     }
@@ -591,7 +607,10 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
     fs::create_dir(client.root().join("work/prompts")).unwrap();
     client.initialize(LEGACY);
     for (command, wanted) in [
-        ("research", "is a built-in prompt, which cannot be changed; create a prompt named `research`, which overrides it"),
+        (
+            "research",
+            "is a built-in prompt, which cannot be changed; create a prompt named `research`, which overrides it",
+        ),
         ("save-prompt", "is a built-in prompt"),
         ("deploy", "is a prompt of the project"),
     ] {
@@ -687,7 +706,8 @@ fn a_folder_that_cannot_be_written_is_an_error_that_says_so() {
     let expected = client.request("prompts/list", json!({}))["result"]["prompts"][0]["_meta"][REVISION].clone();
     let error = client.call("update_prompt", json!({"command": "a", "text": "B"})).error();
     assert!(error.contains(".history") && error.contains("symlink"), "{error}");
-    let (code, message) = refused(&client.request("prompts/update", json!({"name": "a", "title": "B", "expected": expected})));
+    let (code, message) =
+        refused(&client.request("prompts/update", json!({"name": "a", "title": "B", "expected": expected})));
     assert!(code == -32603 && message.contains(".history"), "{message}");
     assert_eq!(file(&client, "a.md"), "A");
     client.ignore_notifications();
@@ -708,7 +728,11 @@ fn neither_the_log_nor_a_warning_has_the_text_of_a_prompt() {
 #[test]
 fn a_limit_for_a_method_that_edits_is_kept() {
     let server = HttpServer::start_with(Client::new(), &["--edit", "--rate-limit", "prompts/create=1/minute"]);
-    let body = request(1, "prompts/create", json!({"name": "a", "title": "A", "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}));
+    let body = request(
+        1,
+        "prompts/create",
+        json!({"name": "a", "title": "A", "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}),
+    );
     assert_eq!(server.post(&body).status, 200);
     assert_eq!(server.post(&body).status, 429);
 }
