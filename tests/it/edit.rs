@@ -518,7 +518,10 @@ fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
             let expected = Revision::of(b"A").to_string();
             let arguments = json!({"command": command, "file": file, "expected": expected});
             let error = tool_error(&call(&server, TEAM_A, tool, arguments));
-            assert!(error.contains(path) && error.contains("outside of the folder `team-a`"), "{error}");
+            let of_absent = |text: &str| text.replace("secret", "absent").replace("team-b/b", "team-b/absent");
+            let arguments = json!({"command": command, "file": of_absent(file), "expected": expected});
+            let absent = tool_error(&call(&server, TEAM_A, tool, arguments));
+            assert!(error.contains(path) && of_absent(&error) == absent, "{error}\n{absent}");
         }
     }
     let inside = "---\ninclude: true\n---\n{{> a}}";
@@ -735,4 +738,39 @@ fn a_limit_for_a_method_that_edits_is_kept() {
     );
     assert_eq!(server.post(&body).status, 200);
     assert_eq!(server.post(&body).status, 429);
+}
+
+#[test]
+fn a_prompt_that_the_agent_shows_only_in_part_comes_with_a_warning() {
+    let long = "A long line of text.\n".repeat(2_000);
+    for (name, is_warned) in [("codex-mcp-client", true), ("it", false)] {
+        let mut client = editing().prompt("long.md", &long).prompt("short.md", "Short");
+        client.introduce(LEGACY, name);
+        let read = history(&mut client, "long");
+        assert_eq!(read["file"], long);
+        assert_eq!(read["warning"].as_str().is_some_and(|text| text.contains("do not write `text`")), is_warned);
+        assert_eq!(history(&mut client, "short").get("warning"), None);
+    }
+}
+
+#[test]
+fn the_history_has_as_many_versions_as_the_option_says() {
+    let mut client = Client::new().arguments([&EDIT[..], &["--history", "2"]].concat());
+    client.initialize(LEGACY);
+    client.call("create_prompt", json!({"command": "a", "text": "0"})).structured();
+    for number in 1..5 {
+        client.call("update_prompt", json!({"command": "a", "text": number.to_string()})).structured();
+    }
+    let read = history(&mut client, "a");
+    assert_eq!((read["file"].as_str(), read["versions"].as_array().unwrap().len()), (Some("4\n"), 3), "{read}");
+    client.ignore_notifications();
+    let arguments = Client::new().arguments([]);
+    for (line, wanted) in [
+        (["serve", "--history", "0"].as_slice(), "--history"),
+        (&["--edit", "list"], "`list` has no option --edit"),
+        (&["list", "--edit"], "--edit"),
+    ] {
+        let ran = arguments.run(line.iter().copied(), "");
+        assert!(ran.status.code() == Some(2) && ran.stderr.contains(wanted), "{line:?}: {}", ran.stderr);
+    }
 }
