@@ -5,7 +5,7 @@
 use super::difference::difference;
 use super::history::{Operation, VERSIONS, Version};
 use super::{Caller, Layer, Library, Location, Lookup, Prefix, Problem, Revision, View, WriteError};
-use crate::prompt::{Body, Diagnostic, Name, Parts, edit, spellings};
+use crate::prompt::{Diagnostic, Name, Parts, edit, spellings};
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::io;
@@ -563,13 +563,6 @@ impl fmt::Display for EditError {
 }
 
 impl std::error::Error for EditError {}
-
-/// A text as the body of a prompt.
-impl From<String> for Body {
-    fn from(text: String) -> Body {
-        Body::Text(text)
-    }
-}
 
 #[cfg(test)]
 mod tests;
