@@ -128,7 +128,8 @@ impl Server {
         &self.library
     }
 
-    /// The same where the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more.
+    /// The same where the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more. To be
+    /// called before [`with_notifications`](Server::with_notifications).
     pub fn with_editing(self, edit: bool) -> Server {
         Server { edit, ..self }
     }

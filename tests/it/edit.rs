@@ -787,3 +787,60 @@ fn the_history_has_as_many_versions_as_the_option_says() {
         assert!(ran.status.code() == Some(2) && ran.stderr.contains(wanted), "{line:?}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn a_prompt_that_was_deleted_after_it_was_listed_is_not_written_again() {
+    let mut client = editing().prompt("a.md", "A");
+    client.initialize(LEGACY);
+    client.list();
+    fs::remove_file(client.prompts().join("a.md")).unwrap();
+    for (tool, arguments) in
+        [("update_prompt", json!({"command": "a", "text": "B"})), ("delete_prompt", json!({"command": "a"}))]
+    {
+        let error = client.call(tool, arguments).error();
+        assert!(error.contains("`a`"), "{error}");
+    }
+    assert_eq!(files(&client), [""; 0]);
+    client.ignore_notifications();
+}
+
+#[test]
+fn in_a_folder_that_is_read_only_nothing_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut client = editing().prompt("a.md", "A").unprivileged();
+    let mode = |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    client.initialize(LEGACY);
+    client.list();
+    for (tool, arguments) in [
+        ("create_prompt", json!({"command": "b", "text": "B"})),
+        ("update_prompt", json!({"command": "a", "text": "B"})),
+        ("delete_prompt", json!({"command": "a"})),
+    ] {
+        let error = client.call(tool, arguments).error();
+        assert!(error.contains("prompts") && error.contains("ermission denied"), "{error}");
+    }
+    let message = json!({"role": "user", "content": {"type": "text", "text": "x"}});
+    let answer = client.request("prompts/create", json!({"name": "b", "title": "B", "messages": [message]}));
+    assert_eq!(refused(&answer).0, -32603);
+    assert_eq!((files(&client), file(&client, "a.md").as_str()), (vec!["a.md".to_owned()], "A"));
+    client.ignore_notifications();
+}
+
+#[test]
+fn another_server_announces_the_write() {
+    let mut one = editing().prompt("a.md", "A");
+    one.initialize(LEGACY);
+    let mut two = Client::new().arguments(["--no-builtin", "--prompts", one.prompts().to_str().unwrap()]);
+    two.initialize(LEGACY);
+    for client in [&mut one, &mut two] {
+        for method in ["tools/list", "prompts/list", "resources/list"] {
+            client.request(method, json!({}));
+        }
+    }
+    one.call("create_prompt", json!({"command": "b", "text": "B"})).structured();
+    for client in [&mut one, &mut two] {
+        assert_eq!(client.notifications(3), ["prompts/list_changed", "resources/list_changed", "tools/list_changed"]);
+    }
+    assert_eq!(two.names(), "a b");
+}
