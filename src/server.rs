@@ -128,7 +128,8 @@ impl Server {
         &self.library
     }
 
-    /// The same where the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more.
+    /// The same where the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more. To be
+    /// called before [`with_notifications`](Server::with_notifications).
     pub fn with_editing(self, edit: bool) -> Server {
         Server { edit, ..self }
     }
@@ -355,6 +356,7 @@ impl Server {
         era.check(params)?;
         let page = |kind, size| Page::requested(kind, size, read(params)?);
         let agent = era.agent(params).or(session.agent);
+        let needed = |to_edit: String| Failure::new(FailureKind::MethodNotFound, format!("{method}; {to_edit}"));
         let version = session.protocol_version.filter(|_| era == Era::Legacy);
         let may_edit = self.may_edit(&session.caller);
         if may_edit && !session.is_one_request {
@@ -432,16 +434,17 @@ impl Server {
                 let acknowledgement = session.subscriptions.listen(view, id, read(params)?)?;
                 return Ok(Reply::Stream(acknowledgement));
             }
-            ("prompts/create" | "prompts/update" | "prompts/delete", _) => {
-                let mut editing = self
-                    .editing(session, agent)
-                    .map_err(|how| Failure::new(FailureKind::MethodNotFound, format!("{method}; {how}")))?;
-                let edit = match method {
-                    "prompts/create" => edit::create,
-                    "prompts/update" => edit::update,
-                    _ => edit::delete,
-                };
-                era.response(id, edit(&mut editing, params)?, None)
+            ("prompts/create", _) => {
+                let mut editing = self.editing(session, agent).map_err(needed)?;
+                era.response(id, edit::create(&mut editing, params)?, None)
+            }
+            ("prompts/update", _) => {
+                let mut editing = self.editing(session, agent).map_err(needed)?;
+                era.response(id, edit::update(&mut editing, params)?, None)
+            }
+            ("prompts/delete", _) => {
+                let mut editing = self.editing(session, agent).map_err(needed)?;
+                era.response(id, edit::delete(&mut editing, params)?, None)
             }
             ("completion/complete", _) => era.response(id, completion::complete(view, read(params)?)?, None),
             _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),

@@ -590,10 +590,23 @@ fn a_write_that_is_sent_again_is_done_once() {
     let update = json!({"command": "a", "text": "B", "expected": first["revision"], "operation_id": "2"});
     let second = client.call("update_prompt", update.clone()).structured();
     assert_eq!(client.call("update_prompt", update).structured(), second);
+    // The same without the revision, which the conversation remembers.
+    let update = json!({"command": "a", "text": "B2", "operation_id": "3"});
+    let third = client.call("update_prompt", update.clone()).structured();
+    assert_eq!(client.call("update_prompt", update).structured(), third);
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "4"})).structured();
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "4"})).structured();
+    let restore = json!({"command": "a", "operation_id": "5"});
+    assert_eq!(client.call("restore_prompt", restore.clone()).structured(), third);
+    assert_eq!(client.call("restore_prompt", restore.clone()).structured(), third);
+    let server =
+        HttpServer::start_with(Client::new().arguments(["--prompts", client.prompts().to_str().unwrap()]), &["--edit"]);
+    let again = call(&server, "", "restore_prompt", restore);
+    assert_eq!(again["result"]["structuredContent"], third, "{again}");
     let reused = json!({"command": "a", "text": "C", "expected": second["revision"], "operation_id": "2"});
     let error = client.call("update_prompt", reused).error();
     assert!(error.contains("`operation_id`"), "{error}");
-    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 5);
     for (key, length) in [("note", 2_001), ("operation_id", 201)] {
         let error = client.call("create_prompt", json!({"command": "b", "text": "B", key: "x".repeat(length)})).error();
         assert!(error.contains(&format!("`{key}` is longer than")), "{error}");
@@ -773,4 +786,61 @@ fn the_history_has_as_many_versions_as_the_option_says() {
         let ran = arguments.run(line.iter().copied(), "");
         assert!(ran.status.code() == Some(2) && ran.stderr.contains(wanted), "{line:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_prompt_that_was_deleted_after_it_was_listed_is_not_written_again() {
+    let mut client = editing().prompt("a.md", "A");
+    client.initialize(LEGACY);
+    client.list();
+    fs::remove_file(client.prompts().join("a.md")).unwrap();
+    for (tool, arguments) in
+        [("update_prompt", json!({"command": "a", "text": "B"})), ("delete_prompt", json!({"command": "a"}))]
+    {
+        let error = client.call(tool, arguments).error();
+        assert!(error.contains("`a`"), "{error}");
+    }
+    assert_eq!(files(&client), [""; 0]);
+    client.ignore_notifications();
+}
+
+#[test]
+fn in_a_folder_that_is_read_only_nothing_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut client = editing().prompt("a.md", "A").unprivileged();
+    let mode = |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    client.initialize(LEGACY);
+    client.list();
+    for (tool, arguments) in [
+        ("create_prompt", json!({"command": "b", "text": "B"})),
+        ("update_prompt", json!({"command": "a", "text": "B"})),
+        ("delete_prompt", json!({"command": "a"})),
+    ] {
+        let error = client.call(tool, arguments).error();
+        assert!(error.contains("prompts") && error.contains("ermission denied"), "{error}");
+    }
+    let message = json!({"role": "user", "content": {"type": "text", "text": "x"}});
+    let answer = client.request("prompts/create", json!({"name": "b", "title": "B", "messages": [message]}));
+    assert_eq!(refused(&answer).0, -32603);
+    assert_eq!((files(&client), file(&client, "a.md").as_str()), (vec!["a.md".to_owned()], "A"));
+    client.ignore_notifications();
+}
+
+#[test]
+fn another_server_announces_the_write() {
+    let mut one = editing().prompt("a.md", "A");
+    one.initialize(LEGACY);
+    let mut two = Client::new().arguments(["--no-builtin", "--prompts", one.prompts().to_str().unwrap()]);
+    two.initialize(LEGACY);
+    for client in [&mut one, &mut two] {
+        for method in ["tools/list", "prompts/list", "resources/list"] {
+            client.request(method, json!({}));
+        }
+    }
+    one.call("create_prompt", json!({"command": "b", "text": "B"})).structured();
+    for client in [&mut one, &mut two] {
+        assert_eq!(client.notifications(3), ["prompts/list_changed", "resources/list_changed", "tools/list_changed"]);
+    }
+    assert_eq!(two.names(), "a b");
 }
