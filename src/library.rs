@@ -71,7 +71,7 @@ pub struct Library {
     sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
-    /// How many versions of a prompt a write leaves in its history; `None`: all.
+    /// How many versions of a prompt a write leaves in its history, if not [`VERSIONS`].
     versions: Option<NonZeroUsize>,
 }
 
@@ -351,7 +351,7 @@ impl Library {
         self
     }
 
-    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, all.
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
         Library { versions: Some(versions), ..self }
     }
@@ -460,17 +460,19 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        let prefix = self.prefix.as_ref();
-        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file, prefix).collect()))
+        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file).collect()))
     }
 
     /// What a text that is not saved would be as the file of this name in the folder that new prompts of the user are written to.
-    /// `None` if there is no such folder.
-    pub fn draft(&self, name: &Name, text: &str) -> Option<Draft> {
+    ///
+    /// # Errors
+    /// There is no such folder, or no place in it for this name.
+    pub fn draft(&self, name: &Name, text: &str) -> Result<Draft, EditError> {
         let is_own = |source: &&dyn SourceView| {
             source.layer() == Layer::User && source.folder().is_some_and(|folder| !folder.is_read_only())
         };
-        self.sources().find(is_own)?.folder().map(|folder| folder.draft(name, text, self.prefix.as_ref()))
+        let folder = self.sources().find(is_own).and_then(|source| source.folder()).ok_or(EditError::NoFolder)?;
+        folder.draft(name, text, self.prefix.as_ref())
     }
 
     /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in

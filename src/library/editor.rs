@@ -2,7 +2,7 @@
 //!
 //! [`Editor`] checks what a caller may write, and that it is a prompt; a [`Writer`] stores it. `folder_writer.rs` is the one of folders.
 
-use super::history::{Operation, Version};
+use super::history::{Operation, VERSIONS, Version};
 use super::{Caller, Layer, Library, Location, Lookup, Prefix, Problem, Revision, View, WriteError};
 use crate::prompt::{Body, Diagnostic, Name, Parts, edit, spellings};
 use crate::wording::{named, quoted};
@@ -70,8 +70,6 @@ pub enum EditError {
     BadName(String),
     /// The caller may write only prompts in this folder.
     Outside(Prefix),
-    /// The text would include or attach this file, which is outside of the folder that the caller may write to.
-    Reaches(Prefix, PathBuf),
     /// There is no such prompt; it says so.
     Unknown(String),
     /// There is such a prompt already.
@@ -103,8 +101,10 @@ pub enum EditError {
     Locked(PathBuf),
     /// The file cannot be created there.
     Write(WriteError),
-    /// The system refuses to read or write there.
+    /// The system refuses to read or write there. Nothing is changed.
     Io(PathBuf, io::Error),
+    /// The prompt is written, but the system does not say that a crash cannot undo it.
+    NotStored(PathBuf, io::Error),
 }
 
 /// Stores the prompts of a source.
@@ -139,8 +139,8 @@ pub(super) struct Write<'w> {
     pub(super) text: Option<&'w [u8]>,
     pub(super) about: &'w About,
     pub(super) caller: &'w Caller,
-    /// How many versions are kept besides the current one; `None`: all.
-    pub(super) versions: Option<NonZeroUsize>,
+    /// How many versions are kept besides the current one.
+    pub(super) versions: NonZeroUsize,
 }
 
 /// Changes prompts for one caller. It is made for one message.
@@ -224,7 +224,7 @@ impl Editor<'_> {
         to: Option<Revision>,
         about: &About,
     ) -> Result<Written, EditError> {
-        let name = self.own_or_deleted(name)?;
+        let name = self.own(name)?;
         let to = match to {
             Some(to) => to,
             None => {
@@ -266,7 +266,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such prompt in the folder and in its history, or they cannot be read.
     pub fn history(&self, name: &str) -> Result<Vec<Version>, EditError> {
-        self.writer.history(&self.own_or_deleted(name)?)
+        self.writer.history(&self.own(name)?)
     }
 
     /// The text of a version, which may be the current one.
@@ -274,7 +274,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such version, or it cannot be read.
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, EditError> {
-        let name = self.own_or_deleted(name)?;
+        let name = self.own(name)?;
         let text = match self.writer.version(&name, revision)? {
             Some(text) => text,
             None => self
@@ -295,7 +295,7 @@ impl Editor<'_> {
         about: &About,
         mut warnings: Vec<Problem>,
     ) -> Result<Written, EditError> {
-        let versions = self.library.versions;
+        let versions = self.library.versions.unwrap_or(VERSIONS);
         let write = Write { name, operation, expected, text, about, caller: &self.caller, versions };
         let written = self.writer.write(&write);
         self.library.changes().advance();
@@ -327,17 +327,8 @@ impl Editor<'_> {
         }
     }
 
-    /// The name of a file that may be written, from what was typed.
+    /// The name of a prompt that may be written, or that was deleted, from what was typed.
     fn own(&self, typed: &str) -> Result<Name, EditError> {
-        let name = self.own_or_deleted(typed)?;
-        if self.writer.read(&name)?.is_some() {
-            return Ok(name);
-        }
-        Err(EditError::Conflict { name, current: None, diff: String::new() })
-    }
-
-    /// The same, or that of one that has only a history.
-    fn own_or_deleted(&self, typed: &str) -> Result<Name, EditError> {
         let names: Vec<Name> = spellings(typed)
             .iter()
             .filter_map(|name| Name::new(name).ok())
@@ -372,6 +363,12 @@ impl Editor<'_> {
     /// The error for a prompt that is not as expected, with what has changed since; or, if that is not known, with what the write would
     /// change now.
     fn conflict(&self, name: Name, expected: Revision, text: Option<&[u8]>) -> EditError {
+        if let Some((layer, location)) = self.view.locate(&name)
+            && self.writer.path(&name).is_none_or(|own| location != Location::File(own))
+            && matches!(self.view.raw(&name), Some(Ok(read)) if Revision::of(read.as_bytes()) == expected)
+        {
+            return EditError::NotYours(name, layer);
+        }
         let current = self.writer.read(&name).ok().flatten();
         let then = self.writer.version(&name, expected).ok().flatten();
         let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -398,12 +395,11 @@ impl Editor<'_> {
         let path = self.writer.path(name)?;
         // What was looked at before the write may be outdated.
         let view = self.library.view_for(&self.caller);
-        let (layer, location) = view.locate(name).filter(|(_, location)| *location != Location::File(path.clone()))?;
+        let (layer, _) = view.locate(name).filter(|(_, location)| *location != Location::File(path.clone()))?;
         let winner = match layer {
             Layer::Project => "the project's prompt of this name",
             _ => "another prompt of this name",
         };
-        _ = location;
         let diagnostic = Diagnostic::warning(
             None,
             format!("{winner} overrides this one"),
@@ -430,8 +426,12 @@ fn diff(old: &str, old_label: &str, new: &str, new_label: &str) -> String {
 impl EditError {
     /// Whether the system is the reason, and not what the caller asked for.
     pub fn is_io(&self) -> bool {
-        matches!(self, EditError::Io(..) | EditError::Locked(_) | EditError::Obstacle(_) | EditError::NoFolder)
-            || matches!(self, EditError::Write(error) if matches!(error, WriteError::Io(..)))
+        match self {
+            EditError::Io(..) | EditError::NotStored(..) => true,
+            EditError::Locked(_) | EditError::Obstacle(_) | EditError::NoFolder => true,
+            EditError::Write(error) => matches!(error, WriteError::Io(..)),
+            _ => false,
+        }
     }
 }
 
@@ -450,12 +450,6 @@ impl fmt::Display for EditError {
                     named(&prefix.to_string())
                 )
             }
-            EditError::Reaches(prefix, file) => write!(
-                f,
-                "the text includes or attaches {}, which is outside of the folder {} that you can write to; leave it out",
-                path(file),
-                named(&prefix.to_string())
-            ),
             EditError::Unknown(why) => f.write_str(why),
             EditError::Exists(name) => {
                 write!(
@@ -541,6 +535,11 @@ impl fmt::Display for EditError {
                 )
             }
             EditError::Write(error) => error.fmt(f),
+            EditError::NotStored(folder, error) => write!(
+                f,
+                "the prompt is written, but may be lost if the computer crashes now: {}: {error}; check the disk, and write it again",
+                path(folder)
+            ),
             EditError::Io(file, error) => {
                 write!(f, "{}: {error}; nothing is changed; fix that, and try again", path(file))
             }

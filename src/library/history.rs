@@ -12,6 +12,7 @@
 
 use super::Revision;
 use super::editor::EditError;
+use super::read::read_whole;
 use super::write::sync_folder;
 use crate::prompt::Name;
 use jiff::Timestamp;
@@ -19,10 +20,11 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,13 +32,13 @@ use std::time::{Duration, Instant};
 pub(super) const FOLDER: &str = ".history";
 
 /// How many versions of a prompt are kept besides the current one, unless the user says otherwise.
-pub const VERSIONS: NonZeroUsize = NonZeroUsize::new(50).unwrap();
+pub const VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
 
 /// What the name of a temporary file begins with. It is hidden.
 const TEMPORARY: &str = ".prompt-expander-";
 
 /// How long to wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// How often the lock is tried meanwhile.
 const RETRY: Duration = Duration::from_millis(5);
@@ -107,6 +109,8 @@ pub(super) struct Entry {
     pub(super) revision: Revision,
     /// `None` if it was made by hand.
     pub(super) record: Option<Record>,
+    /// Whether it has a text, or needs none.
+    pub(super) is_complete: bool,
 }
 
 impl Entry {
@@ -125,7 +129,7 @@ impl Entry {
         self.after() != current && self.record.as_ref().is_some_and(replaces_current)
     }
 
-    pub(super) fn version(&self, is_current: bool) -> Version {
+    pub(super) fn version(&self) -> Version {
         let record = self.record.as_ref();
         Version {
             revision: self.revision,
@@ -133,7 +137,7 @@ impl Entry {
             operation: record.map_or(Operation::ByHand, |record| record.operation),
             author: record.and_then(|record| record.author.clone()),
             note: record.and_then(|record| record.note.clone()),
-            is_current,
+            is_current: false,
         }
     }
 }
@@ -177,7 +181,7 @@ impl History {
     pub(super) fn lock(&self) -> Result<Lock, EditError> {
         let history = self.folder();
         check_folder(&history)?;
-        create_folders(&history)?;
+        create_folders(&history).map_err(|error| EditError::Io(history.clone(), error))?;
         let path = history.join("lock");
         if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
             return Err(EditError::Obstacle(path));
@@ -188,7 +192,7 @@ impl History {
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => thread::sleep(RETRY),
+                Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
                 Err(TryLockError::WouldBlock) => return Err(EditError::Locked(path)),
                 Err(TryLockError::Error(error)) => return Err(EditError::Io(path, error)),
             }
@@ -198,14 +202,22 @@ impl History {
         Ok(lock)
     }
 
-    /// All that is recorded of a prompt, the newest first.
+    /// All versions of a prompt, the newest first.
     pub(super) fn entries(&self, name: &Name) -> Result<Vec<Entry>, EditError> {
+        let mut entries = self.all_entries(name)?;
+        entries.retain(|entry| entry.is_complete);
+        Ok(entries)
+    }
+
+    /// The same with those whose write has ended before it was recorded.
+    pub(super) fn all_entries(&self, name: &Name) -> Result<Vec<Entry>, EditError> {
         let folder = self.folder_of(name)?;
         let files = match fs::read_dir(&folder) {
             Ok(files) => files,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(EditError::Io(folder, error)),
         };
+        // By the names of the files without their suffixes: whether there is a text, and a record.
         let mut found: BTreeMap<String, (bool, bool)> = BTreeMap::new();
         for file in files {
             let file = file.map_err(|error| EditError::Io(folder.clone(), error))?.file_name();
@@ -220,103 +232,87 @@ impl History {
         for (stem, (has_text, has_record)) in found.into_iter().rev() {
             let Some((at, revision)) = parse_stem(&stem) else { continue };
             let path = folder.join(format!("{stem}.json"));
-            let record = has_record.then(|| fs::read(&path)).transpose().map_err(|error| EditError::Io(path, error))?;
-            let record: Option<Record> = record.and_then(|record| serde_json::from_slice(&record).ok());
-            let entry = Entry { stem, at, revision, record };
-            // A record without its text is that of a write that has ended before it began.
-            if has_text || entry.is_delete() {
-                entries.push(entry);
-            }
+            let record = match has_record.then(|| read_whole(&path)).transpose() {
+                Ok(record) => record.and_then(|record| serde_json::from_slice::<Record>(&record).ok()),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed just now
+                Err(error) => return Err(EditError::Io(path, error)),
+            };
+            let is_delete = record.as_ref().is_some_and(|record| record.operation == Operation::Delete);
+            entries.push(Entry { stem, at, revision, record, is_complete: has_text || is_delete });
         }
         Ok(entries)
     }
 
-    /// The text of a version; `None` if it is not in the history.
+    /// The text of a version; `None` if it is not in the history, or was changed there.
     pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
         let folder = self.folder_of(name)?;
-        let entries = self.entries(name)?;
-        let Some(entry) = entries.iter().find(|entry| entry.after() == Some(revision)) else { return Ok(None) };
-        let path = folder.join(format!("{}.md", entry.stem));
-        let file = File::open(&path).and_then(|mut file| {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map(|_| bytes)
-        });
-        file.map(Some).map_err(|error| EditError::Io(path, error))
+        for entry in self.entries(name)?.iter().filter(|entry| entry.after() == Some(revision)) {
+            let path = folder.join(format!("{}.md", entry.stem));
+            let text = read_whole(&path).map_err(|error| EditError::Io(path, error))?;
+            if Revision::of(&text) == revision {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
     }
 }
 
 impl Lock {
-    /// Adds a version: its record, then its text, each complete or not there at all.
+    /// Adds a version: its record, then its text, each complete or not there at all. The text is as private as the prompt's file.
     pub(super) fn add(
         &mut self,
         history: &History,
         name: &Name,
-        entry: (Timestamp, Revision),
+        (at, revision): (Timestamp, Revision),
         record: Option<&Record>,
-        text: Option<&[u8]>,
+        text: Option<(&[u8], Option<&Permissions>)>,
     ) -> Result<Entry, EditError> {
         let folder = history.folder_of(name)?;
-        create_folders(&folder)?;
-        let (at, revision) = entry;
+        create_folders(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
         let stem = format!("{}-{revision}", at.strftime(TIME));
         if let Some(record) = record {
             let path = folder.join(format!("{stem}.json"));
-            let json = serde_json::to_vec_pretty(record).map_err(|error| EditError::Io(path.clone(), error.into()))?;
-            self.put(&path, &[&json, &b"\n"[..]].concat())?;
+            let json =
+                serde_json::to_string_pretty(record).map_err(|error| EditError::Io(path.clone(), error.into()))?;
+            self.put(&path, format!("{json}\n").as_bytes(), None)?;
         }
-        if let Some(text) = text {
-            self.put(&folder.join(format!("{stem}.md")), text)?;
+        if let Some((text, permissions)) = text {
+            self.put(&folder.join(format!("{stem}.md")), text, permissions)?;
         }
         sync_folder(&folder).map_err(|error| EditError::Io(folder, error))?;
-        Ok(Entry { stem, at, revision, record: record.cloned() })
+        Ok(Entry { stem, at, revision, record: record.cloned(), is_complete: true })
     }
 
     /// Writes a file of the history.
-    fn put(&mut self, path: &Path, bytes: &[u8]) -> Result<(), EditError> {
-        let temporary = self.history.join(format!("{TEMPORARY}version"));
-        self.write_temporary_file(&temporary, bytes, None)?;
-        fs::rename(&temporary, path).map_err(|error| {
-            self.remove_temporary_file();
-            EditError::Io(path.to_owned(), error)
-        })
-    }
-
-    /// Writes a temporary file, whose path the lock remembers until the next one: if this process is killed, the next write removes
-    /// it. On an error, nothing is left.
-    fn write_temporary_file(
-        &mut self,
-        path: &Path,
-        bytes: &[u8],
-        permissions: Option<fs::Permissions>,
-    ) -> Result<(), EditError> {
-        let written = self.remember(path).and_then(|()| {
-            let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-            file.write_all(bytes)?;
-            permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-            file.sync_all()
-        });
+    fn put(&mut self, path: &Path, bytes: &[u8], permissions: Option<&Permissions>) -> Result<(), EditError> {
+        let written = self.write_temporary_file(&self.history.clone(), bytes, permissions);
+        let written = written.and_then(|temporary| fs::rename(temporary, path));
         written.map_err(|error| {
             self.remove_temporary_file();
             EditError::Io(path.to_owned(), error)
         })
     }
 
-    /// Writes the sibling of a prompt's file that is to replace it, and returns its path.
-    pub(super) fn write_sibling(
+    /// Writes a temporary file into a folder, and returns its path. The lock remembers it until the next one: if this process is
+    /// killed, the next write removes the file.
+    pub(super) fn write_temporary_file(
         &mut self,
-        target: &Path,
+        folder: &Path,
         bytes: &[u8],
-        permissions: Option<fs::Permissions>,
-    ) -> Result<PathBuf, EditError> {
-        let sibling = target.with_file_name(format!("{TEMPORARY}prompt"));
-        self.write_temporary_file(&sibling, bytes, permissions)?;
-        Ok(sibling)
-    }
-
-    fn remember(&mut self, path: &Path) -> io::Result<()> {
+        permissions: Option<&Permissions>,
+    ) -> io::Result<PathBuf> {
+        let unique = format!("{TEMPORARY}{}-{}", process::id(), Timestamp::now().as_nanosecond());
+        let path = folder.join(unique);
         self.file.set_len(0)?;
         self.file.rewind()?;
-        self.file.write_all(path.as_os_str().as_encoded_bytes())
+        self.file.write_all(path.as_os_str().as_encoded_bytes())?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions.clone())?; // before there is anything to read
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(path)
     }
 
     /// Removes the temporary file that was written last, if it is still there.
@@ -324,18 +320,10 @@ impl Lock {
         let mut bytes = Vec::new();
         let read = self.file.rewind().and_then(|()| (&self.file).take(64 * 1024).read_to_end(&mut bytes));
         let path = String::from_utf8(bytes).ok().filter(|path| read.is_ok() && !path.is_empty()).map(PathBuf::from);
-        let is_ours = |path: &PathBuf| {
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()))
-        };
-        if let Some(path) = path.filter(is_ours) {
+        let name = path.as_deref().and_then(Path::file_name).unwrap_or_default();
+        if let Some(path) = path.as_ref().filter(|_| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())) {
             _ = fs::remove_file(path); // it is hidden, and the next write tries again
         }
-    }
-
-    /// Removes what is older than the newest versions, of which one is the current one, or the delete.
-    pub(super) fn prune(&mut self, history: &History, name: &Name, versions: usize) -> Result<(), EditError> {
-        let entries = history.entries(name)?;
-        entries.iter().skip(versions + 1).try_for_each(|entry| self.remove(history, name, entry))
     }
 
     /// Removes a version, or what there is of it.
@@ -368,13 +356,11 @@ fn check_folder(path: &Path) -> Result<(), EditError> {
 }
 
 /// Creates a folder and those above it that are missing, so that they are there after a crash, too.
-pub(super) fn create_folders(folder: &Path) -> Result<(), EditError> {
+pub(super) fn create_folders(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
-    fs::create_dir_all(folder).map_err(|error| EditError::Io(folder.to_owned(), error))?;
-    for parent in missing.into_iter().filter_map(Path::parent).filter(|parent| !parent.as_os_str().is_empty()) {
-        sync_folder(parent).map_err(|error| EditError::Io(parent.to_owned(), error))?;
-    }
-    Ok(())
+    fs::create_dir_all(folder)?;
+    let parents = missing.into_iter().filter_map(Path::parent);
+    parents.filter(|parent| !parent.as_os_str().is_empty()).try_for_each(sync_folder)
 }
 
 /// The time and the revision in the name of a file.

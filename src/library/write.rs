@@ -417,11 +417,6 @@ pub(super) fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, Writ
     })
 }
 
-/// Removes a file; of a symlink, the symlink itself.
-pub(super) fn remove_file(path: &Path) -> io::Result<()> {
-    fs::remove_file(path)
-}
-
 /// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix can.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
@@ -436,7 +431,7 @@ fn create_parent(path: &Path) -> Result<(), WriteError> {
 }
 
 /// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
-fn cannot_create_folder(folder: &Path, error: io::Error) -> WriteError {
+pub(super) fn cannot_create_folder(folder: &Path, error: io::Error) -> WriteError {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();
     let obstacle = parts.into_iter().find(|part| fs::symlink_metadata(part).is_ok() && !part.is_dir());
