@@ -95,6 +95,11 @@ trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its prompts are only for those who may edit prompts.
+    fn is_for_editing(&self) -> bool {
+        false
+    }
+
     /// The paths whose appearance or removal may change which folder the prompts are in.
     fn watch_paths(&self) -> Vec<&Path> {
         Vec::new()
@@ -201,6 +206,8 @@ pub struct View {
     sources: Arc<[LazyView]>,
     /// Nothing else exists.
     prefix: Option<Prefix>,
+    /// Whether the prompts that tell a model how to edit prompts exist.
+    is_for_editing: bool,
 }
 
 /// The view of a source, which is made when it is first needed, because a project's folder must be searched for.
@@ -358,7 +365,8 @@ impl Library {
 
     /// Adds the built-in prompts as the last source.
     pub fn with_builtin(mut self) -> Library {
-        self.sources.push(Arc::new(Builtin));
+        self.sources
+            .extend([false, true].map(|is_for_editing| Arc::new(Builtin { is_for_editing }) as Arc<dyn Source>));
         self
     }
 
@@ -374,7 +382,7 @@ impl Library {
     /// The library at this moment. To be called once for each message; nothing is looked at yet.
     pub fn view(&self) -> View {
         let lazy = |source| LazyView { source: Arc::clone(source), view: OnceLock::new() };
-        View { sources: self.sources.iter().map(lazy).collect(), prefix: None }
+        View { sources: self.sources.iter().map(lazy).collect(), prefix: None, is_for_editing: false }
     }
 
     /// The same for a caller: what they may not see is not in it.
@@ -421,7 +429,12 @@ pub(crate) fn system_of(path: &Path) -> System {
 impl View {
     /// The same state of all sources, with only what a caller may see.
     pub fn restricted_to(&self, caller: &Caller) -> View {
-        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone() }
+        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone(), ..*self }
+    }
+
+    /// The same for somebody who may, or may not, edit prompts: with, or without, the built-in prompts that tell a model how to.
+    pub fn for_editing(self, may_edit: bool) -> View {
+        View { is_for_editing: may_edit, ..self }
     }
 
     /// The folder of the caller for whom nothing else exists.
@@ -460,19 +473,17 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file).collect()))
+        let prefix = self.prefix.as_ref();
+        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file, prefix).collect()))
     }
 
     /// What a text that is not saved would be as the file of this name in the folder that new prompts of the user are written to.
-    ///
-    /// # Errors
-    /// There is no such folder, or no place in it for this name.
-    pub fn draft(&self, name: &Name, text: &str) -> Result<Draft, EditError> {
+    /// `None` if there is no such folder.
+    pub fn draft(&self, name: &Name, text: &str) -> Option<Draft> {
         let is_own = |source: &&dyn SourceView| {
             source.layer() == Layer::User && source.folder().is_some_and(|folder| !folder.is_read_only())
         };
-        let folder = self.sources().find(is_own).and_then(|source| source.folder()).ok_or(EditError::NoFolder)?;
-        folder.draft(name, text, self.prefix.as_ref())
+        self.sources().find(is_own)?.folder().map(|folder| folder.draft(name, text, self.prefix.as_ref()))
     }
 
     /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in
@@ -641,7 +652,8 @@ impl View {
 
     /// All of them, for the person whose folders they are.
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
-        self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
+        let exist = self.sources.iter().filter(|lazy| self.is_for_editing || !lazy.source.is_for_editing());
+        exist.map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
     }
 }
 

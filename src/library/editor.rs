@@ -159,7 +159,7 @@ impl Library {
     /// There is no such folder.
     pub fn editor(&self, caller: &Caller) -> Result<Editor<'_>, EditError> {
         let writer = self.sources.iter().find_map(|source| Arc::clone(source).writer()).ok_or(EditError::NoFolder)?;
-        Ok(Editor { library: self, writer, view: self.view_for(caller), caller: caller.clone() })
+        Ok(Editor { library: self, writer, view: self.view_for(caller).for_editing(true), caller: caller.clone() })
     }
 }
 
@@ -202,7 +202,11 @@ impl Editor<'_> {
         let text = match (change, base) {
             (Change::File(text), _) => text.clone(),
             (Change::Parts(_), Some(base)) => self.changed(&name, &self.utf8(&name, base)?, change)?,
-            (Change::Parts(_), None) => return Err(self.conflict(name, expected, None)),
+            (Change::Parts(_), None) => {
+                let current = self.writer.read(&name)?.and_then(|current| String::from_utf8(current).ok());
+                let text = current.and_then(|current| self.changed(&name, &current, change).ok());
+                return Err(self.conflict(name, expected, text.as_deref().map(str::as_bytes)));
+            }
         };
         let warnings = self.writer.check(&name, &text, self.caller.prefix.as_ref())?;
         self.write(&name, Operation::Update, Some(expected), Some(text.as_bytes()), about, warnings)

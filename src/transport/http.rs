@@ -414,15 +414,10 @@ impl App {
         self.access.authorize(&head.headers, exchange.address())
     }
 
-    /// Whether a caller may create, change and delete prompts.
-    fn may_edit(&self, caller: &Caller) -> bool {
-        caller.role >= Role::Write && caller.token.is_some()
-    }
-
     /// # Errors
-    /// 403: the caller may not create, change or delete prompts.
+    /// 403: the caller may not edit prompts.
     fn check_may_edit(&self, caller: &Caller) -> Result<(), Refusal> {
-        if self.may_edit(caller) {
+        if self.server.may_edit(caller) {
             return Ok(());
         }
         auth::require(caller, Role::Write)?;
@@ -442,7 +437,7 @@ impl App {
         read: impl FnOnce(&View) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
-        let read = on_thread(&self.blocking, move || read(&server.library().view_for(&viewer)));
+        let read = on_thread(&self.blocking, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
     }
 
@@ -457,7 +452,7 @@ impl App {
     ) -> Result<Result<Bytes, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
         let key = AddressKey::of(&caller, address);
-        let read = shared.get(key, move || read(&server.library().view_for(&viewer)));
+        let read = shared.get(key, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
     }
 

@@ -102,7 +102,7 @@ impl WebSocket {
     }
 
     /// The next message.
-    fn message(&mut self) -> Value {
+    pub(crate) fn message(&mut self) -> Value {
         let (opcode, payload) = self.read();
         assert_eq!(opcode, TEXT, "{}", String::from_utf8_lossy(&payload));
         serde_json::from_slice(&payload).unwrap()
@@ -116,7 +116,7 @@ impl WebSocket {
     }
 
     /// Sends a request, and reads its answer, which is the next message.
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send_request(method, params);
         let answer = self.message();
         assert_eq!(answer["id"], id, "{answer}");

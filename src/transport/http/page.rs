@@ -98,7 +98,7 @@ async fn list(
     let (head, _) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
     let filter = Filter::of(head.uri.query().unwrap_or_default());
-    let may_edit = app.may_edit(&caller);
+    let may_edit = app.server.may_edit(&caller);
     let page = move |view: &View| {
         let title = filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}"));
         let main = list::page(view, &filter, may_edit);
@@ -119,7 +119,7 @@ async fn prompt(
 ) -> Response {
     let (head, body) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
-    let (may_edit, max) = (app.may_edit(&caller), app.max_body.min(MAX_FORM));
+    let (may_edit, max) = (app.server.may_edit(&caller), app.max_body.min(MAX_FORM));
     let (body, _held) = app.read(body, &head.headers, max).await.map_err(|mut refusal| {
         if refusal.status == StatusCode::PAYLOAD_TOO_LARGE {
             refusal.error.message =

@@ -469,7 +469,7 @@ addEventListener("click", ({ target }) => {
 
 addEventListener("input", ({ target }) => {
   const form = target.form;
-  if (isEditor(form)) return checkSoon(form);
+  if (isEditor(form)) return target.id === "note" ? undefined : checkSoon(form);
   if (!isValues(form)) return;
   expand(form);
   putLink(form);
