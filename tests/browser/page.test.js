@@ -773,7 +773,7 @@ test("a file that others change meanwhile is not overwritten without a look, and
       assert.equal(server.read("a.md"), "Not saved\n");
     });
     // The browser asks before the tab is closed.
-    const asked = await openAs(WRITER, server, {}, async (page) => {
+    await openAs(WRITER, server, {}, async (page) => {
       await visit(page, "/edit/a");
       page.removeAllListeners("dialog");
       const dialog = page.waitForEvent("dialog");
@@ -784,7 +784,6 @@ test("a file that others change meanwhile is not overwritten without a look, and
       await asked.accept();
       await closed;
     });
-    assert.equal(asked, undefined);
   } finally {
     await server.stop();
   }
