@@ -10,6 +10,7 @@
 
 use crate::client::{Client, LEGACY, memory_kib};
 use crate::http_client::{Endpoint, Events, HttpServer, USUAL, request};
+use crate::websocket::WebSocket;
 use serde_json::{Value, json};
 use std::array;
 use std::fs;
@@ -25,6 +26,7 @@ const SECONDS: u64 = 5;
 const ASKING: usize = 8;
 const STREAMS: usize = 4;
 const LISTENS: usize = 4;
+const CONVERSATIONS: usize = 4;
 const SLOW: usize = 2;
 
 /// How many files are edited, and how many of them so seldom that they are cached meanwhile.
@@ -58,6 +60,8 @@ struct Soak {
     last_changes: [AtomicU64; STREAMS],
     /// How many updates of the marker each listen has received.
     markers: [AtomicU64; LISTENS],
+    /// The same of each conversation over a WebSocket.
+    markers_of_conversations: [AtomicU64; CONVERSATIONS],
 }
 
 /// Pseudo-random numbers: xorshift64*.
@@ -209,6 +213,47 @@ impl Soak {
         }
     }
 
+    /// A client with a WebSocket, which requests expansions and receives notifications in between. Every other one leaves and comes
+    /// back now and then; the others are subscribed all the time.
+    fn converse(&self, endpoint: Endpoint, which: usize) {
+        let mut chance = Chance(which as u64 + 200);
+        let leaves = which % 2 == 1;
+        let mut socket = self.open_conversation(endpoint);
+        while !self.is_over() {
+            let file = chance.below(FILES as u64) as usize;
+            let done = self.done[file].load(SeqCst);
+            let arguments = json!({"command": format!("edited{file}"), "input": "x"});
+            let id = socket.send_request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
+            let answer = loop {
+                let message = socket.message();
+                if message.get("method").is_none() {
+                    break message;
+                }
+                self.received.fetch_add(1, SeqCst);
+                if message["method"] == "notifications/resources/updated" {
+                    assert_eq!(message["params"]["uri"], "prompt://marker", "{message}");
+                    self.markers_of_conversations[which].fetch_add(1, SeqCst);
+                }
+            };
+            assert_eq!(answer["id"], id, "{answer}");
+            let shown = version(answer["result"]["structuredContent"]["prompt"].as_str().unwrap());
+            let begun = self.begun[file].load(SeqCst);
+            assert!((done..=begun).contains(&shown), "version {shown} is not one of {done} to {begun}");
+            self.answers.fetch_add(1, SeqCst);
+            if leaves && chance.below(1_000) == 0 {
+                socket = self.open_conversation(endpoint);
+                self.reconnects.fetch_add(1, SeqCst);
+            }
+        }
+    }
+
+    fn open_conversation(&self, endpoint: Endpoint) -> WebSocket {
+        let mut socket = WebSocket::open(&endpoint.address.to_string(), "");
+        socket.initialize();
+        socket.request("resources/subscribe", json!({"uri": "prompt://marker"}));
+        socket
+    }
+
     /// A client that requests much, reads little of it and goes away.
     fn read_slowly(&self, endpoint: Endpoint, _: usize) {
         while !self.is_over() {
@@ -276,15 +321,20 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
     let descriptors_before = descriptors();
     thread::scope(|scope| {
         let soak = &soak;
-        for which in 0..ASKING.max(STREAMS).max(LISTENS) {
+        for which in 0..ASKING.max(STREAMS).max(LISTENS).max(CONVERSATIONS) {
             let spawn = |client: Kind| {
                 scope.spawn(move || {
                     let _end = EndAfterPanic(soak);
                     client(soak, endpoint, which);
                 });
             };
-            let kinds: [(usize, Kind); 4] =
-                [(ASKING, Soak::ask), (STREAMS, Soak::stream), (LISTENS, Soak::listen), (SLOW, Soak::read_slowly)];
+            let kinds: [(usize, Kind); 5] = [
+                (ASKING, Soak::ask),
+                (STREAMS, Soak::stream),
+                (LISTENS, Soak::listen),
+                (CONVERSATIONS, Soak::converse),
+                (SLOW, Soak::read_slowly),
+            ];
             kinds.into_iter().filter(|(count, _)| which < *count).for_each(|(_, client)| spawn(client));
         }
         let _end = EndAfterPanic(soak);
@@ -309,7 +359,10 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
             rounds += 1;
             server.home.save("marker.md", format!("Marker {rounds}"));
             wait_until("each listen has the update", || soak.markers.iter().all(|count| count.load(SeqCst) >= rounds));
+            let subscribed = || soak.markers_of_conversations.iter().step_by(2).map(|count| count.load(SeqCst));
+            wait_until("each conversation has the update", || subscribed().all(|count| count >= rounds));
             assert!(soak.markers.iter().all(|count| count.load(SeqCst) == rounds), "an update is doubled");
+            assert!(subscribed().all(|count| count == rounds), "an update is doubled");
             let session = endpoint.initialize(LEGACY);
             endpoint.initialized(&session);
             let last = number(&endpoint.stream(&session).last_id);
