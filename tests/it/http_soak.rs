@@ -218,40 +218,46 @@ impl Soak {
     fn converse(&self, endpoint: Endpoint, which: usize) {
         let mut chance = Chance(which as u64 + 200);
         let leaves = which % 2 == 1;
-        let mut socket = self.open_conversation(endpoint);
+        let mut socket = self.open_conversation(endpoint, which);
         while !self.is_over() {
             let file = chance.below(FILES as u64) as usize;
             let done = self.done[file].load(SeqCst);
             let arguments = json!({"command": format!("edited{file}"), "input": "x"});
             let id = socket.send_request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
-            let answer = loop {
-                let message = socket.message();
-                if message.get("method").is_none() {
-                    break message;
-                }
-                self.received.fetch_add(1, SeqCst);
-                if message["method"] == "notifications/resources/updated" {
-                    assert_eq!(message["params"]["uri"], "prompt://marker", "{message}");
-                    self.markers_of_conversations[which].fetch_add(1, SeqCst);
-                }
-            };
-            assert_eq!(answer["id"], id, "{answer}");
+            let answer = self.answer(&mut socket, which, id);
             let shown = version(answer["result"]["structuredContent"]["prompt"].as_str().unwrap());
             let begun = self.begun[file].load(SeqCst);
             assert!((done..=begun).contains(&shown), "version {shown} is not one of {done} to {begun}");
             self.answers.fetch_add(1, SeqCst);
             if leaves && chance.below(1_000) == 0 {
-                socket = self.open_conversation(endpoint);
+                socket = self.open_conversation(endpoint, which);
                 self.reconnects.fetch_add(1, SeqCst);
             }
         }
     }
 
-    fn open_conversation(&self, endpoint: Endpoint) -> WebSocket {
+    fn open_conversation(&self, endpoint: Endpoint, which: usize) -> WebSocket {
         let mut socket = WebSocket::open(&endpoint.address.to_string(), "");
         socket.initialize();
-        socket.request("resources/subscribe", json!({"uri": "prompt://marker"}));
+        let id = socket.send_request("resources/subscribe", json!({"uri": "prompt://marker"}));
+        self.answer(&mut socket, which, id);
         socket
+    }
+
+    /// Reads the answer to a request, and the notifications before it.
+    fn answer(&self, socket: &mut WebSocket, which: usize, id: u64) -> Value {
+        loop {
+            let message = socket.message();
+            if message.get("method").is_none() {
+                assert_eq!(message["id"], id, "{message}");
+                return message;
+            }
+            self.received.fetch_add(1, SeqCst);
+            if message["method"] == "notifications/resources/updated" {
+                assert_eq!(message["params"]["uri"], "prompt://marker", "{message}");
+                self.markers_of_conversations[which].fetch_add(1, SeqCst);
+            }
+        }
     }
 
     /// A client that requests much, reads little of it and goes away.
