@@ -9,13 +9,17 @@ mod attachments;
 mod builtin;
 mod cache;
 mod caller;
+mod editor;
 mod folder;
+mod folder_writer;
+mod history;
 mod include;
 mod jsonl;
 mod lookup;
 mod project;
 mod query;
 mod read;
+mod revision;
 mod snapshot;
 mod test_files;
 mod unread;
@@ -25,6 +29,9 @@ mod watch_paths;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, Token};
+use editor::Writer;
+pub use editor::{About, Change, Current, EditError, Editor, Written};
+pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 pub use project::FOLDER as PROJECT_FOLDER;
@@ -33,14 +40,14 @@ pub(crate) use query::has_tag;
 
 pub use read::is_prompt_file;
 pub(crate) use read::read_whole;
+pub use revision::{InvalidRevision, Revision};
 pub use snapshot::Snapshot;
 pub(crate) use test_files::{TestFile, TestFileError, is_test_file};
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{
-    FileState, OwnFile, WriteError, create, create_file, create_with_folders, delete_if, plan, replace,
-};
+pub use write::WriteError;
+pub(crate) use write::{FileState, OwnFile, create, create_file, create_with_folders, delete_if, plan, replace};
 
 use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
 use crate::wording::printable;
@@ -51,6 +58,7 @@ use jsonl::Jsonl;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -63,6 +71,8 @@ pub struct Library {
     sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
+    /// How many versions of a prompt a write leaves in its history, if not [`VERSIONS`].
+    versions: Option<NonZeroUsize>,
 }
 
 /// Where prompts come from.
@@ -75,9 +85,19 @@ trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What changes the user's prompts in it.
+    fn writer(self: Arc<Self>) -> Option<Arc<dyn Writer>> {
+        None
+    }
+
     /// The folder that new prompts are written to, which may be missing; `Err` with the reason if nothing can be written.
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         None
+    }
+
+    /// Whether its prompts are only for those who may edit prompts.
+    fn is_for_editing(&self) -> bool {
+        false
     }
 
     /// The paths whose appearance or removal may change which folder the prompts are in.
@@ -186,6 +206,8 @@ pub struct View {
     sources: Arc<[LazyView]>,
     /// Nothing else exists.
     prefix: Option<Prefix>,
+    /// Whether the prompts that tell a model how to edit prompts exist.
+    is_for_editing: bool,
 }
 
 /// The view of a source, which is made when it is first needed, because a project's folder must be searched for.
@@ -250,6 +272,8 @@ pub struct Problem {
 pub struct FileInfo {
     /// All of the prompt but its text; `Err` if its file is broken.
     pub summary: Result<Arc<Summary>, Arc<Problem>>,
+    /// `None` if the file cannot be read. A broken one has a revision, so that it can be repaired.
+    pub revision: Option<Revision>,
     pub(crate) fingerprint: Fingerprint,
     /// The size of the file, in bytes.
     pub size: u64,
@@ -323,9 +347,15 @@ impl Library {
         self
     }
 
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
+    pub fn with_history(self, versions: NonZeroUsize) -> Library {
+        Library { versions: Some(versions), ..self }
+    }
+
     /// Adds the built-in prompts as the last source.
     pub fn with_builtin(mut self) -> Library {
-        self.sources.push(Arc::new(Builtin));
+        self.sources
+            .extend([false, true].map(|is_for_editing| Arc::new(Builtin { is_for_editing }) as Arc<dyn Source>));
         self
     }
 
@@ -341,7 +371,7 @@ impl Library {
     /// The library at this moment. To be called once for each message; nothing is looked at yet.
     pub fn view(&self) -> View {
         let lazy = |source| LazyView { source: Arc::clone(source), view: OnceLock::new() };
-        View { sources: self.sources.iter().map(lazy).collect(), prefix: None }
+        View { sources: self.sources.iter().map(lazy).collect(), prefix: None, is_for_editing: false }
     }
 
     /// The same for a caller: what they may not see is not in it.
@@ -388,7 +418,12 @@ pub(crate) fn system_of(path: &Path) -> System {
 impl View {
     /// The same state of all sources, with only what a caller may see.
     pub fn restricted_to(&self, caller: &Caller) -> View {
-        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone() }
+        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone(), ..*self }
+    }
+
+    /// The same for somebody who may, or may not, edit prompts: with, or without, the built-in prompts that tell a model how to.
+    pub fn for_editing(self, may_edit: bool) -> View {
+        View { is_for_editing: may_edit, ..self }
     }
 
     /// The prompt with exactly this name; `Err` if its file is broken: a broken file overrides the prompts of later sources
@@ -591,7 +626,8 @@ impl View {
 
     /// All of them, for the person whose folders they are.
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
-        self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
+        let exist = self.sources.iter().filter(|lazy| self.is_for_editing || !lazy.source.is_for_editing());
+        exist.map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
     }
 }
 

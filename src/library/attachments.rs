@@ -2,6 +2,7 @@
 //! the library, after all links are resolved.
 
 use super::folder::Folder;
+use super::history::FOLDER as HISTORY;
 use super::read::{Refusal, attachment_refusal, read_attachment};
 use crate::prompt::{Attachment, AttachmentPath, Content, Diagnostic, MAX_ATTACHED, MAX_ATTACHMENT, Prompt};
 use crate::wording::printable;
@@ -46,6 +47,10 @@ impl Folder {
         let root = fs::canonicalize(&self.path).map_err(|error| refused(attachment_refusal(error)))?;
         if !target.starts_with(&root) {
             return Err(refused(outside(&target)));
+        }
+        if target.starts_with(root.join(HISTORY)) {
+            let what = format!("is in {HISTORY}, whose files are no part of a prompt");
+            return Err(refused((what, "copy it to another folder")));
         }
         let bytes = read_attachment(&target, MAX_ATTACHMENT, |open| {
             self.escape_of_open_file(open).map_or(Ok(()), |target| Err(outside(&target)))

@@ -97,6 +97,11 @@ impl Prefix {
         name.starts_with(&*self.0)
     }
 
+    /// The folder, without the slash after it.
+    pub(super) fn folder(&self) -> &str {
+        self.0.trim_end_matches('/')
+    }
+
     /// Leaves only what exists for the caller. A problem of the whole prompts folder does not.
     pub(super) fn restrict(&self, listing: &mut Listing<'_>) {
         let is_inside =

@@ -5,6 +5,7 @@
 //! nothing else in it is one; which files do that, and which suffixes a prompt file has, [`System::files`] says.
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
+use super::editor::Writer;
 use super::include::Includes;
 use super::jsonl::is_jsonl;
 use super::read::{self, Content};
@@ -77,6 +78,11 @@ impl FolderView {
 impl Source for Folder {
     fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
         Arc::new(FolderView { folder: self, scan: OnceLock::new() })
+    }
+
+    fn writer(self: Arc<Self>) -> Option<Arc<dyn Writer>> {
+        let is_writable = !self.is_read_only() && self.layer == Layer::User;
+        is_writable.then_some(self as Arc<dyn Writer>)
     }
 
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {

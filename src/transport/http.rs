@@ -426,7 +426,7 @@ impl App {
         read: impl FnOnce(&View) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
-        let read = on_thread(&self.blocking, move || read(&server.library().view_for(&viewer)));
+        let read = on_thread(&self.blocking, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
     }
 
@@ -441,7 +441,7 @@ impl App {
     ) -> Result<Result<Bytes, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
         let key = AddressKey::of(&caller, address);
-        let read = shared.get(key, move || read(&server.library().view_for(&viewer)));
+        let read = shared.get(key, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
     }
 

@@ -116,7 +116,7 @@ impl WebSocket {
     }
 
     /// Sends a request, and reads its answer, which is the next message.
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send_request(method, params);
         let answer = self.message();
         assert_eq!(answer["id"], id, "{answer}");
