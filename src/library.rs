@@ -13,6 +13,8 @@ mod folder;
 mod include;
 mod jsonl;
 mod lookup;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod project;
 mod query;
 mod read;

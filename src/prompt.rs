@@ -224,6 +224,17 @@ pub enum ExpandError {
     },
     /// An attachment cannot be read, or used.
     Attachment(Box<Diagnostic>),
+    /// A value is not what the service that renders the prompt takes.
+    NotOfType {
+        /// The argument.
+        argument: String,
+        /// The value.
+        value: String,
+        /// What the argument takes: `an integer`.
+        takes: &'static str,
+    },
+    /// A service renders the prompt, and did not: what it answered, or why it was not asked, and what to do.
+    Service(String),
     /// A template exceeds a limit.
     Template {
         /// The included file that the line is in; `None` for the prompt's own.
@@ -269,6 +280,10 @@ impl fmt::Display for ExpandError {
                 named(usage)
             ),
             ExpandError::Attachment(diagnostic) => diagnostic.fmt(f),
+            ExpandError::NotOfType { argument, value, takes } => {
+                write!(f, "{} takes {takes}, not {}", named(argument), quoted(value))
+            }
+            ExpandError::Service(message) => f.write_str(message),
             ExpandError::Template { file, line, message } => {
                 let of_file = file.as_ref().map(|file| format!(" of {}", quoted(&file.display().to_string())));
                 write!(f, "its template fails in line {line}{}: {message}", of_file.unwrap_or_default())
