@@ -41,6 +41,8 @@ pub(crate) enum Place {
     Query,
     /// A property of the JSON object that is the body.
     Body,
+    /// The body itself, which is no object with properties: JSON. There is no other parameter for the body then.
+    WholeBody,
 }
 
 /// What the text of a value is converted to.
