@@ -5,17 +5,22 @@
 //! | a document becomes operations and prompts | [`document::parse`], in `openapi/document.rs` and `openapi/schema.rs` |
 //! | what is known of an operation | [`Operation`], in `openapi/operation.rs` |
 //! | an operation and the values of a call become a request | [`request`], in `openapi/request.rs` |
-//! | a request is sent, and the answer read | [`send`], in `openapi/send.rs` |
+//! | which addresses may be called | `openapi/address.rs` |
+//! | a request is sent | [`send`], in `openapi/send.rs` |
+//! | the answer becomes messages | `openapi/answer.rs` |
 //!
 //! The service is called for an expansion only. Everything else that is shown of a prompt comes from the document, which is read
 //! again when its stamp has changed, or cannot be relied on.
 
+mod address;
+mod answer;
 mod document;
 mod operation;
 mod request;
 mod schema;
 mod send;
 
+pub(crate) use address::{Base, NamedBy};
 pub(crate) use operation::{HeaderValue, Kind, Method, Operation, Options, Parameter, Place, SecretHeader};
 pub(crate) use request::{Request, request};
 use send::send;
