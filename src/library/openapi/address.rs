@@ -38,7 +38,7 @@ pub(crate) enum Allowed {
     All,
 }
 
-/// An address that is not [`Allowed`]. Its `Display` is a clause, and what to do.
+/// An address that is not [`Allowed`]. Its `Display` is a clause about the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     host: String,
@@ -146,23 +146,24 @@ impl Allowed {
     }
 }
 
+impl Refused {
+    /// What to do about it.
+    pub(super) fn fix(&self) -> &'static str {
+        match self.allowed {
+            Allowed::Loopback => "correct the address of the service",
+            _ => "if that is meant, start with --openapi-allow-private",
+        }
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refused { host, address, allowed } = self;
-        match allowed {
-            Allowed::Loopback => write!(
-                f,
-                "the host {} of the service has the address {address}, which is not of this machine; correct the address of \
-                 the service",
-                quoted(host)
-            ),
-            _ => write!(
-                f,
-                "the host {} of the service has the address {address}, which is not public; if that is meant, start with \
-                 --openapi-allow-private",
-                quoted(host)
-            ),
-        }
+        let is_not = match allowed {
+            Allowed::Loopback => "of this machine",
+            _ => "public",
+        };
+        write!(f, "its host {} has the address {address}, which is not {is_not}", quoted(host))
     }
 }
 

@@ -4,36 +4,28 @@ use crate::prompt::{Attachment, Content, MAX_MESSAGES, Message, Messages, Role};
 use crate::wording::{printable, quoted, shortened, thousands};
 use serde::Deserialize;
 use serde_json::Value;
-use std::fmt;
 use ureq::http::StatusCode;
 
 /// How much of what a service says about an error is shown, in characters.
 const MAX_REASON: usize = 200;
 
 /// What a service answers.
-pub(super) struct Answer<'a> {
+pub(super) struct Answer {
     pub(super) status: StatusCode,
     /// The header `Content-Type`; empty if there is none.
-    pub(super) content_type: &'a str,
-    pub(super) body: &'a [u8],
+    pub(super) content_type: String,
+    pub(super) body: Vec<u8>,
 }
 
-/// Why there is no prompt. Its `Display` is a clause, and what to do.
+/// Why there is no prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NoPrompt {
-    /// What the service did: a clause without a subject.
+    /// What the service did: a clause without its subject.
     pub(super) what: String,
     /// More about it, which may be a text of the service.
     pub(super) details: Option<String>,
     /// What to do, in the imperative.
     pub(super) fix: &'static str,
-}
-
-impl fmt::Display for NoPrompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoPrompt { what, details, fix } = self;
-        write!(f, "{what}{}; {fix}", details.as_ref().map(|details| format!(": {details}")).unwrap_or_default())
-    }
 }
 
 /// The media types that are read.
@@ -81,7 +73,7 @@ struct Resource {
 const ASK_FOR_A_PROMPT: &str =
     "ask those who operate the service to answer with JSON that has `messages`, or with text";
 
-impl Answer<'_> {
+impl Answer {
     /// The messages of an answer: those of a JSON object, or one with a text. `conceal` removes what is secret from a text of the
     /// service.
     ///
@@ -92,11 +84,11 @@ impl Answer<'_> {
             return Err(self.refusal(conceal));
         }
         let no_prompt = |details: String| self.no_prompt(details);
-        let media_type = self.media_type().ok_or_else(|| match self.content_type {
+        let media_type = self.media_type().ok_or_else(|| match self.content_type.as_str() {
             "" => no_prompt("without the header `Content-Type`".to_owned()),
             other => no_prompt(format!("with the type {}", quoted(&conceal(other)))),
         })?;
-        let text = str::from_utf8(self.body).map_err(|_| no_prompt("with a text that is not UTF-8".to_owned()))?;
+        let text = str::from_utf8(&self.body).map_err(|_| no_prompt("with a text that is not UTF-8".to_owned()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if media_type == MediaType::Text {
             return one_text(text).ok_or_else(|| no_prompt("with an empty text".to_owned()));
@@ -140,23 +132,28 @@ impl Answer<'_> {
             _ => "ask those who operate the service",
         };
         let reason = || {
-            let value = serde_json::from_slice::<Value>(self.body).ok()?;
+            let value = serde_json::from_slice::<Value>(&self.body).ok()?;
             let reason = conceal(reason(&value)?.trim());
             let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
             Some(printable(&shortened(&reason, MAX_REASON))).filter(|reason| !reason.is_empty())
         };
         let is_json = self.media_type() == Some(MediaType::Json);
-        NoPrompt { what: self.what(), details: is_json.then(reason).flatten(), fix }
+        NoPrompt { what: answered(self.status), details: is_json.then(reason).flatten(), fix }
     }
 
     fn no_prompt(&self, details: String) -> NoPrompt {
-        NoPrompt { what: self.what(), details: Some(format!("not a prompt, but {details}")), fix: ASK_FOR_A_PROMPT }
+        NoPrompt {
+            what: answered(self.status),
+            details: Some(format!("not a prompt, but {details}")),
+            fix: ASK_FOR_A_PROMPT,
+        }
     }
+}
 
-    fn what(&self) -> String {
-        let name = self.status.canonical_reason().map(|name| format!(" {name}")).unwrap_or_default();
-        format!("answered {}{name}", self.status.as_u16())
-    }
+/// What a service did that answered with a status.
+pub(super) fn answered(status: StatusCode) -> String {
+    let name = status.canonical_reason().map(|name| format!(" {name}")).unwrap_or_default();
+    format!("answered {}{name}", status.as_u16())
 }
 
 /// What is wrong with JSON, without any of its text.
@@ -268,8 +265,13 @@ mod tests {
     use serde_json::json;
 
     fn answer(status: u16, content_type: &str, body: &[u8]) -> Result<Messages, String> {
-        let answer = Answer { status: StatusCode::from_u16(status).unwrap(), content_type, body };
-        answer.messages(|text| text.replace("s3cret", "…")).map_err(|error| error.to_string())
+        let status = StatusCode::from_u16(status).unwrap();
+        let answer = Answer { status, content_type: content_type.to_owned(), body: body.to_vec() };
+        let shown = |NoPrompt { what, details, fix }: NoPrompt| match details {
+            Some(details) => format!("{what}: {details}; {fix}"),
+            None => format!("{what}; {fix}"),
+        };
+        answer.messages(|text| text.replace("s3cret", "…")).map_err(shown)
     }
 
     fn json(body: &Value) -> Result<Messages, String> {

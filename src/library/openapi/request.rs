@@ -67,13 +67,18 @@ pub(crate) fn request(operation: &Operation, values: &[Bound<'_>], options: &Opt
     }
     let mut headers = vec![("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned())];
     let mut body = None;
-    if operation.has_body {
-        let of_body = given().filter(|(parameter, _)| parameter.place == Place::Body);
-        let members: Result<Vec<String>, ExpandError> = of_body
-            .map(|(parameter, bound)| Ok(format!("{}:{}", quoted_json(&parameter.name), json(parameter.kind, bound)?)))
-            .collect();
+    let json_of = |place: Place| -> Result<Vec<(&str, String)>, ExpandError> {
+        let of_place = given().filter(|(parameter, _)| parameter.place == place);
+        of_place.map(|(parameter, bound)| Ok((parameter.name.as_str(), json(parameter.kind, bound)?))).collect()
+    };
+    if operation.parameters.iter().any(|parameter| parameter.place == Place::WholeBody) {
+        body = json_of(Place::WholeBody)?.pop().map(|(_, json)| json);
+    } else if operation.has_body {
+        let members = json_of(Place::Body)?.into_iter().map(|(name, json)| format!("{}:{json}", quoted_json(name)));
+        body = Some(format!("{{{}}}", members.collect::<Vec<_>>().join(",")));
+    }
+    if body.is_some() {
         headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
-        body = Some(format!("{{{}}}", members?.join(",")));
     }
     Ok(Request { method: operation.method, url, headers, body })
 }
@@ -324,6 +329,20 @@ mod tests {
             assert_eq!(sent(Place::Query, Kind::Json, value).unwrap(), want, "{value}");
         }
         assert_eq!(sent(Place::Path, Kind::Json, r#"["a,", "b"]"#).unwrap(), "/a%2C,b/end");
+    }
+
+    #[test]
+    fn a_value_may_be_the_whole_body() {
+        for (value, body) in [("[1, 2]", Some("[1, 2]")), ("\"a\"", Some("\"a\"")), ("", None)] {
+            let operation = operation("/p", &[("body", Place::WholeBody, Kind::Json)]);
+            let request = of(&operation, &[value]).unwrap();
+            assert_eq!(
+                (request.body.as_deref(), request.headers.len()),
+                (body, 1 + usize::from(body.is_some())),
+                "{value}"
+            );
+        }
+        assert!(of(&operation("/p", &[("body", Place::WholeBody, Kind::Json)]), &["a"]).is_err());
     }
 
     #[test]
