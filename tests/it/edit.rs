@@ -404,7 +404,8 @@ fn tool_error(answer: &Value) -> String {
 fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
     for arguments in [&[][..], &["--edit"]] {
         let server = with_tokens(Client::new().prompt("a.md", "A"), arguments);
-        let initialize = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        let initialize =
+            json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         for (token, may_edit) in [(WRITER, true), (READER, false), (TEAM_A, true)] {
             let answer = ask(&server, token, "initialize", initialize.clone());
             assert_eq!(answer["result"]["capabilities"]["prompts"].get("mutable"), may_edit.then_some(&json!(true)));
@@ -416,7 +417,10 @@ fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
         let wanted = "method not found: prompts/delete; that needs a token with the role `write`, and yours has `read`";
         assert_eq!((code, message.as_str()), (-32601, wanted));
         let (code, message) = refused(&call(&server, READER, "delete_prompt", json!({"command": "a"})));
-        assert!(code == -32601 && message.ends_with("a token with the role `write`, and yours has `read`"), "{message}");
+        assert!(
+            code == -32601 && message.ends_with("a token with the role `write`, and yours has `read`"),
+            "{message}"
+        );
         let answer = call(&server, WRITER, "create_prompt", json!({"command": "b", "text": "B"}));
         assert_eq!(answer["result"]["structuredContent"]["command"], "b", "{answer}");
         assert_eq!(files(&server.home), ["a.md", "b.md"]);
@@ -478,7 +482,10 @@ fn the_history_says_who_wrote() {
     let revision = &answer["result"]["structuredContent"]["revision"];
     let answer = call(&server, WRITER, "prompt_history", json!({"command": "a"}));
     let version = &answer["result"]["structuredContent"]["versions"][0];
-    assert_eq!((&version["author"], &version["note"], &version["revision"]), (&json!("wim"), &json!("for\nall"), revision));
+    assert_eq!(
+        (&version["author"], &version["note"], &version["revision"]),
+        (&json!("wim"), &json!("for\nall"), revision)
+    );
     let mut client = Client::new().arguments(EDIT);
     client.introduce(LEGACY, "claude-code");
     client.call("create_prompt", json!({"command": "a", "text": "A"})).structured();
@@ -533,7 +540,8 @@ fn a_write_is_announced_in_every_conversation() {
     let answer = writer.request("tools/call", params);
     assert_eq!(answer["result"]["structuredContent"]["command"], "a", "{answer}");
     for socket in [&mut writer, &mut other] {
-        let mut methods = [socket.message(), socket.message()].map(|message| message["method"].as_str().unwrap().to_owned());
+        let mut methods =
+            [socket.message(), socket.message()].map(|message| message["method"].as_str().unwrap().to_owned());
         methods.sort();
         assert_eq!(methods, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
     }
@@ -591,7 +599,10 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
     fs::create_dir(client.root().join("work/prompts")).unwrap();
     client.initialize(LEGACY);
     for (command, wanted) in [
-        ("research", "is a built-in prompt, which cannot be changed; create a prompt named `research`, which overrides it"),
+        (
+            "research",
+            "is a built-in prompt, which cannot be changed; create a prompt named `research`, which overrides it",
+        ),
         ("save-prompt", "is a built-in prompt"),
         ("deploy", "is a prompt of the project"),
     ] {
@@ -687,7 +698,8 @@ fn a_folder_that_cannot_be_written_is_an_error_that_says_so() {
     let expected = client.request("prompts/list", json!({}))["result"]["prompts"][0]["_meta"][REVISION].clone();
     let error = client.call("update_prompt", json!({"command": "a", "text": "B"})).error();
     assert!(error.contains(".history") && error.contains("symlink"), "{error}");
-    let (code, message) = refused(&client.request("prompts/update", json!({"name": "a", "title": "B", "expected": expected})));
+    let (code, message) =
+        refused(&client.request("prompts/update", json!({"name": "a", "title": "B", "expected": expected})));
     assert!(code == -32603 && message.contains(".history"), "{message}");
     assert_eq!(file(&client, "a.md"), "A");
     client.ignore_notifications();
@@ -708,7 +720,11 @@ fn neither_the_log_nor_a_warning_has_the_text_of_a_prompt() {
 #[test]
 fn a_limit_for_a_method_that_edits_is_kept() {
     let server = HttpServer::start_with(Client::new(), &["--edit", "--rate-limit", "prompts/create=1/minute"]);
-    let body = request(1, "prompts/create", json!({"name": "a", "title": "A", "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}));
+    let body = request(
+        1,
+        "prompts/create",
+        json!({"name": "a", "title": "A", "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}),
+    );
     assert_eq!(server.post(&body).status, 200);
     assert_eq!(server.post(&body).status, 429);
 }
