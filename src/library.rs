@@ -311,6 +311,17 @@ pub struct Problem {
     pub diagnostic: Diagnostic,
 }
 
+/// A text that is not saved, as the file of a prompt.
+#[derive(Debug)]
+pub struct Draft {
+    /// The path that the file has, or would have.
+    pub path: PathBuf,
+    /// The prompt; `None` if the file would be broken.
+    pub prompt: Option<Prompt>,
+    /// Everything that is, or looks, wrong.
+    pub problems: Vec<Problem>,
+}
+
 /// What lists and change detection need of a prompt.
 #[derive(Debug, Clone)]
 pub struct FileInfo {
@@ -477,6 +488,11 @@ impl View {
         View { is_for_editing: may_edit, ..self }
     }
 
+    /// The folder of the caller for whom nothing else exists.
+    pub fn prefix(&self) -> Option<&Prefix> {
+        self.prefix.as_ref()
+    }
+
     /// The prompt with exactly this name; `Err` if its file is broken: a broken file overrides the prompts of later sources
     /// too. Nothing but this one file is looked at.
     pub fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
@@ -529,6 +545,18 @@ impl View {
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
         with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file).collect()))
+    }
+
+    /// What a text that is not saved would be as the file of this name in the folder that new prompts of the user are written to.
+    ///
+    /// # Errors
+    /// There is no such folder, or no place in it for this name.
+    pub fn draft(&self, name: &Name, text: &str) -> Result<Draft, EditError> {
+        let is_own = |source: &&dyn SourceView| {
+            source.layer() == Layer::User && source.folder().is_some_and(|folder| !folder.is_read_only())
+        };
+        let folder = self.sources().find(is_own).and_then(|source| source.folder()).ok_or(EditError::NoFolder)?;
+        folder.draft(name, text, self.prefix.as_ref())
     }
 
     /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in

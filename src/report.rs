@@ -3,10 +3,12 @@
 //! The keys in JSON are those of `--json`. A few more are only for the text form, and [`Explanation::for_scripts`] leaves them out.
 
 mod call;
+mod draft;
 mod explanation;
 mod tokens;
 
 pub use call::{Call, Found, expand};
+pub use draft::{Checked, Draft, DraftFile, check};
 pub use explanation::{
     Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, Shadowed, UnexpandedText, explain,
 };

@@ -93,7 +93,7 @@ impl Prefix {
     }
 
     /// Whether the prompt of this name exists for the caller.
-    pub(super) fn contains(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         name.starts_with(&*self.0)
     }
 

@@ -5,14 +5,15 @@
 //! nothing else in it is one; which files do that, and which suffixes a prompt file has, [`System::files`] says.
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
-use super::editor::Writer;
+use super::caller::Prefix;
+use super::editor::{EditError, Writer};
 use super::include::Includes;
 use super::jsonl::is_jsonl;
 use super::read::{self, Content};
 use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
-use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
+use super::{Draft, Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
 use crate::prompt::{
     Attachment, Diagnostic, FileName, Format, IncludeReader, InvalidName, MAX_NAME, Name, Prompt, System, is_partial,
     not_utf8,
@@ -442,7 +443,7 @@ impl Folder {
         }
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
         let mut includes = Includes::of(self, &file.path);
-        let prompt = self.parsed(file, &content, &mut includes).map(Arc::new);
+        let prompt = self.parsed(file, &content.bytes, &mut includes).map(Arc::new);
         let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_deref());
         let info = info.with_included(includes.hash());
         self.remember(file, &content, includes, info, prompt.as_ref().ok().cloned());
@@ -457,7 +458,7 @@ impl Folder {
         match self.read(file) {
             Ok(content) => {
                 let mut includes = Includes::of(self, &file.path);
-                let prompt = self.parsed(file, &content, &mut includes);
+                let prompt = self.parsed(file, &content.bytes, &mut includes);
                 let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_ref());
                 let info = info.with_included(includes.hash());
                 self.remember(file, &content, includes, info.clone(), None);
@@ -503,7 +504,7 @@ impl Folder {
     /// Reads and parses a file, without the cache.
     fn parse(&self, file: &PromptFile) -> Result<Prompt, Problem> {
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
-        self.parsed(file, &content, &mut Includes::of(self, &file.path))
+        self.parsed(file, &content.bytes, &mut Includes::of(self, &file.path))
     }
 
     /// What is wrong, or looks wrong, in a file. It is read without the cache.
@@ -516,6 +517,27 @@ impl Folder {
             }
             Err(problem) => vec![problem],
         }
+    }
+
+    /// What a text would be as the file of this name; with a prefix, as that of somebody who may write only there.
+    pub(super) fn draft(&self, name: &Name, text: &str, prefix: Option<&Prefix>) -> Result<Draft, EditError> {
+        let in_new_file = || {
+            let path = self.path_for_new(name).unwrap_or_else(|| self.path.join(format!("{name}.md"))).into();
+            let (name, format) = (name.clone(), Format::Markdown);
+            PromptFile { name, format, is_in_folder: false, path, is_symlinked: false }
+        };
+        let file = self.resolve(name).unwrap_or_else(in_new_file);
+        let path = file.path.to_path_buf();
+        let broken = |problem| Draft { problems: vec![problem], prompt: None, path: path.clone() };
+        let problems = match Writer::check(self, name, text, prefix) {
+            Err(EditError::Invalid(problem)) => return Ok(broken(*problem)),
+            checked => checked?,
+        };
+        let within = prefix.map(|prefix| self.path.join(prefix.folder()));
+        Ok(match self.parsed(&file, text.as_bytes(), &mut Includes::within(self, &path, within)) {
+            Ok(prompt) => Draft { problems, prompt: Some(prompt), path: path.clone() },
+            Err(problem) => broken(problem),
+        })
     }
 
     /// The same for any path in it, even one that would not be found, such as that of a hidden file.
@@ -641,10 +663,10 @@ impl Folder {
         })
     }
 
-    fn parsed(&self, file: &PromptFile, content: &Content, includes: &mut Includes<'_>) -> Result<Prompt, Problem> {
+    fn parsed(&self, file: &PromptFile, bytes: &[u8], includes: &mut Includes<'_>) -> Result<Prompt, Problem> {
         // Other programs' files include nothing.
         let includes: Option<&mut dyn IncludeReader> = if self.is_read_only() { None } else { Some(includes) };
-        let prompt = file.format.parse_with(file.name.clone(), &content.bytes, includes);
+        let prompt = file.format.parse_with(file.name.clone(), bytes, includes);
         let prompt = prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
         if prompt.is_jinja() && self.layer == Layer::Project {
             let message = "`engine: jinja` is not used in the prompts of a project";

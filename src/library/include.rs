@@ -150,7 +150,7 @@ impl IncludeReader for Includes<'_> {
             };
             let below = path.trim_start_matches('/');
             let whole = folder.join(format!("{below}{end}"));
-            let is_other = !end.is_empty() && !whole.exists() && folder.join(below).is_file();
+            let is_other = self.within.is_none() && !end.is_empty() && !whole.exists() && folder.join(below).is_file();
             self.read_file(&whole).map_err(|error| refused(if is_other { not_markdown() } else { error }))?
         };
         (&file.name, &bytes).hash(self.hasher.get_or_insert_default());

@@ -244,8 +244,60 @@ function replaceKeeping(old, fresh) {
   if (same && selection) same.setSelectionRange(...selection);
 }
 
+// The editor
+
+const isEditor = (form) => form != null && form === find("#editor");
+
+/** What the form sends: also its values for the preview, which the server does not repeat. */
+const typed = (form, step) => new URLSearchParams([...new FormData(form), ...(step ? [["step", step]] : [])]);
+
+/** Shows what the server says of the text as it is now. */
+async function check(form, step) {
+  if (!isEditor(form)) return;
+  const answer = await load(location.pathname, typed(form, step));
+  const fresh = answer?.page.querySelector("#side");
+  if (!isEditor(form)) return;
+  if (fresh) showSide(find("#side"), fresh);
+  else if (answer) say(answer.page.querySelector("main").textContent, 8000);
+}
+
+const checkSoon = debounced(150, check);
+
+/** Replaces the parts that have changed. While the text is broken, its last expansion stays. */
+function showSide(old, fresh) {
+  const part = (side, name) => side.querySelector(`#${name}`);
+  if (!part(old, "notes") || !part(fresh, "notes") || !part(old, "result")) return replaceKeeping(old, fresh);
+  old.classList.toggle("is-stale", !part(fresh, "result"));
+  for (const name of ["notes", "values", "result"]) {
+    const [before, now] = [part(old, name), part(fresh, name)];
+    if (!now || before.isEqualNode(now)) continue;
+    for (const field of before.querySelectorAll("[name]")) {
+      const same = now.querySelector(`[name="${CSS.escape(field.name)}"]`);
+      if (same) same.value = field.value;
+    }
+    replaceKeeping(before, now);
+  }
+}
+
+/** Puts the cursor of the text at a line and a column, in characters. */
+function jump({ line, column }) {
+  const area = find("#file");
+  const lines = area.value.split("\n");
+  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  const at = before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
+  // Without the focus first, the browser does not scroll there.
+  area.setSelectionRange(at, at);
+  area.blur();
+  area.focus();
+}
+
+addEventListener("click", ({ target }) => {
+  if (target.matches("button.jump")) jump(target.dataset);
+});
+
 addEventListener("input", ({ target }) => {
   const form = target.form;
+  if (isEditor(form)) return checkSoon(form);
   if (!isValues(form)) return;
   expand(form);
   putLink(form);
@@ -302,6 +354,9 @@ addEventListener("submit", async (event) => {
   if (isValues(form)) {
     event.preventDefault();
     expand(form);
+  } else if (isEditor(form)) {
+    event.preventDefault();
+    check(form);
   } else if (form === find("#token")) {
     event.preventDefault();
     token = form.querySelector("input").value.trim();
