@@ -544,19 +544,17 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file).collect()))
+        let prefix = self.prefix.as_ref();
+        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file, prefix).collect()))
     }
 
     /// What a text that is not saved would be as the file of this name in the folder that new prompts of the user are written to.
-    ///
-    /// # Errors
-    /// There is no such folder, or no place in it for this name.
-    pub fn draft(&self, name: &Name, text: &str) -> Result<Draft, EditError> {
+    /// `None` if there is no such folder.
+    pub fn draft(&self, name: &Name, text: &str) -> Option<Draft> {
         let is_own = |source: &&dyn SourceView| {
             source.layer() == Layer::User && source.folder().is_some_and(|folder| !folder.is_read_only())
         };
-        let folder = self.sources().find(is_own).and_then(|source| source.folder()).ok_or(EditError::NoFolder)?;
-        folder.draft(name, text, self.prefix.as_ref())
+        self.sources().find(is_own)?.folder().map(|folder| folder.draft(name, text, self.prefix.as_ref()))
     }
 
     /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in

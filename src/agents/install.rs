@@ -224,9 +224,17 @@ impl Installation {
             ));
         }
         if let Some(key) = self.agent.config.trust {
-            if !self.trust {
+            // Nobody should lose a text because an agent did not ask.
+            let edits = self.http.is_none() && arguments.iter().any(|argument| argument == "--edit");
+            if !self.trust || edits {
                 entry.initial.retain(|(initial, _)| *initial != key);
                 entry.required.push((key, None));
+                if self.trust {
+                    planner.notes.push(format!(
+                        "without `\"{key}\": true`, because of --edit: {} asks you before it calls a tool of this server",
+                        self.agent.title
+                    ));
+                }
             } else if present.is_none() {
                 planner.notes.push(format!(
                     "because of `\"{key}\": true`, {} calls the tools of this server without asking you; --no-trust leaves \

@@ -2,8 +2,9 @@
 
 use super::{Listing, Problem};
 use crate::prompt::Name;
-use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 /// Who sent a message. There is no default: it would grant rights to whoever was forgotten.
 ///
@@ -95,6 +96,11 @@ impl Prefix {
     /// Whether the prompt of this name exists for the caller.
     pub fn contains(&self, name: &str) -> bool {
         name.starts_with(&*self.0)
+    }
+
+    /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path without symlinks.
+    pub(super) fn has_file(&self, folder: &Path, target: &Path) -> bool {
+        fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
     }
 
     /// The folder, without the slash after it.

@@ -164,6 +164,11 @@ impl Library {
 }
 
 impl Editor<'_> {
+    /// The library as the caller sees it.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
     /// Creates a prompt. [`Parts`] are those of an empty file. A prompt of another layer may have the name.
     ///
     /// # Errors
@@ -197,7 +202,11 @@ impl Editor<'_> {
         let text = match (change, base) {
             (Change::File(text), _) => text.clone(),
             (Change::Parts(_), Some(base)) => self.changed(&name, &self.utf8(&name, base)?, change)?,
-            (Change::Parts(_), None) => return Err(self.conflict(name, expected, None)),
+            (Change::Parts(_), None) => {
+                let current = self.writer.read(&name)?.and_then(|current| String::from_utf8(current).ok());
+                let text = current.and_then(|current| self.changed(&name, &current, change).ok());
+                return Err(self.conflict(name, expected, text.as_deref().map(str::as_bytes)));
+            }
         };
         let warnings = self.writer.check(&name, &text, self.caller.prefix.as_ref())?;
         self.write(&name, Operation::Update, Some(expected), Some(text.as_bytes()), about, warnings)

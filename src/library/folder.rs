@@ -6,7 +6,7 @@
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
 use super::caller::Prefix;
-use super::editor::{EditError, Writer};
+use super::editor::Writer;
 use super::include::Includes;
 use super::jsonl::is_jsonl;
 use super::read::{self, Content};
@@ -139,7 +139,7 @@ impl SourceView for FolderView {
         let file = self.folder.resolve(&prompt.name);
         let file =
             file.ok_or_else(|| Diagnostic::error(None, "the prompt was deleted just now", "list the prompts again"))?;
-        self.folder.attachments(prompt, &file.path).collect()
+        self.folder.attachments(prompt, &file.path, None).collect()
     }
 
     fn missing(&self) -> Vec<Problem> {
@@ -510,34 +510,32 @@ impl Folder {
     /// What is wrong, or looks wrong, in a file. It is read without the cache.
     fn check(&self, file: &PromptFile) -> Vec<Problem> {
         match self.parse(file) {
-            Ok(prompt) => {
-                let attachments = self.attachments(&prompt, &file.path).filter_map(Result::err);
-                let warnings = prompt.warnings().into_iter().chain(attachments);
-                warnings.map(|diagnostic| self.problem(&file.path, diagnostic)).collect()
-            }
+            Ok(prompt) => self.warnings(&prompt, &file.path, None),
             Err(problem) => vec![problem],
         }
     }
 
-    /// What a text would be as the file of this name; with a prefix, as that of somebody who may write only there.
-    pub(super) fn draft(&self, name: &Name, text: &str, prefix: Option<&Prefix>) -> Result<Draft, EditError> {
+    /// What looks wrong in a prompt of this file, and which attachments cannot be used.
+    fn warnings(&self, prompt: &Prompt, file: &Path, prefix: Option<&Prefix>) -> Vec<Problem> {
+        let attachments = self.attachments(prompt, file, prefix).filter_map(Result::err);
+        let warnings = prompt.warnings().into_iter().chain(attachments);
+        warnings.map(|diagnostic| self.problem(file, diagnostic)).collect()
+    }
+
+    /// What a text would be as the file of this name; with a prefix, as that of somebody for whom there is nothing else.
+    pub(super) fn draft(&self, name: &Name, text: &str, prefix: Option<&Prefix>) -> Draft {
         let in_new_file = || {
             let path = self.path_for_new(name).unwrap_or_else(|| self.path.join(format!("{name}.md"))).into();
             let (name, format) = (name.clone(), Format::Markdown);
             PromptFile { name, format, is_in_folder: false, path, is_symlinked: false }
         };
         let file = self.resolve(name).unwrap_or_else(in_new_file);
+        let mut includes = Includes::of(self, &file.path).only_within(prefix);
         let path = file.path.to_path_buf();
-        let broken = |problem| Draft { problems: vec![problem], prompt: None, path: path.clone() };
-        let problems = match Writer::check(self, name, text, prefix) {
-            Err(EditError::Invalid(problem)) => return Ok(broken(*problem)),
-            checked => checked?,
-        };
-        let within = prefix.map(|prefix| self.path.join(prefix.folder()));
-        Ok(match self.parsed(&file, text.as_bytes(), &mut Includes::within(self, &path, within)) {
-            Ok(prompt) => Draft { problems, prompt: Some(prompt), path: path.clone() },
-            Err(problem) => broken(problem),
-        })
+        match self.parsed(&file, text.as_bytes(), &mut includes) {
+            Ok(prompt) => Draft { problems: self.warnings(&prompt, &path, prefix), prompt: Some(prompt), path },
+            Err(problem) => Draft { problems: vec![problem], prompt: None, path },
+        }
     }
 
     /// The same for any path in it, even one that would not be found, such as that of a hidden file.

@@ -3,11 +3,10 @@
 use super::editor::{EditError, Write, Writer};
 use super::folder::Folder;
 use super::history::{Entry, History, Lock, Operation, Record, Version, create_folders};
-use super::include::{Includes, is_within};
 use super::read::{self, read_whole};
 use super::write::{cannot_create_folder, path_for_new, rename_to_new, sync_folder};
-use super::{Caller, Prefix, Problem, Revision};
-use crate::prompt::{AttachmentPath, Format, MAX_FILE, Name, too_large};
+use super::{Caller, Draft, Prefix, Problem, Revision};
+use crate::prompt::{Name, Severity};
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind};
@@ -19,27 +18,19 @@ impl Writer for Folder {
     }
 
     fn check(&self, name: &Name, text: &str, prefix: Option<&Prefix>) -> Result<Vec<Problem>, EditError> {
-        let path = self.target(name)?;
-        let problem = |diagnostic| EditError::Invalid(Box::new(self.problem(&path, diagnostic)));
-        if text.len() > MAX_FILE {
-            return Err(problem(too_large(text.len() as u64)));
-        }
-        let format = self.resolve(name).map_or(Format::Markdown, |file| file.format);
-        let within = prefix.map(|prefix| self.path.join(prefix.folder()));
-        let mut includes = Includes::within(self, &path, within.clone());
-        let prompt = format.parse_with(name.clone(), text.as_bytes(), Some(&mut includes)).map_err(problem)?;
-        let folder = path.parent().unwrap_or(&self.path);
-        let is_outside = |attachment: &&AttachmentPath| {
-            let is_file = !attachment.is_address().unwrap_or_default();
-            is_file && within.as_ref().is_some_and(|within| !is_within(&folder.join(&attachment.path), within))
+        path_for_new(self, name).map_err(EditError::Write)?;
+        let Draft { problems, prompt, path } = self.draft(name, text, prefix);
+        let Some(prompt) = prompt else {
+            let error = problems.into_iter().find(|problem| problem.diagnostic.severity == Severity::Error);
+            return error.map_or(Ok(Vec::new()), |error| Err(EditError::Invalid(Box::new(error))));
         };
-        if let Some(attachment) = prompt.attachments.iter().find(is_outside) {
-            let what = "is outside of the folder in which you can write";
-            return Err(problem(attachment.problem(what, "attach files of that folder only")));
+        // To somebody else, who may read the file, it would be attached.
+        if let Some(refused) =
+            prefix.and_then(|prefix| self.attachments(&prompt, &path, Some(prefix)).find_map(Result::err))
+        {
+            return Err(EditError::Invalid(Box::new(self.problem(&path, refused))));
         }
-        let attachments = self.attachments(&prompt, &path).filter_map(Result::err);
-        let warnings = prompt.warnings().into_iter().chain(attachments);
-        Ok(warnings.map(|diagnostic| self.problem(&path, diagnostic)).collect())
+        Ok(problems)
     }
 
     fn write(&self, write: &Write<'_>) -> Result<Revision, EditError> {
@@ -166,14 +157,6 @@ impl Folder {
         content
             .map(|content| content.bytes)
             .map_err(|diagnostic| EditError::Invalid(Box::new(self.problem(path, diagnostic))))
-    }
-
-    /// The path of a prompt's file, or of a new one.
-    fn target(&self, name: &Name) -> Result<PathBuf, EditError> {
-        match self.resolve(name) {
-            Some(file) => Ok(file.path.to_path_buf()),
-            None => path_for_new(self, name).map_err(EditError::Write),
-        }
     }
 
     /// Refuses to write outside of the folder for a caller who is not at this machine, or outside of the part of it that they

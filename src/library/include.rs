@@ -3,6 +3,7 @@
 
 use super::builtin;
 use super::cache::Stamp;
+use super::caller::Prefix;
 use super::folder::{Folder, is_hidden};
 use super::read;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile};
@@ -10,7 +11,7 @@ use crate::wording::quoted;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// What the name of a built-in prompt follows.
 const BUILTIN: &str = "builtin:";
@@ -20,8 +21,8 @@ pub(super) struct Includes<'f> {
     folder: &'f Folder,
     /// The prompt's own file.
     own: &'f Path,
-    /// The folder that the files must be in, if it is not the whole prompts folder.
-    within: Option<PathBuf>,
+    /// No other file of the folder may be included.
+    prefix: Option<&'f Prefix>,
     /// Each file that was read, as it was looked up, with the stamp that it had before.
     stamps: Vec<(PathBuf, Stamp)>,
     /// Whether the next change of each is sure to show another stamp.
@@ -32,12 +33,12 @@ pub(super) struct Includes<'f> {
 
 impl<'f> Includes<'f> {
     pub(super) fn of(folder: &'f Folder, own: &'f Path) -> Includes<'f> {
-        Includes { folder, own, within: None, stamps: Vec::new(), is_reliable: true, hasher: None }
+        Includes { folder, own, prefix: None, stamps: Vec::new(), is_reliable: true, hasher: None }
     }
 
-    /// The same for a prompt that may only include files of a folder below the prompts folder.
-    pub(super) fn within(folder: &'f Folder, own: &'f Path, within: Option<PathBuf>) -> Includes<'f> {
-        Includes { within, ..Includes::of(folder, own) }
+    /// The same for a text of somebody for whom there is nothing else in the folder.
+    pub(super) fn only_within(self, prefix: Option<&'f Prefix>) -> Includes<'f> {
+        Includes { prefix, ..self }
     }
 
     /// Whether a file was included, or should have been.
@@ -62,12 +63,18 @@ impl<'f> Includes<'f> {
 
     /// The bytes of a file of the prompts folder.
     fn read_file(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        if let Some(within) = self.within.as_ref().filter(|within| !is_within(path, within)) {
-            let within = within.strip_prefix(&self.folder.path).unwrap_or(within).display().to_string();
-            let message = format!("it is outside of the folder {}, in which you can write", quoted(&within));
-            return Err(Diagnostic::error(None, message, "include files of that folder only"));
+        let target = fs::canonicalize(path);
+        if let Some(prefix) = self.prefix
+            && !target.as_ref().is_ok_and(|target| prefix.has_file(&self.folder.path, target))
+        {
+            // Whether there is such a file elsewhere is not said.
+            return Err(Diagnostic::error(
+                None,
+                format!("there is no such file in {}", quoted(&prefix.to_string())),
+                FIX,
+            ));
         }
-        let target = fs::canonicalize(path).map_err(|error| {
+        let target = target.map_err(|error| {
             let reason = match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => "there is no such file".to_owned(),
                 _ => error.to_string(),
@@ -96,16 +103,6 @@ impl<'f> Includes<'f> {
         self.stamps.push((path.to_owned(), content.stamp));
         Ok((file, content.bytes))
     }
-}
-
-/// Whether a path leads to a file in this folder, or would if there were one: what is elsewhere is not even looked for.
-pub(super) fn is_within(path: &Path, folder: &Path) -> bool {
-    let mut steps = PathBuf::new();
-    for step in path.components() {
-        if step == Component::ParentDir { _ = steps.pop() } else { steps.push(step) }
-    }
-    let is_real_within = |path: PathBuf| fs::canonicalize(folder).is_ok_and(|folder| path.starts_with(folder));
-    steps.starts_with(folder) && fs::canonicalize(path).map_or(true, is_real_within)
 }
 
 /// Why a file with another suffix is not included.
@@ -150,7 +147,7 @@ impl IncludeReader for Includes<'_> {
             };
             let below = path.trim_start_matches('/');
             let whole = folder.join(format!("{below}{end}"));
-            let is_other = self.within.is_none() && !end.is_empty() && !whole.exists() && folder.join(below).is_file();
+            let is_other = self.prefix.is_none() && !end.is_empty() && !whole.exists() && folder.join(below).is_file();
             self.read_file(&whole).map_err(|error| refused(if is_other { not_markdown() } else { error }))?
         };
         (&file.name, &bytes).hash(self.hasher.get_or_insert_default());

@@ -59,8 +59,9 @@ impl DraftFile {
         if let Some(prefix) = view.prefix().filter(|prefix| !prefix.contains(&name)) {
             return Err(Failure::new(format!("the name must begin with {}", quoted(&prefix.to_string()))));
         }
-        let draft = view.draft(&name, text).map_err(|error| Failure::new(error.to_string()))?;
-        let library::Draft { path, prompt, problems } = draft;
+        let no_folder =
+            || Failure::new("there is no folder that prompts can be written to; start the server with `--prompts DIR`");
+        let library::Draft { path, prompt, problems } = view.draft(&name, text).ok_or_else(no_folder)?;
         let of_file = |prompt| Found { prompt: Arc::new(prompt), file: Some(path.clone()), skipped: Vec::new() };
         Ok(DraftFile {
             found: prompt.map(of_file),

@@ -420,15 +420,10 @@ impl App {
         self.access.authorize(&head.headers, exchange.address())
     }
 
-    /// Whether a caller may create, change and delete prompts.
-    fn may_edit(&self, caller: &Caller) -> bool {
-        caller.role >= Role::Write && caller.token.is_some()
-    }
-
     /// # Errors
-    /// 403: the caller may not create, change or delete prompts.
+    /// 403: the caller may not edit prompts.
     fn check_may_edit(&self, caller: &Caller) -> Result<(), Refusal> {
-        if self.may_edit(caller) {
+        if self.server.may_edit(caller) {
             return Ok(());
         }
         auth::require(caller, Role::Write)?;

@@ -4,6 +4,7 @@
 use crate::client::{Client, LEGACY, golden, modern};
 use crate::http_client::{HttpServer, request, write_secret};
 use crate::websocket::WebSocket;
+use prompt_expander::library::Revision;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -180,7 +181,10 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         (json!({"name": "a", "title": "A", "messages": [message("user", "image", json!("x"))]}), "`image`"),
         (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(1))]}), "must be a string"),
         (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(null))]}), "text"),
-        (json!({"name": "a", "title": "A", "messages": [ok, message("assistant", "text", json!(" "))]}), "message 2"),
+        (
+            json!({"name": "a", "title": "A", "messages": [ok, message("assistant", "text", json!(" "))]}),
+            "`messages[1]`",
+        ),
         (json!({"name": "standup", "title": "A", "messages": [ok]}), "`standup`"),
         (json!({"name": "../x", "title": "A", "messages": [ok]}), "`..`"),
         (json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}), "arguments"),
@@ -362,7 +366,7 @@ fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
         ("prompt_history", json!({"command": "x/a", "revision": "abc"})),
     ] {
         let error = client.call(tool, arguments).error();
-        assert!(error.contains("is not a revision"), "{error}");
+        assert!(error.contains(" is `abc`: a revision has 32 "), "{error}");
     }
     client.call("prompt_history", json!({"command": "unknown"})).error();
     client.ignore_notifications();
@@ -496,11 +500,6 @@ fn the_history_says_who_wrote() {
 fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
     let home = Client::new().prompt("secret.md", "Secret").prompt("team-a/a.md", "A").prompt("team-b/b.md", "B");
     let server = with_tokens(home, &[]);
-    let revision_of = |text: &str| {
-        let (_, revision) = (text, ());
-        revision
-    };
-    revision_of("");
     let zeros = "0".repeat(32);
     let error = tool_error(&call(&server, TEAM_A, "create_prompt", json!({"command": "b", "text": "B"})));
     assert!(error.contains("`team-a/`"), "{error}");
@@ -510,12 +509,21 @@ fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
         let nowhere = tool_error(&call(&server, TEAM_A, tool, arguments("absent")));
         assert_eq!(there.replace("secret", "absent"), nowhere, "{tool}");
     }
-    for text in ["{{> ../secret}}", "{{> secret}}", "{{> team-b/b}}"] {
-        let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "text": text}));
-        assert!(!answer.to_string().contains("Secret"), "{answer}");
-        let expanded = call(&server, TEAM_A, "expand_prompt", json!({"command": "team-a/x", "input": ""}));
-        assert!(!expanded.to_string().contains("Secret") && !expanded.to_string().contains("\"B"), "{expanded}");
+    for (file, path) in [
+        ("---\ninclude: true\n---\n{{> ../secret}}", "`../secret`"),
+        ("---\ninclude: true\n---\n{{> /team-b/b}}", "`/team-b/b`"),
+        ("---\nattachments: [../secret.md]\n---\nx", "`../secret.md`"),
+    ] {
+        for (tool, command) in [("create_prompt", "team-a/x"), ("update_prompt", "team-a/a")] {
+            let expected = Revision::of(b"A").to_string();
+            let arguments = json!({"command": command, "file": file, "expected": expected});
+            let error = tool_error(&call(&server, TEAM_A, tool, arguments));
+            assert!(error.contains(path) && error.contains("outside of the folder"), "{error}");
+        }
     }
+    let inside = "---\ninclude: true\n---\n{{> a}}";
+    let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "file": inside}));
+    assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/x", "{answer}");
     let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/new", "text": "New {{input}}"}));
     assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/new", "{answer}");
     assert_eq!(file(&server.home, "team-a/new.md"), "New {{input}}\n");

@@ -138,6 +138,9 @@ impl<'t> File<'t> {
         if frontmatter::read(yaml, Format::Markdown, &mut Vec::new())?.is_none() {
             return Ok(without); // a text between two rules
         }
+        if yaml.replace("\r\n", "").contains('\r') {
+            return Err(refused(Some(Position::START), "the frontmatter has line endings of different kinds"));
+        }
         let start = text.find('\n').map_or(text.len(), |newline| newline + 1);
         let mut budget = MAX_WEIGHT;
         let fields = match yaml::parse(yaml, 2, &mut budget) {
@@ -172,13 +175,19 @@ impl<'t> File<'t> {
         lines.collect()
     }
 
-    /// The bytes of the lines of a key: up to the last that is not empty and not a comment in the first column.
+    /// The bytes of the lines of a key: up to the last that is not empty and not a comment.
     fn extent(&self, index: usize, lines: &[Range<usize>]) -> Range<usize> {
         let first = self.fields[index].position.line - 2;
         let next = self.fields.get(index + 1).map_or(lines.len(), |next| next.position.line - 2);
+        let (_, value) = self.text[lines[first].clone()].split_once(':').unwrap_or_default();
+        // An indented line of a text in several lines may begin with `#`.
+        let value = value.trim_start();
+        let is_text =
+            value.starts_with(['|', '>']) || (value.starts_with(['"', '\'']) && end_of_quotes(value).is_none());
         let is_own = |line: &&Range<usize>| {
             let line = &self.text[(*line).clone()];
-            !line.trim().is_empty() && !line.starts_with('#')
+            let is_comment = if is_text { line.starts_with('#') } else { line.trim_start().starts_with('#') };
+            !line.trim().is_empty() && !is_comment
         };
         let end = lines[first..next].iter().rfind(is_own).unwrap_or(&lines[first]).end;
         lines[first].start..end
@@ -219,6 +228,9 @@ impl<'t> File<'t> {
             edited = format!("---{0}{edited}---{0}", self.ending);
         }
         let Some(body) = body else { return Ok(edited + rest) };
+        // Empty lines at the start are no part of the text; those between the frontmatter and the text stay.
+        let is_empty = |line: &&str| line.trim().is_empty();
+        let body: String = body.split_inclusive('\n').skip_while(is_empty).collect();
         let body = self.with_ending(&body.replace("\r\n", "\n"));
         let end = if body.is_empty() || body.ends_with('\n') { "" } else { self.ending };
         if edited.is_empty() {
@@ -229,9 +241,8 @@ impl<'t> File<'t> {
         if !edited.ends_with('\n') {
             edited += self.ending;
         }
-        // The empty lines between the frontmatter and the text stay.
-        let empty = rest.split_inclusive('\n').take_while(|line| line.trim().is_empty() && line.ends_with('\n'));
-        let empty: String = if body.starts_with(['\n', '\r']) { String::new() } else { empty.collect() };
+        let empty: String =
+            rest.split_inclusive('\n').take_while(|line| is_empty(line) && line.ends_with('\n')).collect();
         Ok(format!("{edited}{empty}{body}{end}"))
     }
 
@@ -328,8 +339,7 @@ fn value_in(line: &str, key: &str, node: &Node, number: usize) -> Option<Range<u
     let start = byte(node.position.column);
     let raw = &line[start..];
     let length = match raw.chars().next()? {
-        '"' => end_of_quotes(raw, |rest| rest.starts_with('\\'), '"')?,
-        '\'' => end_of_quotes(raw, |rest| rest.starts_with("''"), '\'')?,
+        '"' | '\'' => end_of_quotes(raw)?,
         '[' | '{' if node.end.line == number => byte(node.end.column + 1) - start,
         '[' | '{' | '|' | '>' => return None,
         _ => raw.find(" #").or_else(|| raw.find("\t#")).map_or(raw, |comment| &raw[..comment]).trim_end().len(),
@@ -337,19 +347,19 @@ fn value_in(line: &str, key: &str, node: &Node, number: usize) -> Option<Range<u
     Some(start..start + length)
 }
 
-/// The length of a text in quotes. Of what `is_escape` begins with, two characters are skipped.
-fn end_of_quotes(raw: &str, is_escape: impl Fn(&str) -> bool, quote: char) -> Option<usize> {
-    let mut at = 1;
-    while let Some(character) = raw.get(at..)?.chars().next() {
-        if is_escape(&raw[at..]) {
-            at += 1 + raw[at + 1..].chars().next()?.len_utf8();
-        } else if character == quote {
-            return Some(at + 1);
-        } else {
-            at += character.len_utf8();
+/// The length of a text in quotes of either kind; `None` if they are not closed.
+fn end_of_quotes(raw: &str) -> Option<usize> {
+    let (quote, escape) = if raw.starts_with('"') { ('"', "\\") } else { ('\'', "''") };
+    let mut rest = &raw[1..];
+    loop {
+        let next = rest.chars().next()?;
+        if rest.starts_with(escape) {
+            rest = &rest[1..]; // the next character is part of the text
+        } else if next == quote {
+            return Some(raw.len() - rest.len() + 1);
         }
+        rest = &rest[rest.chars().next()?.len_utf8()..];
     }
-    None
 }
 
 fn without_positions(node: &Node) -> Node {

@@ -55,14 +55,14 @@ pub(super) fn page(
     let [file, body] = [&*text, body_of(&text)].map(|text| {
         unless_too_long(text, || source(text, &names)).unwrap_or_else(|| too_long("show", found.prompt.name.as_ref()))
     });
-    let Explanation { name, title, description, problems, .. } = &explanation;
+    let Explanation { name, title, description, problems, layer, format, .. } = &explanation;
     let main = html! {
         article.prompt {
             header {
                 a.back href="/" { "← All prompts" }
                 div.title {
                     h1 { (command(name)) }
-                    @if may_edit { (actions(name)) }
+                    @if may_edit { (actions(name, layer.as_deref() == Some("user") && format.is_none())) }
                 }
                 @if title.is_some() || !description.is_empty() {
                     p.lead.text dir="auto" {
@@ -92,8 +92,9 @@ pub(super) fn page(
 }
 
 /// What those who may edit prompts can do with one.
-fn actions(name: &str) -> Markup {
+fn actions(name: &str, has_history: bool) -> Markup {
     html! {
+        @if has_history { a.button href=(path_in(super::HISTORY, name)) { "History" } }
         a.button href=(path_in(super::EDIT, name)) { "Edit" }
     }
 }
@@ -346,7 +347,7 @@ fn broken(view: &View, name: &str, why: &str, may_edit: bool) -> Markup {
                 a.back href="/" { "← All prompts" }
                 div.title {
                     h1 { (command(name)) }
-                    @if may_edit { (actions(name)) }
+                    @if may_edit { (actions(name, true)) }
                 }
                 p.lead { "This file cannot be used as a prompt." }
             }
@@ -370,6 +371,7 @@ fn unknown(view: &View, name: &str, why: &str, may_edit: bool) -> Markup {
             p { a href=(format!("{}?{}", super::NEW, form_urlencoded::Serializer::new(String::new()).append_pair("command", name).finish())) {
                 "Create " (command(name))
             } }
+            p { a href=(path_in(super::HISTORY, name)) { "Look for deleted versions" } }
         }
         p { a href="/" { "Show all prompts" } }
     };
