@@ -9,6 +9,7 @@ mod attachments;
 mod builtin;
 mod cache;
 mod caller;
+mod difference;
 mod editor;
 mod folder;
 mod folder_writer;
@@ -31,6 +32,7 @@ mod watch_paths;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, Token};
+pub use difference::difference;
 use editor::Writer;
 pub use editor::{About, Change, Current, EditError, Editor, Written};
 pub use history::{Operation, VERSIONS, Version};
