@@ -29,6 +29,8 @@ mod write;
 pub use caller::{Caller, Prefix, Role, Token};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
+#[cfg(feature = "openapi")]
+pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub(crate) use query::has_tag;
@@ -44,12 +46,16 @@ pub(crate) use write::{
     FileState, OwnFile, WriteError, create, create_file, create_with_folders, delete_if, plan, replace,
 };
 
-use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
+use crate::prompt::{
+    Attachment, Call, Diagnostic, ExpandError, Messages, Name, Piece, Position, Prompt, Summary, System,
+};
 use crate::wording::printable;
 use builtin::Builtin;
 use cache::{Cache, Fingerprint};
 use folder::Folder;
 use jsonl::Jsonl;
+#[cfg(feature = "openapi")]
+use openapi::OpenApi;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -82,11 +88,19 @@ trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether services render its prompts.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// The paths whose appearance or removal may change which folder the prompts are in.
     fn watch_paths(&self) -> Vec<&Path> {
         Vec::new()
     }
 }
+
+/// Makes the text of a message from its pieces, which it may change.
+type Join<'j> = &'j dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
 
 /// One state of a source. What is on disk is still read when it is asked for.
 trait SourceView: fmt::Debug + Send + Sync {
@@ -122,9 +136,15 @@ trait SourceView: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Why it cannot be read at all at this moment.
-    fn missing(&self) -> Option<Problem> {
-        None
+    /// The expansion of one of its prompts, with the attachments, which are read now. A service that renders the prompt is called.
+    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, ExpandError> {
+        let messages = prompt.expand_with(call, join)?;
+        if prompt.attachments.is_empty() { Ok(messages) } else { with_attachments(messages, self.attachments(prompt)) }
+    }
+
+    /// Why it cannot be read, or a part of it, at this moment.
+    fn missing(&self) -> Vec<Problem> {
+        Vec::new()
     }
 
     /// The folder of its files, which may be missing; `None` if a prompt is not a file.
@@ -139,7 +159,7 @@ trait SourceView: fmt::Debug + Send + Sync {
 
     /// Reads every file, or every file below a folder, and reports everything that is, or looks, wrong.
     fn check(&self, _: Option<&Path>) -> Report {
-        Report { files: 0, problems: self.missing().into_iter().collect() }
+        Report { files: 0, problems: self.missing() }
     }
 
     /// The errors and warnings of the file at this absolute path; `None` unless it is one with several prompts.
@@ -223,6 +243,8 @@ pub enum Layer {
     Project,
     /// The user, in their own folder or one that they named.
     User,
+    /// A service that renders them. An OpenAPI document describes it.
+    Remote,
     /// The authors of this program.
     Builtin,
 }
@@ -232,6 +254,8 @@ pub enum Layer {
 pub enum Location {
     /// In a file.
     File(PathBuf),
+    /// In this OpenAPI document, of which it is an operation.
+    Document(PathBuf),
     /// In the program itself.
     Builtin,
 }
@@ -325,6 +349,13 @@ impl Library {
         self
     }
 
+    /// Adds the prompts that services render: operations of these documents.
+    #[cfg(feature = "openapi")]
+    pub(crate) fn with_openapi(mut self, documents: Vec<PathBuf>, options: openapi::Options) -> Library {
+        self.sources.push(Arc::new(OpenApi::new(documents, options)));
+        self
+    }
+
     /// Adds the built-in prompts as the last source.
     pub fn with_builtin(mut self) -> Library {
         self.sources.push(Arc::new(Builtin));
@@ -399,23 +430,28 @@ impl View {
         self.sources_of(name).find_map(|source| source.get(name))
     }
 
-    /// The expansion of one of its prompts, with the attachments, which are read now.
+    /// The expansion of one of its prompts, with the attachments, which are read now. A service that renders the prompt is called,
+    /// which may take several seconds.
     ///
     /// # Errors
-    /// Those of [`Prompt::expand`]; an attachment that cannot be used.
+    /// Those of [`Prompt::expand`]; an attachment that cannot be used; a service that does not answer with a prompt.
     pub fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Messages, ExpandError> {
-        self.attach(prompt, prompt.expand(call)?)
+        self.expand_with(prompt, call, &|pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Adds to an expansion the attachments of one of its prompts, which are read now.
+    /// The same, with a text of each message that `join` makes from its pieces, which it may change.
     ///
     /// # Errors
-    /// An attachment cannot be used.
-    pub fn attach(&self, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        let source = || self.sources_of(&prompt.name).find(|source| source.locate(&prompt.name).is_some());
-        match prompt.attachments.is_empty() {
-            true => Ok(messages),
-            false => with_attachments(messages, source().map_or(Ok(Vec::new()), |source| source.attachments(prompt))),
+    /// Those of [`View::expand`].
+    pub fn expand_with(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        join: &dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    ) -> Result<Messages, ExpandError> {
+        match self.sources_of(&prompt.name).find(|source| source.locate(&prompt.name).is_some()) {
+            Some(source) => source.expand(prompt, call, join),
+            None => prompt.expand_with(call, join), // deleted just now
         }
     }
 
@@ -522,7 +558,7 @@ impl View {
     /// The sources that cannot be read at this moment although they should be.
     pub fn missing(&self) -> Vec<Problem> {
         let is_visible = self.prefix.is_none();
-        self.sources().filter(|_| is_visible).filter_map(|source| source.missing()).collect()
+        self.sources().filter(|_| is_visible).flat_map(|source| source.missing()).collect()
     }
 
     /// Reads every file of every folder, and reports everything that is, or looks, wrong.
@@ -591,9 +627,22 @@ impl View {
         self.sources().filter(move |_| is_visible)
     }
 
+    /// The same up to the first whose prompts services render.
+    fn local_sources_of(&self, name: &Name) -> impl Iterator<Item = &dyn SourceView> {
+        let is_visible = self.prefix.as_ref().is_none_or(|prefix| prefix.contains(name));
+        let local = self.sources.iter().take_while(move |lazy| is_visible && !lazy.source.is_remote());
+        local.map(LazyView::get)
+    }
+
     /// All of them, for the person whose folders they are.
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
-        self.sources.iter().map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
+        self.sources.iter().map(LazyView::get)
+    }
+}
+
+impl LazyView {
+    fn get(&self) -> &dyn SourceView {
+        &**self.view.get_or_init(|| Arc::clone(&self.source).view())
     }
 }
 

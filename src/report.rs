@@ -51,7 +51,7 @@ pub struct Listed {
     pub title: Option<String>,
     /// Its description, or an empty text.
     pub description: String,
-    /// `project`, `user` or `built-in`.
+    /// `project`, `user`, `remote` or `built-in`.
     pub layer: String,
     /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,9 +114,9 @@ pub struct Problem {
 pub struct Shown {
     /// The prompt's name.
     pub name: String,
-    /// `project`, `user` or `built-in`.
+    /// `project`, `user`, `remote` or `built-in`.
     pub layer: String,
-    /// Its path; absent for a built-in prompt.
+    /// Its path, or that of the OpenAPI document; absent for a built-in prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// What it contains.
@@ -278,7 +278,7 @@ pub fn show(view: &View, command: &str) -> Result<Shown, Failure> {
     let text = view.raw(&name).ok_or_else(|| deleted(&name))?;
     let text = text.map_err(|problem| Failure::new(problem.to_string()))?;
     let path = match location {
-        Location::File(file) => Some(file.display().to_string()),
+        Location::File(file) | Location::Document(file) => Some(file.display().to_string()),
         Location::Builtin => None,
     };
     Ok(Shown { name: name.to_string(), layer: layer(of), path, text })
@@ -299,6 +299,7 @@ fn layer(layer: Layer) -> String {
     match layer {
         Layer::Project => "project",
         Layer::User => "user",
+        Layer::Remote => "remote",
         Layer::Builtin => BUILT_IN,
     }
     .to_owned()
@@ -312,7 +313,7 @@ pub(crate) fn format(system: System) -> Option<&'static str> {
 /// A path, or [`BUILT_IN`].
 fn source(source: Location) -> String {
     match source {
-        Location::File(path) => path.display().to_string(),
+        Location::File(path) | Location::Document(path) => path.display().to_string(),
         Location::Builtin => BUILT_IN.to_owned(),
     }
 }

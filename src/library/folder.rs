@@ -135,8 +135,8 @@ impl SourceView for FolderView {
         self.folder.attachments(prompt, &file.path).collect()
     }
 
-    fn missing(&self) -> Option<Problem> {
-        self.folder.missing()
+    fn missing(&self) -> Vec<Problem> {
+        self.folder.missing().into_iter().collect()
     }
 
     fn folder(&self) -> Option<&Folder> {

@@ -13,7 +13,7 @@ pub(super) mod markdown;
 pub(super) mod markdown_writer;
 mod messages;
 mod vscode_prompt;
-mod yaml;
+pub(crate) mod yaml;
 
 use super::limits::MAX_FILE;
 use super::{Diagnostic, IncludeReader, Name, Position, Prompt, System};
@@ -46,6 +46,8 @@ pub enum Format {
     ContinuePrompt,
     /// A line of hexai's JSONL: a JSON object.
     HexaiPrompt,
+    /// An operation of an OpenAPI document: a service renders the prompt.
+    OpenApiOperation,
 }
 
 impl Format {
@@ -63,6 +65,7 @@ impl Format {
             Format::LlmTemplate => System::Llm,
             Format::ContinuePrompt => System::Continue,
             Format::HexaiPrompt => System::Hexai,
+            Format::OpenApiOperation => System::OpenApi,
         }
     }
 
@@ -99,6 +102,10 @@ impl Format {
             Format::LlmTemplate => llm_template::parse(name, text),
             Format::ContinuePrompt => continue_prompt::parse(name, text),
             Format::HexaiPrompt => hexai_jsonl::parse(name, text),
+            Format::OpenApiOperation => {
+                let message = "an operation of an OpenAPI document is not a file of its own";
+                Err(Diagnostic::error(None, message, "name the document with `--openapi`"))
+            }
         }
     }
 }

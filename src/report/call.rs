@@ -172,10 +172,9 @@ impl<'c> Texts<'c> {
 
     /// The expansion, in its text form.
     pub(super) fn expand(&self, view: &View, found: &Found) -> Result<String, ExpandError> {
-        let messages = found.prompt.expand(self.call())?;
         let messages = match &found.file {
-            Some(file) => view.attach_to_file(file, &found.prompt, messages),
-            None => view.attach(&found.prompt, messages),
+            Some(file) => view.attach_to_file(file, &found.prompt, found.prompt.expand(self.call())?),
+            None => view.expand(&found.prompt, self.call()),
         };
         messages.map(Messages::into_text)
     }
@@ -193,6 +192,9 @@ impl<'c> Texts<'c> {
 
     /// The values that are not in the expansion because there is no placeholder for them.
     fn unused<'t>(&'t self, prompt: &'t Prompt) -> Vec<Bound<'t>> {
+        if prompt.is_remote() {
+            return Vec::new(); // each is sent to the service
+        }
         let has_placeholders = prompt.placeholders().next().is_some();
         let is_unused = |bound: &Bound<'_>| match bound.origin {
             _ if bound.value.is_empty() => false,

@@ -21,7 +21,7 @@ pub struct Explanation {
     pub title: Option<String>,
     /// Its description, or an empty text.
     pub description: String,
-    /// `project`, `user` or `built-in`; `None` if the call names a file.
+    /// `project`, `user`, `remote` or `built-in`; `None` if the call names a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
     /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
@@ -84,7 +84,7 @@ pub struct Explanation {
 /// A prompt that is overridden by another one of the same name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shadowed {
-    /// `project`, `user` or `built-in`.
+    /// `project`, `user`, `remote` or `built-in`.
     pub layer: String,
     /// A path, or [`BUILT_IN`](super::BUILT_IN).
     pub source: String,
@@ -183,7 +183,7 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, F
         }
     };
     let path = match &location {
-        Location::File(path) => path.clone(),
+        Location::File(path) | Location::Document(path) => path.clone(),
         Location::Builtin => prompt.name.to_string().into(),
     };
     let problem = |diagnostic: Diagnostic| {

@@ -89,18 +89,24 @@ fn has(version: Option<&str>, since: &str) -> bool {
     version.is_none_or(|version| version >= since)
 }
 
-/// The first words of the description of a project's prompt in a list.
-pub(super) const OF_PROJECT: &str = "(project) ";
+/// The first word of a description in a list: who wrote a prompt that is not the user's, or renders it.
+pub(super) fn mark(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Project => "(project) ",
+        Layer::Remote => "(remote) ",
+        Layer::User | Layer::Builtin => "",
+    }
+}
 
 /// The longest description in a list, in characters: some agents' prompts have descriptions of several thousand, and the model
 /// gets the list whole.
 pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 
-/// The description of a prompt in a list, which marks a project's prompt.
+/// The description of a prompt in a list, which [marks](mark) a project's prompt and a remote one.
 pub(super) fn listed_description(entry: &Entry<'_>, of_prompt: Option<&str>) -> String {
     let of_prompt = of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
     let description = description(entry.name(), of_prompt);
-    if entry.layer() == Layer::Project { format!("{OF_PROJECT}{description}") } else { description }
+    format!("{}{description}", mark(entry.layer()))
 }
 
 /// The declared arguments, and `input` if the prompt uses it.
@@ -157,13 +163,12 @@ pub(super) fn get(
     let failed = |error: ExpandError| {
         let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
         match error {
-            ExpandError::Attachment(_) => Failure::new(FailureKind::Unavailable, text),
+            ExpandError::Attachment(_) | ExpandError::Service(_) => Failure::new(FailureKind::Unavailable, text),
             _ => Failure::invalid_params(text),
         }
     };
     let call = Call::Named { values: &values, input: "", is_strict: false };
-    let messages =
-        prompt.expand_with(call, join).and_then(|messages| view.attach(&prompt, messages)).map_err(failed)?;
+    let messages = view.expand_with(&prompt, call, &join).map_err(failed)?;
     let attached = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
     // What the agent would lose is part of the text form.

@@ -46,8 +46,9 @@ pub(crate) enum Place {
 }
 
 /// What the text of a value is converted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Kind {
+    #[default]
     Text,
     Integer,
     Number,
@@ -103,9 +104,11 @@ impl fmt::Display for Method {
     }
 }
 
-/// How the services of all documents are called.
+/// The options of the documents: what they have, and how their services are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options {
+    /// The `operationId`s of operations that render prompts although no extension says so (`--openapi-operation`).
+    pub(crate) operations: Vec<String>,
     /// The address that replaces that of each document (`--openapi-base`).
     pub(crate) base: Option<String>,
     /// Sent with each request (`--openapi-header`).

@@ -39,7 +39,7 @@ const CHECK_HEADER: &str = "correct it, or the option --openapi-header";
 ///
 /// # Errors
 /// [`ExpandError::Service`]: the address is refused, the service cannot be reached, or its answer is no prompt.
-pub(crate) fn send(operation: &Operation, request: &Request, options: &Options) -> Result<Messages, ExpandError> {
+pub(super) fn send(operation: &Operation, request: &Request, options: &Options) -> Result<Messages, ExpandError> {
     send_with(DefaultResolver::default(), ANSWER_WITHIN, operation, request, options)
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn send(operation: &Operation, request: &Request, options: &Options) 
 ///
 /// # Errors
 /// The address is refused, a header cannot be read, or the service cannot be reached: a clause, and what to do.
-pub(crate) fn reach(operation: &Operation, options: &Options) -> Result<u16, String> {
+#[expect(dead_code, reason = "for `doctor --online`")]
+pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, String> {
     let base = Base::of(operation, options)?;
     let request = Request { method: super::Method::Get, url: base.url().to_owned(), headers: Vec::new(), body: None };
     let exchange = secrets(&options.headers)
@@ -439,7 +440,7 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(10);
 
     fn options(base: &str, headers: &[SecretHeader]) -> Options {
-        Options { base: Some(base.to_owned()), headers: headers.to_vec(), allow_private: false }
+        Options { base: Some(base.to_owned()), headers: headers.to_vec(), ..Options::default() }
     }
 
     /// A call of `POST /p` with the body `{}`.

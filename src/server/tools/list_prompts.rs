@@ -1,10 +1,10 @@
 //! The tool `list_prompts`: every prompt with its description, and the files that are broken; or those that match a query
 //! and a tag, up to a limit.
 
-use super::super::prompts::{MAX_LISTED_DESCRIPTION, OF_PROJECT};
+use super::super::prompts::{MAX_LISTED_DESCRIPTION, mark};
 use super::{ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{count, read};
-use crate::library::{Layer, Selection};
+use crate::library::Selection;
 use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
@@ -126,9 +126,9 @@ fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
     let prompts = found.iter().map(|(layer, name, summary)| {
         let Summary { description, usage, .. } = &**summary;
         let description = shortened(description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
-        let description = match layer {
-            Layer::Project => format!("{OF_PROJECT}{description}").into(),
-            _ => description,
+        let description = match mark(*layer) {
+            "" => description,
+            mark => format!("{mark}{description}").into(),
         };
         ListedPrompt { name, description, usage: usage.as_deref() }
     });
