@@ -142,6 +142,11 @@ trait SourceView: fmt::Debug + Send + Sync {
         if prompt.attachments.is_empty() { Ok(messages) } else { with_attachments(messages, self.attachments(prompt)) }
     }
 
+    /// The request that [`expand`](SourceView::expand) would send to a service; `None` if none renders the prompt.
+    fn request(&self, _: &Prompt, _: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
+        None
+    }
+
     /// Why it cannot be read, or a part of it, at this moment.
     fn missing(&self) -> Vec<Problem> {
         Vec::new()
@@ -258,6 +263,19 @@ pub enum Location {
     Document(PathBuf),
     /// In the program itself.
     Builtin,
+}
+
+/// A request for a prompt that a service renders, without anything secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceRequest {
+    /// `GET`, `POST` and others.
+    pub method: &'static str,
+    /// The whole address.
+    pub url: String,
+    /// Names and values; for a secret, where its value comes from.
+    pub headers: Vec<(String, String)>,
+    /// Compact JSON.
+    pub body: Option<String>,
 }
 
 /// A file or a folder that is broken.
@@ -455,7 +473,22 @@ impl View {
         }
     }
 
-    /// The same for a prompt in a file, which may be outside of its folders: its attachments are in the same folder then.
+    /// The request that [`expand`](View::expand) would send to a service, without calling it; `None` if none renders the prompt.
+    ///
+    /// # Errors
+    /// Why there would be none.
+    pub fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
+        let mut sources = self.sources_of(&prompt.name).filter(|_| prompt.is_remote());
+        sources.find(|source| source.locate(&prompt.name).is_some())?.request(prompt, call)
+    }
+
+    /// Whether services render some of the prompts, so that an expansion may take long.
+    pub fn has_remote(&self) -> bool {
+        self.sources.iter().any(|lazy| lazy.source.is_remote())
+    }
+
+    /// Adds to an expansion the attachments of a prompt in a file, which may be outside of its folders: its attachments are in the
+    /// same folder then.
     ///
     /// # Errors
     /// An attachment cannot be used.
@@ -652,6 +685,17 @@ fn with_attachments(
 ) -> Result<Messages, ExpandError> {
     let attachments = attachments.map_err(|diagnostic| ExpandError::Attachment(Box::new(diagnostic)))?;
     Ok(Messages { attachments, ..messages })
+}
+
+impl Layer {
+    /// The first word of a description in a list, which says whose a prompt is if it is not the user's.
+    pub(crate) fn mark(self) -> &'static str {
+        match self {
+            Layer::Project => "(project) ",
+            Layer::Remote => "(remote) ",
+            Layer::User | Layer::Builtin => "",
+        }
+    }
 }
 
 impl Location {

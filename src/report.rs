@@ -7,7 +7,9 @@ mod explanation;
 mod tokens;
 
 pub use call::{Call, Found, expand};
-pub use explanation::{Explanation, Given, Lengths, MeasuredLimit, Placeholder, Shadowed, UnexpandedText, explain};
+pub use explanation::{
+    Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, Shadowed, UnexpandedText, explain,
+};
 
 use crate::agents::Agent;
 use crate::hook;

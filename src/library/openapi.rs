@@ -28,7 +28,9 @@ use send::send;
 use super::cache::{Stamp, lock};
 use super::read::{self, Content};
 use super::watch_paths::WatchPaths;
-use super::{Entry, FileInfo, Join, Layer, Listing, Location, Problem, Report, Source, SourceView};
+use super::{
+    Entry, FileInfo, Join, Layer, Listing, Location, Problem, Report, ServiceRequest, Source, SourceView,
+};
 use crate::prompt::{Call, Diagnostic, ExpandError, Message, Messages, Name, Piece, Prompt, Severity, System};
 use crate::wording::quoted;
 use document::{Document, MAX_DOCUMENT};
@@ -106,6 +108,7 @@ impl Source for OpenApi {
                 Err(diagnostic) => view.skipped.push(problem(path, diagnostic)),
             }
         }
+        view.add_unusable_base();
         if view.skipped.is_empty() {
             view.add_unknown(self.options.operations.iter().filter(|id| !known_ids.contains(id)));
         }
@@ -146,6 +149,44 @@ impl OpenApiView {
                 }
             }
         }
+    }
+
+    /// Adds a problem for each document whose service cannot be called.
+    fn add_unusable_base(&mut self) {
+        let mut problems = Vec::new();
+        for document in &self.documents {
+            let mut prompts = self.prompts.values().filter(|remote| remote.document == *document);
+            let Some(first) = prompts.next() else { continue };
+            let why = Base::of(&first.operation, &self.options).err();
+            if let Some(why) = self.whose_headers().map(str::to_owned).or(why) {
+                let (message, fix) = why.rsplit_once("; ").unwrap_or((&why, "correct the address"));
+                problems.push(problem(document, Diagnostic::error(None, message, fix)));
+            }
+        }
+        self.problems.extend(problems);
+    }
+
+    /// The operation of a prompt, and the request for a call.
+    fn request_of(&self, prompt: &Prompt, call: Call<'_>) -> Result<(&Operation, Request), ExpandError> {
+        let binding = prompt.bind(call);
+        if let Some(error) = binding.error {
+            return Err(error);
+        }
+        if let Some(why) = self.whose_headers() {
+            return Err(ExpandError::Service(why.to_owned()));
+        }
+        let deleted = || ExpandError::Service("its operation was deleted just now; list the prompts again".to_owned());
+        let Remote { operation, .. } = self.prompts.get(&prompt.name).ok_or_else(deleted)?;
+        Ok((operation, request(operation, &binding.arguments, &self.options)?))
+    }
+
+    /// Why no request is sent if it is not clear which service the headers are for.
+    fn whose_headers(&self) -> Option<&'static str> {
+        let is_unclear = self.documents.len() > 1 && !self.options.headers.is_empty() && self.options.base.is_none();
+        is_unclear.then_some(
+            "several documents are given, and --openapi-header does not say whose service gets the header; give its address \
+             with --openapi-base, or start a server for each document",
+        )
     }
 
     /// Adds a problem for each operation that the options name and no document has.
@@ -200,18 +241,18 @@ impl SourceView for OpenApiView {
     }
 
     fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, ExpandError> {
-        let binding = prompt.bind(call);
-        if let Some(error) = binding.error {
-            return Err(error);
-        }
-        let Some(Remote { operation, .. }) = self.prompts.get(&prompt.name) else {
-            return Err(ExpandError::Service("its operation was deleted just now".to_owned()));
-        };
-        let request = request(operation, &binding.arguments, &self.options)?;
+        let (operation, request) = self.request_of(prompt, call)?;
         let Messages { messages, attachments } = send(operation, &request, &self.options)?;
         // A service's text is no text of the user's.
         let joined = |Message { role, text }| Message { role, text: join(&mut [Piece::Value(&text)].into_iter()) };
         Ok(Messages { messages: messages.into_iter().map(joined).collect(), attachments })
+    }
+
+    fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
+        Some(self.request_of(prompt, call).map(|(_, Request { method, url, mut headers, body })| {
+            headers.extend(self.options.headers.iter().map(|header| (header.name.clone(), header.value.to_string())));
+            ServiceRequest { method: method.as_str(), url, headers, body }
+        }))
     }
 
     fn missing(&self) -> Vec<Problem> {

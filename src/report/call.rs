@@ -1,7 +1,7 @@
 //! A call of a prompt, as a command line or a client of the server gives it, and its expansion.
 
 use super::{Expansion, Failure, LIST_HINT};
-use crate::library::{Lookup, Problem, Unknown, View};
+use crate::library::{Lookup, Problem, ServiceRequest, Unknown, View};
 use crate::prompt::{self, Binding, Bound, ExpandError, INPUT, Messages, Origin, Prompt, join_piped};
 use crate::wording::{named, quoted};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -177,6 +177,11 @@ impl<'c> Texts<'c> {
             None => view.expand(&found.prompt, self.call()),
         };
         messages.map(Messages::into_text)
+    }
+
+    /// What a service would be asked; `None` if none renders the prompt.
+    pub(super) fn request(&self, view: &View, found: &Found) -> Option<Result<ServiceRequest, ExpandError>> {
+        view.request(&found.prompt, self.call())
     }
 
     /// The value of each declared argument.

@@ -5,7 +5,7 @@ use super::opencode;
 use super::page::{Kind, Page};
 use super::resources;
 use crate::agents::{Agent, MenuMessages};
-use crate::library::{Entry, Layer, Lookup, View, has_tag};
+use crate::library::{Entry, Lookup, View, has_tag};
 use crate::mcp;
 use crate::prompt::{
     Attachment, Call, Content, ExpandError, INPUT, Icon, Media, Message, Metadata, Piece, Prompt, Role, Summary,
@@ -89,24 +89,15 @@ fn has(version: Option<&str>, since: &str) -> bool {
     version.is_none_or(|version| version >= since)
 }
 
-/// The first word of a description in a list: who wrote a prompt that is not the user's, or renders it.
-pub(super) fn mark(layer: Layer) -> &'static str {
-    match layer {
-        Layer::Project => "(project) ",
-        Layer::Remote => "(remote) ",
-        Layer::User | Layer::Builtin => "",
-    }
-}
-
 /// The longest description in a list, in characters: some agents' prompts have descriptions of several thousand, and the model
 /// gets the list whole.
 pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 
-/// The description of a prompt in a list, which [marks](mark) a project's prompt and a remote one.
+/// The description of a prompt in a list, which [marks](crate::library::Layer::mark) a project's prompt and a remote one.
 pub(super) fn listed_description(entry: &Entry<'_>, of_prompt: Option<&str>) -> String {
     let of_prompt = of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
     let description = description(entry.name(), of_prompt);
-    format!("{}{description}", mark(entry.layer()))
+    format!("{}{description}", entry.layer().mark())
 }
 
 /// The declared arguments, and `input` if the prompt uses it.

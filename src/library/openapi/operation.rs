@@ -125,11 +125,20 @@ pub(crate) struct SecretHeader {
     pub(crate) value: HeaderValue,
 }
 
-/// Where the value of a header is.
+/// Where the value of a header is. Its `Display` says that, in place of the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeaderValue {
     /// In this file, without the line ending at the end. An absolute path.
     File(PathBuf),
     /// In this environment variable.
     Variable(String),
+}
+
+impl fmt::Display for HeaderValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeaderValue::File(path) => write!(f, "(secret: the content of {})", path.display()),
+            HeaderValue::Variable(name) => write!(f, "(secret: the value of ${name})"),
+        }
+    }
 }

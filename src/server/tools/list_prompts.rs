@@ -1,7 +1,7 @@
 //! The tool `list_prompts`: every prompt with its description, and the files that are broken; or those that match a query
 //! and a tag, up to a limit.
 
-use super::super::prompts::{MAX_LISTED_DESCRIPTION, mark};
+use super::super::prompts::MAX_LISTED_DESCRIPTION;
 use super::{ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{count, read};
 use crate::library::Selection;
@@ -126,7 +126,7 @@ fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
     let prompts = found.iter().map(|(layer, name, summary)| {
         let Summary { description, usage, .. } = &**summary;
         let description = shortened(description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
-        let description = match mark(*layer) {
+        let description = match layer.mark() {
             "" => description,
             mark => format!("{mark}{description}").into(),
         };
