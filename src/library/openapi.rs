@@ -22,15 +22,13 @@ mod send;
 
 use address::Base;
 pub(crate) use operation::{HeaderValue, Kind, Method, Operation, Options, Parameter, Place, SecretHeader};
-use request::request;
+use request::{Request, request};
 use send::send;
 
 use super::cache::{Stamp, lock};
 use super::read::{self, Content};
 use super::watch_paths::WatchPaths;
-use super::{
-    Entry, FileInfo, Join, Layer, Listing, Location, Problem, Report, ServiceRequest, Source, SourceView,
-};
+use super::{Entry, FileInfo, Join, Layer, Listing, Location, Problem, Report, ServiceRequest, Source, SourceView};
 use crate::prompt::{Call, Diagnostic, ExpandError, Message, Messages, Name, Piece, Prompt, Severity, System};
 use crate::wording::quoted;
 use document::{Document, MAX_DOCUMENT};

@@ -53,6 +53,8 @@ mod man;
 mod messages;
 mod native_prompts;
 mod new;
+#[cfg(feature = "openapi")]
+mod openapi_call;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;
