@@ -6,7 +6,7 @@ use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
 #[cfg(feature = "openapi")]
-use crate::library::{HeaderValue, OpenApiOptions, SecretHeader};
+use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base};
 use crate::prompt::System;
 use crate::prompt::suggestion::closest;
 use crate::wording::{named, quoted};
@@ -86,7 +86,7 @@ pub(super) struct OpenApi {
     #[arg(long, value_name = "ID", requires = "openapi")]
     pub(super) openapi_operation: Vec<String>,
     /// The address of the service, instead of the first server in the document
-    #[arg(long, value_name = "URL", requires = "openapi")]
+    #[arg(long, value_name = "URL", requires = "openapi", value_parser = base)]
     pub(super) openapi_base: Option<String>,
     /// Send a header to the service, whose value is in a file, or in an environment variable; can be repeated
     ///
@@ -278,6 +278,12 @@ impl OpenApi {
         }
         Ok(arguments)
     }
+}
+
+/// The address that `--openapi-base` takes.
+#[cfg(feature = "openapi")]
+fn base(url: &str) -> Result<String, String> {
+    check_base(url).map(|()| url.to_owned())
 }
 
 /// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the secret itself.

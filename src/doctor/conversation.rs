@@ -271,7 +271,8 @@ impl Conversation {
             let page = self.result("prompts/list", params)?;
             let listed = array(&page["prompts"]);
             // A service that renders a prompt is not called.
-            for prompt in listed.iter().filter(|prompt| !text(&prompt["description"]).starts_with(Layer::Remote.mark())) {
+            for prompt in listed.iter().filter(|prompt| !text(&prompt["description"]).starts_with(Layer::Remote.mark()))
+            {
                 let values = array(&prompt["arguments"]).iter().map(|argument| (text(&argument["name"]), json!(VALUE)));
                 prompts.push((text(&prompt["name"]), values.collect()));
             }

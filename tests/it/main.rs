@@ -53,6 +53,8 @@ mod man;
 mod messages;
 mod native_prompts;
 mod new;
+#[cfg(all(unix, feature = "openapi", feature = "http"))]
+mod openapi;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;

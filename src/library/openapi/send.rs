@@ -439,7 +439,7 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(10);
 
     fn options(base: &str, headers: &[SecretHeader]) -> Options {
-        Options { base: Some(base.to_owned()), headers: headers.to_vec(), allow_private: false }
+        Options { base: Some(base.to_owned()), headers: headers.to_vec(), ..Options::default() }
     }
 
     /// A call of `POST /p` with the body `{}`.
