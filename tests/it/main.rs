@@ -53,6 +53,8 @@ mod man;
 mod messages;
 mod native_prompts;
 mod new;
+#[cfg(all(unix, feature = "openapi", feature = "http"))]
+mod openapi;
 #[cfg(feature = "openapi")]
 mod openapi_call;
 mod opencode;

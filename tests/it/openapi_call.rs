@@ -1,5 +1,4 @@
-//! Prompts that a service renders: what is sent to it, what becomes of its answers, and to whom the program does not talk. The services
-//! are real ones on this machine.
+//! Services that render prompts and do it wrong, that must not be called, or that need a secret. Each is a real one on this machine.
 
 use crate::client::{Client, LEGACY};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -142,44 +141,13 @@ impl Untouched {
 }
 
 #[test]
-fn a_call_is_one_request_with_typed_values() {
-    let service = Service::answering(ok(&json!({"messages": [text("user", "Brief.")]})));
-    let mut client = service.client(&[]);
-    let values = json!({"service": "billing", "symptom": "no invoices", "severity": "2"});
-    let result = client.request("prompts/get", json!({"name": "triage", "arguments": values}));
-    assert_eq!(result["result"]["messages"], json!([text("user", "Brief.")]), "{result}");
-    let request = service.request();
-    assert!(request.starts_with("POST /v1/triage/billing?lang=en HTTP/1.1\r\n"), "{request}");
-    assert!(request.ends_with("\r\n\r\n{\"symptom\":\"no invoices\",\"severity\":2}"), "{request}");
-    assert!(request.contains("\r\naccept: application/json, text/markdown, text/plain\r\n"), "{request}");
-    assert!(request.contains("\r\ncontent-type: application/json\r\n"), "{request}");
-
-    let values = json!({"service": "a/b c", "symptom": "\"é\"", "lang": "de&x=y"});
-    client.call("expand_prompt", json!({"command": "triage", "input": "", "arguments": values})).text("Brief.");
-    let request = service.request();
-    assert!(request.starts_with("POST /v1/triage/a%2Fb%20c?lang=de%26x%3Dy HTTP/1.1\r\n"), "{request}");
-    assert!(request.ends_with("\r\n\r\n{\"symptom\":\"\\\"é\\\"\",\"severity\":3}"), "{request}");
-
-    client.run(["expand", "triage", "billing", "slow"], "").printed("Brief.\n");
-    assert!(service.request().ends_with("{\"symptom\":\"slow\",\"severity\":3}"));
-    client.run(["expand", "brief"], "").printed("Brief.\n");
-    let request = service.request();
-    assert!(request.starts_with("GET /v1/brief HTTP/1.1\r\n") && request.ends_with("\r\n\r\n"), "{request}");
-}
-
-#[test]
-fn a_value_of_another_type_is_an_error_of_the_caller() {
+fn a_value_that_leads_out_of_its_path_is_an_error_of_the_caller() {
     let service = Service::answering(ok(&json!("Brief.")));
     let mut client = service.client(&[]);
     client.initialize(LEGACY);
-    for (name, value, want) in [
-        ("severity", "high", "`severity` takes an integer, such as `3`, not `high`"),
-        ("severity", "2.5", "`severity` takes an integer, such as `3`, not `2.5`"),
-        ("service", "..", "`service` takes"),
-        ("service", "../admin", "`service` takes"),
-    ] {
-        let mut values = json!({"service": "billing", "symptom": "s"});
-        values[name] = value.into();
+    for value in ["..", "../admin", "a/../../admin", "."] {
+        let want = "`service` takes a part of a path, ";
+        let values = json!({"service": value, "symptom": "s"});
         let error = client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
         assert_eq!(error["code"], -32602, "{error}");
         assert!(error["message"].as_str().unwrap().contains(want), "{error}");
@@ -188,18 +156,6 @@ fn a_value_of_another_type_is_an_error_of_the_caller() {
         assert!(error.contains(want), "{error}");
     }
     assert!(service.was_not_called());
-}
-
-#[test]
-fn several_messages_and_their_roles_pass_through() {
-    let messages = [text("assistant", "Ready."), text("user", "Ask."), text("system", "Be brief.")];
-    let service = Service::answering(ok(&json!({"description": "ignored", "messages": messages})));
-    let mut client = service.client(&[]);
-    client.initialize(LEGACY);
-    let result = client.request("prompts/get", json!({"name": "brief"}));
-    let want = json!([text("assistant", "Ready."), text("user", "Be brief.\n\nAsk.")]);
-    assert_eq!(result["result"]["messages"], want, "{result}");
-    client.expand("brief", "").text("Assistant:\nReady.\n\nUser:\nBe brief.\n\nAsk.");
 }
 
 #[test]
@@ -357,20 +313,20 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
         let body = json!({"error": format!("unknown: {}", header.unwrap_or_default())}).to_string();
         connection.write_all(answer("401 No", "application/json", &body).as_bytes()).unwrap();
     });
-    let headers = ["--openapi-header", "Authorization: @token", "--openapi-header", "X-Key: $DESK_KEY"];
+    let headers = ["--openapi-header", "Authorization: Bearer @token", "--openapi-header", "X-Key: $DESK_KEY"];
     let log = ["--tap", "tap", "--log-file", "log", "--log-level", "trace"];
     let mut client = service.client(&[&headers[..], &log].concat()).variable("DESK_KEY", "s3cret-key");
     let token = client.root().join("token");
-    fs::write(&token, "Bearer s3cret-one\n").unwrap();
+    fs::write(&token, "s3cret-one\n").unwrap();
     client.initialize(LEGACY);
     let mut outputs = vec![client.expand("brief", "").error()];
     let request = service.request();
     assert!(request.contains("\r\nauthorization: Bearer s3cret-one\r\n"), "{request}");
     assert!(request.contains("\r\nx-key: s3cret-key\r\n"), "{request}");
-    let want = "answered 401 Unauthorized (GET /brief): unknown: …; check --openapi-header";
+    let want = "answered 401 Unauthorized (GET /brief): unknown: Bearer …; check --openapi-header";
     assert!(outputs[0].contains(want), "{outputs:?}");
 
-    fs::write(&token, "Bearer s3cret-two").unwrap();
+    fs::write(&token, "s3cret-two").unwrap();
     outputs.push(client.request("prompts/get", json!({"name": "brief"})).to_string());
     assert!(service.request().contains("\r\nauthorization: Bearer s3cret-two\r\n"));
     outputs.push(client.request("prompts/list", json!({})).to_string());
@@ -378,7 +334,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     let refusals = [
         (None, "does not exist"),
         (Some(""), "is empty"),
-        (Some("Bearer s3cret-three\r\nX-Evil: 1"), "has a line break, or another control character, within its text"),
+        (Some("s3cret-three\r\nX-Evil: 1"), "has a line break, or another control character, within its text"),
     ];
     for (text, what) in refusals {
         match text {
@@ -399,7 +355,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     assert!(service.was_not_called());
 
     let client = service.client(&headers).variable("DESK_KEY", "s3cret-key");
-    fs::write(client.root().join("token"), "Bearer s3cret-four").unwrap();
+    fs::write(client.root().join("token"), "s3cret-four").unwrap();
     for arguments in [
         &["expand", "brief"][..],
         &["explain", "brief"],
@@ -414,7 +370,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     assert!(service.request().contains("\r\nauthorization: Bearer s3cret-four\r\n"));
     assert!(service.was_not_called(), "only `expand` calls it");
     let unset = service.client(&headers);
-    fs::write(unset.root().join("token"), "Bearer s3cret-five").unwrap();
+    fs::write(unset.root().join("token"), "s3cret-five").unwrap();
     let ran = unset.run(["expand", "brief"], "");
     let want = "the environment variable `DESK_KEY` of the header `X-Key` is not set";
     assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{}", ran.stderr);
@@ -471,36 +427,5 @@ fn the_certificate_of_a_service_must_be_for_its_name() {
                 assert_eq!(requests.recv().unwrap(), None, "no secret is sent");
             }
         }
-    }
-}
-
-#[cfg(all(unix, feature = "http"))]
-#[test]
-fn slow_services_delay_nobody_else() {
-    use crate::http_client::{HttpServer, request};
-    let (release, released) = channel::<()>();
-    let released = std::sync::Mutex::new(released);
-    let service = Service::new(move |_, connection| {
-        released.lock().unwrap().recv().unwrap_or_default();
-        connection.write_all(ok(&json!("Brief.")).as_bytes()).unwrap_or_default();
-    });
-    let server = HttpServer::start(service.client(&[]).prompt("own.md", "Own."));
-    let expand = |command: &str| {
-        request(1, "tools/call", json!({"name": "expand_prompt", "arguments": {"command": command, "input": ""}}))
-    };
-    let (endpoint, body) = (*server, expand("brief"));
-    let slow: Vec<_> = (0..4)
-        .map(|_| {
-            let body = body.clone();
-            thread::spawn(move || endpoint.post(body).json())
-        })
-        .collect();
-    (0..4).for_each(|_| _ = service.request());
-    // All four wait for the service now.
-    assert_eq!(server.post(expand("own")).json()["result"]["structuredContent"], json!({"prompt": "Own."}));
-    assert!(server.post(request(1, "tools/list", json!({}))).json()["result"].is_object());
-    (0..4).for_each(|_| release.send(()).unwrap());
-    for call in slow {
-        assert_eq!(call.join().unwrap()["result"]["structuredContent"], json!({"prompt": "Brief."}));
     }
 }

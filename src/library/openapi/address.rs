@@ -82,7 +82,7 @@ impl Base {
         };
         let is_loopback = is_loopback(&host);
         if !is_encrypted && !is_loopback {
-            return Err("must begin with https://; http:// is for services on this machine only");
+            return Err("is not encrypted, and not on this machine; begin it with https://");
         }
         if is_loopback && named_by == NamedBy::Document && !allow_private {
             return Err("is on this machine; name it with --openapi-base if that is meant");
@@ -340,10 +340,10 @@ mod tests {
             ("https://exa mple", "must be a whole address"),
             ("https://{region}.example.com", "must be a whole address"),
             ("ftp://example.com", "must begin with https://"),
-            ("http://example.com", "must begin with https://"),
-            ("http://10.0.0.1", "must begin with https://"),
-            ("http://localhost.example.com", "must begin with https://"),
-            ("http://127.0.0.1.example.com", "must begin with https://"),
+            ("http://example.com", "is not encrypted"),
+            ("http://10.0.0.1", "is not encrypted"),
+            ("http://localhost.example.com", "is not encrypted"),
+            ("http://127.0.0.1.example.com", "is not encrypted"),
             ("https://ana:secret@example.com", "must not have a user name"),
             ("https://localhost@example.com", "must not have a user name"),
             ("https://example.com/?a=b", "without `?` or `#`"),
