@@ -39,7 +39,9 @@ pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 #[cfg(feature = "openapi")]
-pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader};
+pub use openapi::openapi_requests;
+#[cfg(feature = "openapi")]
+pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub(crate) use query::has_tag;
@@ -167,6 +169,11 @@ trait SourceView: fmt::Debug + Send + Sync {
     /// The request that [`expand`](SourceView::expand) would send to a service; `None` if none renders the prompt.
     fn request(&self, _: &Prompt, _: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
         None
+    }
+
+    /// Calls each service that renders some of its prompts.
+    fn reach_services(&self) -> Vec<ReachedService> {
+        Vec::new()
     }
 
     /// Why it cannot be read, or a part of it, at this moment.
@@ -300,6 +307,17 @@ pub struct ServiceRequest {
     pub headers: Vec<(String, String)>,
     /// Compact JSON.
     pub body: Option<String>,
+}
+
+/// A service that was called without asking for a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachedService {
+    /// The OpenAPI document that describes it.
+    pub document: PathBuf,
+    /// Its address.
+    pub url: String,
+    /// The status with which it answers; `Err` with the reason, and what to do, if it cannot be called.
+    pub status: Result<u16, String>,
 }
 
 /// A file or a folder that is broken.
@@ -533,6 +551,11 @@ impl View {
     pub fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
         let mut sources = self.sources_of(&prompt.name).filter(|_| prompt.is_remote());
         sources.find(|source| source.locate(&prompt.name).is_some())?.request(prompt, call)
+    }
+
+    /// Calls the address of each service that renders some of the prompts, with the headers that it gets.
+    pub fn reach_services(&self) -> Vec<ReachedService> {
+        self.sources().flat_map(|source| source.reach_services()).collect()
     }
 
     /// Whether services render some of the prompts, so that an expansion may take long.

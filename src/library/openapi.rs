@@ -20,15 +20,18 @@ mod request;
 mod schema;
 mod send;
 
-pub(crate) use address::{Base, NamedBy};
+use address::{Base, NamedBy};
 pub(crate) use operation::{HeaderValue, Kind, Method, Operation, Options, Parameter, Place, SecretHeader};
-pub(crate) use request::{Request, request};
-use send::send;
+use request::{Request, request};
+use send::{reach, send};
 
 use super::cache::{Stamp, lock};
 use super::read::{self, Content};
 use super::watch_paths::WatchPaths;
-use super::{Entry, FileInfo, Join, Layer, Listing, Location, Problem, Report, ServiceRequest, Source, SourceView};
+use super::{
+    Entry, FileInfo, Join, Layer, Listing, Location, Problem, ReachedService, Report, ServiceRequest, Source,
+    SourceView,
+};
 use crate::prompt::{Call, Diagnostic, ExpandError, Message, Messages, Name, Piece, Prompt, Severity, System};
 use crate::wording::quoted;
 use document::{Document, MAX_DOCUMENT};
@@ -199,6 +202,46 @@ impl OpenApiView {
     }
 }
 
+/// Whether a text can be the address of a service that the user names; or why not, without the text, which may have a password.
+pub(crate) fn check_base(text: &str) -> Result<(), String> {
+    Base::new(text, NamedBy::User, true).map(|_| ()).map_err(|why| format!("it {why}"))
+}
+
+/// The prompts of a document, each with the request that a call with one value for all its arguments would send to the service at
+/// `base`; and what is wrong with the others. Nothing is sent. `operations` are further ones, by their `operationId`.
+///
+/// # Errors
+/// It is not an OpenAPI document that can be read.
+pub fn openapi_requests(
+    document: &[u8],
+    operations: &[String],
+    base: &str,
+    value: &str,
+) -> Result<(Vec<(Prompt, Result<ServiceRequest, ExpandError>)>, Vec<Diagnostic>), Diagnostic> {
+    let parsed = document::parse(document, operations, Some(base))?;
+    let options = Options { base: Some(base.to_owned()), ..Options::default() };
+    let request_of = |document::Found { operation, prompt, .. }: document::Found| {
+        let values = prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
+        let binding = prompt.bind(Call::Named { values: &values, input: "", is_strict: true });
+        let request = match binding.error {
+            Some(error) => Err(error),
+            None => request(&operation, &binding.arguments, &options),
+        };
+        let request = request.map(|request| request.shown(&options));
+        (prompt, request)
+    };
+    Ok((parsed.operations.into_iter().map(request_of).collect(), parsed.problems))
+}
+
+impl Request {
+    /// Without the values of secret headers.
+    fn shown(self, options: &Options) -> ServiceRequest {
+        let Request { method, url, mut headers, body } = self;
+        headers.extend(options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
+        ServiceRequest { method: method.as_str(), url, headers, body }
+    }
+}
+
 fn problem(path: &Path, diagnostic: Diagnostic) -> Problem {
     let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Problem { file, path: path.to_owned(), diagnostic }
@@ -247,10 +290,24 @@ impl SourceView for OpenApiView {
     }
 
     fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
-        Some(self.request_of(prompt, call).map(|(_, Request { method, url, mut headers, body })| {
-            headers.extend(self.options.headers.iter().map(|header| (header.name.clone(), header.value.to_string())));
-            ServiceRequest { method: method.as_str(), url, headers, body }
-        }))
+        Some(self.request_of(prompt, call).map(|(_, request)| request.shown(&self.options)))
+    }
+
+    fn reach_services(&self) -> Vec<ReachedService> {
+        let mut services: Vec<ReachedService> = Vec::new();
+        for document in &self.documents {
+            let Some(remote) = self.prompts.values().find(|remote| remote.document == *document) else { continue };
+            let url = Base::of(&remote.operation, &self.options).map(|base| base.url().to_owned()).unwrap_or_default();
+            if services.iter().any(|known| known.url == url) {
+                continue;
+            }
+            let status = match self.whose_headers() {
+                Some(why) => Err(why.to_owned()),
+                None => reach(&remote.operation, &self.options),
+            };
+            services.push(ReachedService { document: document.clone(), url, status });
+        }
+        services
     }
 
     fn missing(&self) -> Vec<Problem> {

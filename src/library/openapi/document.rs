@@ -136,15 +136,19 @@ impl Source {
     }
 
     fn read_yaml(text: &str) -> Result<Source, Diagnostic> {
-        let node =
-            yaml::parse_nested(text, 1, MAX_NESTING, &mut MAX_DOCUMENT.clone()).map_err(|refusal| match refusal {
-                yaml::Refusal::Syntax(at) => Diagnostic { severity: Severity::Error, ..at },
+        // The parser may find the end of the document in a line after the last.
+        let end = Position::in_text(text, text.len(), 1);
+        let parsed = yaml::parse_nested(text, 1, MAX_NESTING, &mut MAX_DOCUMENT.clone());
+        let node = parsed.map_err(|refusal| {
+            let (at, message) = match refusal {
+                yaml::Refusal::Syntax(at) => (at.clone(), at.message),
                 yaml::Refusal::TooLarge(at) => {
-                    let message =
-                        format!("the YAML aliases (`*name`) of the document make it larger than {MAX_DOCUMENT} bytes");
-                    Diagnostic { message, ..at }
+                    (at, format!("the YAML aliases (`*name`) of the document make it larger than {MAX_DOCUMENT} bytes"))
                 }
-            })?;
+            };
+            let position = at.position.map(|position| position.min(end));
+            Diagnostic { severity: Severity::Error, position, message, ..at }
+        })?;
         let mut positions = HashMap::new();
         for path in fields(&node).iter().filter(|field| field.key == "paths").flat_map(|paths| fields(&paths.node)) {
             for method in fields(&path.node) {
@@ -300,7 +304,9 @@ impl<'d> Reader<'d> {
         let description = description.map(|text| first_paragraph(&text));
         let Draft { arguments, parameters, .. } = draft;
         let base = self.base.clone();
-        let address = format!("{}{path}", base.as_deref().unwrap_or_default().trim_end_matches('/'));
+        // One with a password is refused when it is called.
+        let shown = base.as_deref().filter(|base| !base.contains('@')).unwrap_or_default();
+        let address = format!("{}{path}", shown.trim_end_matches('/'));
         let part = serde_json::to_string_pretty(operation).map_err(|error| error.to_string())?;
         Ok(Found {
             text: format!("{method} {address}\n\n{part}\n"),
