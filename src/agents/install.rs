@@ -229,7 +229,8 @@ impl Installation {
             if !self.trust || edits {
                 entry.initial.retain(|(initial, _)| *initial != key);
                 entry.required.push((key, None));
-                if self.trust {
+                let was_there = |server: &Registration| server.entry.iter().any(|(known, _)| known == key);
+                if self.trust && present.as_ref().is_none_or(was_there) {
                     planner.notes.push(format!(
                         "without `\"{key}\": true`, because of --edit: {} asks you before it calls a tool of this server",
                         self.agent.title

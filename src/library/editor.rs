@@ -2,11 +2,11 @@
 //!
 //! [`Editor`] checks what a caller may write, and that it is a prompt; a [`Writer`] stores it. `folder_writer.rs` is the one of folders.
 
+use super::difference::difference;
 use super::history::{Operation, VERSIONS, Version};
 use super::{Caller, Layer, Library, Location, Lookup, Prefix, Problem, Revision, View, WriteError};
 use crate::prompt::{Body, Diagnostic, Name, Parts, edit, spellings};
 use crate::wording::{named, quoted};
-use diffy::DiffOptions;
 use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
@@ -270,6 +270,19 @@ impl Editor<'_> {
         Ok(Current { revision: Revision::of(file.as_bytes()), name, file, layer })
     }
 
+    /// The name of a prompt in the folder, or of one that was deleted, from what was typed.
+    ///
+    /// # Errors
+    /// There is no such prompt in the folder and in its history.
+    pub fn name(&self, typed: &str) -> Result<Name, EditError> {
+        self.own(typed)
+    }
+
+    /// The file of a prompt; `None` if it was deleted.
+    pub fn path(&self, name: &Name) -> Option<PathBuf> {
+        self.writer.path(name)
+    }
+
     /// The versions of a prompt, which may have been deleted; the newest first, which is the current one unless it was.
     ///
     /// # Errors
@@ -382,12 +395,15 @@ impl Editor<'_> {
         let then = self.writer.version(&name, expected).ok().flatten();
         let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let diff = match (&current, then, text) {
-            (Some(current), Some(then), _) => diff(&lossy(&then), "as you read it", &lossy(current), "as it is now"),
+            (Some(current), Some(then), _) => {
+                difference(("as you read it", &lossy(&then)), ("as it is now", &lossy(current)))
+            }
             (Some(current), None, Some(text)) => {
-                diff(&lossy(current), "as it is now", &lossy(text), "as you would write it")
+                difference(("as it is now", &lossy(current)), ("as you would write it", &lossy(text)))
             }
             _ => String::new(),
         };
+        let diff = shortened(diff);
         EditError::Conflict { name, current: current.as_deref().map(Revision::of), diff }
     }
 
@@ -418,18 +434,13 @@ impl Editor<'_> {
     }
 }
 
-/// What is different in two texts, as a unified diff, which may be shortened.
-fn diff(old: &str, old_label: &str, new: &str, new_label: &str) -> String {
-    let patch = DiffOptions::new()
-        .set_original_filename(old_label.to_owned())
-        .set_modified_filename(new_label.to_owned())
-        .create_patch(old, new)
-        .to_string();
-    let lines: Vec<&str> = patch.lines().collect();
-    if lines.len() <= MAX_DIFF_LINES {
-        return patch;
+/// The first lines of a diff.
+fn shortened(diff: String) -> String {
+    let Some((end, _)) = diff.match_indices('\n').nth(MAX_DIFF_LINES - 1) else { return diff };
+    match diff[end + 1..].lines().count() {
+        0 => diff,
+        more => format!("{}… {more} more lines\n", &diff[..=end]),
     }
-    format!("{}\n… {} more lines\n", lines[..MAX_DIFF_LINES].join("\n"), lines.len() - MAX_DIFF_LINES)
 }
 
 impl EditError {

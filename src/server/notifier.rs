@@ -59,8 +59,10 @@ pub(super) struct Look {
     edit: bool,
     /// The same for those who see only a part of it, by their prefix and whether they may edit prompts; made when the first of
     /// them needs it.
-    restricted: Mutex<BTreeMap<(Option<Prefix>, bool), Arc<Look>>>,
+    restricted: Mutex<RestrictedLooks>,
 }
+
+type RestrictedLooks = BTreeMap<(Option<Prefix>, bool), Arc<Look>>;
 
 /// A hash of each list.
 #[derive(Debug, Clone, Copy)]

@@ -1698,11 +1698,8 @@ fn an_agent_that_may_edit_prompts_has_to_ask() {
     let is_trusted = || user.read(".gemini/settings.json").contains("\"trust\": true");
     user.done(&["install", "gemini", "--yes"]);
     assert!(is_trusted());
-    let printed = user.done(&["install", "gemini", "--yes", "--", "--edit"]);
-    assert!(
-        !is_trusted() && printed.contains("because of --edit: Gemini CLI asks you before it calls a tool"),
-        "{printed}"
-    );
+    let said = user.run(&["install", "gemini", "--yes", "--", "--edit"]).stderr;
+    assert!(!is_trusted() && said.contains("because of --edit: Gemini CLI asks you before it calls a tool"), "{said}");
     user.done(&["install", "gemini", "--yes", "--prompts", "/p"]);
     assert!(!is_trusted() && user.read(".gemini/settings.json").contains("--edit"));
     user.done(&["install", "gemini", "--yes", "--reset"]);

@@ -6,13 +6,13 @@ use prompt_expander::prompt::{Argument, Body, Format, Name, Parts, Prompt, Role,
 const SEPARATOR: &[u8] = b"\n====\n";
 
 /// The same for a file and a text in one.
-pub(super) fn check_bytes(bytes: &[u8]) {
+pub fn check_bytes(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (file, text) = at.map_or((bytes, &b"a"[..]), |at| (&bytes[..at], &bytes[at + SEPARATOR.len()..]));
     check(&String::from_utf8_lossy(file), &String::from_utf8_lossy(text));
 }
 
-pub(super) fn check(file: &str, text: &str) {
+pub fn check(file: &str, text: &str) {
     let texts = || vec![text.to_owned(), "b".to_owned()];
     let argument = Argument {
         name: "a".to_owned(),
@@ -70,7 +70,7 @@ fn edited(file: &str, parts: &Parts) -> Option<(Prompt, Prompt, String)> {
 /// Between the lines that both texts begin with and those that both end with, the first text has at most one key.
 fn only_lines_of(key: &str, before: &str, after: &str) {
     fn lines(text: &str) -> Vec<&str> {
-        text.trim_start_matches('\u{feff}').split('\n').collect()
+        text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').collect()
     }
     assert_eq!(before.starts_with('\u{feff}'), after.starts_with('\u{feff}'));
     let (old, new) = (lines(before), lines(after));

@@ -310,6 +310,7 @@ fn theirs(base: &str, now: &str, file: &str) -> Markup {
                 p.length { "Both changes fit together." }
                 div.bar.scripted { button.quiet #both type="button" { "Add theirs to my text" } }
                 textarea #merged hidden aria-hidden="true" { (typed(&both)) }
+                textarea #theirs hidden aria-hidden="true" { (typed(now)) }
             },
             None => { p.length { "You and they have changed the same lines. Copy what you want to keep into your text." } },
         }

@@ -308,7 +308,7 @@ async function check(form, step) {
   const fresh = answer.page.querySelector("#side");
   if (fresh) showSide(find("#side"), fresh);
   else if (answer.isAllowed) say(answer.page.querySelector("main").textContent, 8000);
-  // The text stays; the token can be given again in another tab of the browser's session only, so say it here.
+  // The page that asks for another token would replace the text.
   else say("The token is no longer accepted. Copy your text, and reload the page.", 0);
   return fresh != null;
 }
@@ -446,8 +446,10 @@ async function restore(button) {
 
 function addTheirs() {
   const area = find("#file");
-  area.value = find("#merged").value;
-  // The file as it is now is part of the text.
+  const merged = find("#merged").value;
+  // The file as it is now is part of the text, which is as if it had been opened just now.
+  area.defaultValue = find("#theirs").value;
+  area.value = merged;
   find("#editor").elements.expected.value = find("#save").dataset.expected;
   check(find("#editor"), "review");
 }
