@@ -3,6 +3,7 @@
 
 use super::Server;
 use super::lifecycle::{Failure, FailureKind};
+use crate::agents::PartLimit;
 use crate::jsonrpc::{Mismatch, Object, read};
 use crate::library::{About, Caller, Change, EditError, Editor, Problem, Revision, Version, Written};
 use crate::mcp;
@@ -48,6 +49,8 @@ pub(super) struct Editing<'s> {
     /// Who edits, for the history.
     pub(super) author: Option<Arc<str>>,
     pub(super) seen: &'s mut Seen,
+    /// The longest result that the agent shows its model; `None` if it is not known.
+    pub(super) limit: Option<PartLimit>,
 }
 
 /// A prompt as its file has it, and its versions.

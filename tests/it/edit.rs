@@ -739,3 +739,38 @@ fn a_limit_for_a_method_that_edits_is_kept() {
     assert_eq!(server.post(&body).status, 200);
     assert_eq!(server.post(&body).status, 429);
 }
+
+#[test]
+fn a_prompt_that_the_agent_shows_only_in_part_comes_with_a_warning() {
+    let long = "A long line of text.\n".repeat(2_000);
+    for (name, is_warned) in [("codex-mcp-client", true), ("it", false)] {
+        let mut client = editing().prompt("long.md", &long).prompt("short.md", "Short");
+        client.introduce(LEGACY, name);
+        let read = history(&mut client, "long");
+        assert_eq!(read["file"], long);
+        assert_eq!(read["warning"].as_str().is_some_and(|text| text.contains("do not write `text`")), is_warned);
+        assert_eq!(history(&mut client, "short").get("warning"), None);
+    }
+}
+
+#[test]
+fn the_history_has_as_many_versions_as_the_option_says() {
+    let mut client = Client::new().arguments([&EDIT[..], &["--history", "2"]].concat());
+    client.initialize(LEGACY);
+    client.call("create_prompt", json!({"command": "a", "text": "0"})).structured();
+    for number in 1..5 {
+        client.call("update_prompt", json!({"command": "a", "text": number.to_string()})).structured();
+    }
+    let read = history(&mut client, "a");
+    assert_eq!((read["file"].as_str(), read["versions"].as_array().unwrap().len()), (Some("4\n"), 3), "{read}");
+    client.ignore_notifications();
+    let arguments = Client::new().arguments([]);
+    for (line, wanted) in [
+        (["serve", "--history", "0"].as_slice(), "--history"),
+        (&["--edit", "list"], "`list` has no option --edit"),
+        (&["list", "--edit"], "--edit"),
+    ] {
+        let ran = arguments.run(line.iter().copied(), "");
+        assert!(ran.status.code() == Some(2) && ran.stderr.contains(wanted), "{line:?}: {}", ran.stderr);
+    }
+}
