@@ -590,10 +590,23 @@ fn a_write_that_is_sent_again_is_done_once() {
     let update = json!({"command": "a", "text": "B", "expected": first["revision"], "operation_id": "2"});
     let second = client.call("update_prompt", update.clone()).structured();
     assert_eq!(client.call("update_prompt", update).structured(), second);
+    // The same without the revision, which the conversation remembers.
+    let update = json!({"command": "a", "text": "B2", "operation_id": "3"});
+    let third = client.call("update_prompt", update.clone()).structured();
+    assert_eq!(client.call("update_prompt", update).structured(), third);
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "4"})).structured();
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "4"})).structured();
+    let restore = json!({"command": "a", "operation_id": "5"});
+    assert_eq!(client.call("restore_prompt", restore.clone()).structured(), third);
+    assert_eq!(client.call("restore_prompt", restore.clone()).structured(), third);
+    let server =
+        HttpServer::start_with(Client::new().arguments(["--prompts", client.prompts().to_str().unwrap()]), &["--edit"]);
+    let again = call(&server, "", "restore_prompt", restore);
+    assert_eq!(again["result"]["structuredContent"], third, "{again}");
     let reused = json!({"command": "a", "text": "C", "expected": second["revision"], "operation_id": "2"});
     let error = client.call("update_prompt", reused).error();
     assert!(error.contains("`operation_id`"), "{error}");
-    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 5);
     for (key, length) in [("note", 2_001), ("operation_id", 201)] {
         let error = client.call("create_prompt", json!({"command": "b", "text": "B", key: "x".repeat(length)})).error();
         assert!(error.contains(&format!("`{key}` is longer than")), "{error}");
