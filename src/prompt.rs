@@ -38,6 +38,7 @@ mod unexpanded;
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use conversion::{Conversion, ExportFormat, export, import};
+pub(crate) use diagnostic::Positions;
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::markdown_editor::{Body, Parts, edit};

@@ -13,6 +13,8 @@ mod api;
 mod attachments;
 mod cases;
 mod changes;
+#[cfg(all(target_os = "linux", feature = "http"))]
+mod chaos;
 mod check;
 mod client;
 mod command_line;
@@ -30,6 +32,7 @@ mod explain;
 mod faults;
 #[cfg(unix)]
 mod fresh;
+mod history;
 mod hook;
 #[cfg(all(unix, feature = "http"))]
 mod hostile_clients;
