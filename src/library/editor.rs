@@ -164,6 +164,11 @@ impl Library {
 }
 
 impl Editor<'_> {
+    /// The library as the caller sees it.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
     /// Creates a prompt. [`Parts`] are those of an empty file. A prompt of another layer may have the name.
     ///
     /// # Errors
