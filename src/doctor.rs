@@ -14,7 +14,7 @@ mod server;
 pub use crate::agents::{Finding, Severity};
 
 use crate::agents::{AGENTS, Agent, AgentFiles, ConfigError, Scope, System, is_same_file};
-use crate::library::{Library, Report, system_of};
+use crate::library::{Library, ReachedService, Report, system_of};
 use crate::prompt;
 use crate::wording::{all_of, alternatives, count};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ pub struct Examination {
     pub timeout: Duration,
     /// The command that checks the files of the library.
     pub check: String,
+    /// Whether to call the services that render prompts.
+    pub online: bool,
 }
 
 /// What is found.
@@ -107,7 +109,31 @@ impl Examination {
                        as a stdio server with another agent";
             findings.push(Finding::new(None, Severity::Broken, message).fix(fix));
         }
+        if self.online {
+            findings.extend(self.services(library));
+        }
         Diagnosis { findings, library: self.library(&report), is_registered }
+    }
+
+    /// Whether the services that render prompts can be called.
+    fn services(&self, library: &Library) -> Vec<Finding> {
+        let services = library.view().reach_services();
+        if services.is_empty() {
+            let message = "no service was called, because none renders any of the prompts";
+            return vec![Finding::new(None, Severity::Warning, message).fix("name its document with `--openapi FILE`")];
+        }
+        let finding = |ReachedService { document, url, status }: ReachedService| match status {
+            Ok(status) => Finding::new(None, Severity::Fine, format!("the service {url} answers (status {status})")),
+            Err(why) => {
+                let (why, fix) = why.rsplit_once("; ").unwrap_or((&why, "correct the address"));
+                let message = match url.as_str() {
+                    "" => format!("a service cannot be called: {why}"),
+                    _ => format!("the service {url} cannot be called: {why}"),
+                };
+                Finding::new(None, Severity::Broken, message).fix(fix).at(&document, None)
+            }
+        };
+        services.into_iter().map(finding).collect()
     }
 
     /// Whether this program is registered with an agent, as a server or as a hook.

@@ -112,7 +112,7 @@ const SEPARATOR: &str = "\n\n";
 /// The context for the commands of a message, if there are any, within the limit of the agent.
 fn within_limit(view: &View, agent: &Agent, invocations: &[Invocation<'_, Found>]) -> Option<String> {
     let (expanded, further) = invocations.split_at(invocations.len().min(MAX_COMMANDS));
-    let mut parts: Vec<String> = expanded.iter().map(too_long).collect();
+    let mut parts: Vec<String> = expanded.iter().map(call_instead).collect();
     if !further.is_empty() {
         parts.push(format!(
             "Only the first {MAX_COMMANDS} such commands are expanded here. For each further one, call the tool \
@@ -145,6 +145,9 @@ fn context_for(view: &View, agent: &Agent, invocation: &Invocation<'_, Found>) -
             );
         }
     };
+    if prompt.is_remote() {
+        return call_instead(invocation);
+    }
     match view.expand(prompt, Call::Text(invocation.input)).map(Messages::into_text) {
         Ok(expansion) => framed(agent, &typed, &expansion, invocation.found.is_of_project),
         Err(error) => format!(
@@ -170,12 +173,17 @@ fn framed(agent: &Agent, typed: &str, expansion: &str, is_of_project: bool) -> S
     )
 }
 
-/// The replacement for an expansion that does not fit.
-fn too_long(invocation: &Invocation<'_, Found>) -> String {
+/// The replacement for an expansion that does not fit, and for one that only a service has.
+fn call_instead(invocation: &Invocation<'_, Found>) -> String {
+    let is_remote = invocation.found.prompt.as_ref().is_ok_and(|prompt| prompt.is_remote());
+    let (why, without_tool) = match is_remote {
+        true => ("which a service renders when it is asked for", "only the MCP server can ask for the prompt"),
+        false => ("whose text is longer than this agent accepts from a hook", "the prompt is too long for the hook"),
+    };
     format!(
-        "In the user's message, {} is short for a stored prompt, whose text is longer than this agent accepts from a hook. \
+        "In the user's message, {} is short for a stored prompt, {why}. \
          Before you answer, call the tool expand_prompt with the name of the command, and all that follows it as `input`; \
-         then do what it returns. If there is no such tool, tell the user that the prompt is too long for the hook.",
+         then do what it returns. If there is no such tool, tell the user that {without_tool}.",
         typed(invocation.name, invocation.input)
     )
 }

@@ -90,7 +90,8 @@
 //! - Only four places start other programs: [`doctor`] those that an agent's config names, as that agent would;
 //!   `cli/editor.rs` the user's editor; `cli/output/pager.rs` the user's pager; and `cli/clipboard.rs` the system's command for the
 //!   clipboard.
-//! - Only [`remote`] connects to anything: to the URL that the user named.
+//! - Only two places connect to anything: [`remote`] to the URL that the user named; `library/openapi/send.rs` to the service of a
+//!   document that the user named, at addresses that `library/openapi/address.rs` allows.
 //! - Standard output carries the protocol or the result of a command, nothing else.
 //!
 //! # Dependencies between modules

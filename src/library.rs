@@ -17,6 +17,8 @@ mod history;
 mod include;
 mod jsonl;
 mod lookup;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod project;
 mod query;
 mod read;
@@ -36,6 +38,10 @@ pub use editor::{About, Change, Current, EditError, Editor, Written};
 pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
+#[cfg(feature = "openapi")]
+pub use openapi::openapi_requests;
+#[cfg(feature = "openapi")]
+pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub(crate) use query::has_tag;
@@ -51,12 +57,16 @@ pub use watch::{Changes, POLL, Watch};
 pub use write::WriteError;
 pub(crate) use write::{FileState, OwnFile, create, create_file, create_with_folders, delete_if, plan, replace};
 
-use crate::prompt::{Attachment, Call, Diagnostic, ExpandError, Messages, Name, Position, Prompt, Summary, System};
+use crate::prompt::{
+    Attachment, Call, Diagnostic, ExpandError, Messages, Name, Piece, Position, Prompt, Summary, System,
+};
 use crate::wording::printable;
 use builtin::Builtin;
 use cache::{Cache, Fingerprint};
 use folder::Folder;
 use jsonl::Jsonl;
+#[cfg(feature = "openapi")]
+use openapi::OpenApi;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -102,11 +112,19 @@ trait Source: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether services render its prompts.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// The paths whose appearance or removal may change which folder the prompts are in.
     fn watch_paths(&self) -> Vec<&Path> {
         Vec::new()
     }
 }
+
+/// Makes the text of a message from its pieces, which it may change.
+type Join<'j> = &'j dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String;
 
 /// One state of a source. What is on disk is still read when it is asked for.
 trait SourceView: fmt::Debug + Send + Sync {
@@ -142,9 +160,25 @@ trait SourceView: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Why it cannot be read at all at this moment.
-    fn missing(&self) -> Option<Problem> {
+    /// The expansion of one of its prompts, with the attachments, which are read now. A service that renders the prompt is called.
+    fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, ExpandError> {
+        let messages = prompt.expand_with(call, join)?;
+        if prompt.attachments.is_empty() { Ok(messages) } else { with_attachments(messages, self.attachments(prompt)) }
+    }
+
+    /// The request that [`expand`](SourceView::expand) would send to a service; `None` if none renders the prompt.
+    fn request(&self, _: &Prompt, _: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
         None
+    }
+
+    /// Calls each service that renders some of its prompts.
+    fn reach_services(&self) -> Vec<ReachedService> {
+        Vec::new()
+    }
+
+    /// Why it cannot be read, or a part of it, at this moment.
+    fn missing(&self) -> Vec<Problem> {
+        Vec::new()
     }
 
     /// The folder of its files, which may be missing; `None` if a prompt is not a file.
@@ -159,7 +193,7 @@ trait SourceView: fmt::Debug + Send + Sync {
 
     /// Reads every file, or every file below a folder, and reports everything that is, or looks, wrong.
     fn check(&self, _: Option<&Path>) -> Report {
-        Report { files: 0, problems: self.missing().into_iter().collect() }
+        Report { files: 0, problems: self.missing() }
     }
 
     /// The errors and warnings of the file at this absolute path; `None` unless it is one with several prompts.
@@ -245,6 +279,8 @@ pub enum Layer {
     Project,
     /// The user, in their own folder or one that they named.
     User,
+    /// A service that renders them. An OpenAPI document describes it.
+    Remote,
     /// The authors of this program.
     Builtin,
 }
@@ -254,8 +290,34 @@ pub enum Layer {
 pub enum Location {
     /// In a file.
     File(PathBuf),
+    /// In this OpenAPI document, of which it is an operation.
+    Document(PathBuf),
     /// In the program itself.
     Builtin,
+}
+
+/// A request for a prompt that a service renders, without anything secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceRequest {
+    /// `GET`, `POST` and others.
+    pub method: &'static str,
+    /// The whole address.
+    pub url: String,
+    /// Names and values; for a secret, where its value comes from.
+    pub headers: Vec<(String, String)>,
+    /// Compact JSON.
+    pub body: Option<String>,
+}
+
+/// A service that was called without asking for a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachedService {
+    /// The OpenAPI document that describes it.
+    pub document: PathBuf,
+    /// Its address.
+    pub url: String,
+    /// The status with which it answers; `Err` with the reason, and what to do, if it cannot be called.
+    pub status: Result<u16, String>,
 }
 
 /// A file or a folder that is broken.
@@ -365,6 +427,13 @@ impl Library {
         Library { versions: Some(versions), ..self }
     }
 
+    /// Adds the prompts that services render: operations of these documents.
+    #[cfg(feature = "openapi")]
+    pub(crate) fn with_openapi(mut self, documents: Vec<PathBuf>, options: openapi::Options) -> Library {
+        self.sources.push(Arc::new(OpenApi::new(documents, options)));
+        self
+    }
+
     /// Adds the built-in prompts as the last source.
     pub fn with_builtin(mut self) -> Library {
         self.sources
@@ -450,27 +519,52 @@ impl View {
         self.sources_of(name).find_map(|source| source.get(name))
     }
 
-    /// The expansion of one of its prompts, with the attachments, which are read now.
+    /// The expansion of one of its prompts, with the attachments, which are read now. A service that renders the prompt is called,
+    /// which may take several seconds.
     ///
     /// # Errors
-    /// Those of [`Prompt::expand`]; an attachment that cannot be used.
+    /// Those of [`Prompt::expand`]; an attachment that cannot be used; a service that does not answer with a prompt.
     pub fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Messages, ExpandError> {
-        self.attach(prompt, prompt.expand(call)?)
+        self.expand_with(prompt, call, &|pieces| pieces.map(Piece::as_str).collect())
     }
 
-    /// Adds to an expansion the attachments of one of its prompts, which are read now.
+    /// The same, with a text of each message that `join` makes from its pieces, which it may change.
     ///
     /// # Errors
-    /// An attachment cannot be used.
-    pub fn attach(&self, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        let source = || self.sources_of(&prompt.name).find(|source| source.locate(&prompt.name).is_some());
-        match prompt.attachments.is_empty() {
-            true => Ok(messages),
-            false => with_attachments(messages, source().map_or(Ok(Vec::new()), |source| source.attachments(prompt))),
+    /// Those of [`View::expand`].
+    pub fn expand_with(
+        &self,
+        prompt: &Prompt,
+        call: Call<'_>,
+        join: &dyn Fn(&mut dyn Iterator<Item = Piece<'_>>) -> String,
+    ) -> Result<Messages, ExpandError> {
+        match self.sources_of(&prompt.name).find(|source| source.locate(&prompt.name).is_some()) {
+            Some(source) => source.expand(prompt, call, join),
+            None => prompt.expand_with(call, join), // deleted just now
         }
     }
 
-    /// The same for a prompt in a file, which may be outside of its folders: its attachments are in the same folder then.
+    /// The request that [`expand`](View::expand) would send to a service, without calling it; `None` if none renders the prompt.
+    ///
+    /// # Errors
+    /// Why there would be none.
+    pub fn request(&self, prompt: &Prompt, call: Call<'_>) -> Option<Result<ServiceRequest, ExpandError>> {
+        let mut sources = self.sources_of(&prompt.name).filter(|_| prompt.is_remote());
+        sources.find(|source| source.locate(&prompt.name).is_some())?.request(prompt, call)
+    }
+
+    /// Calls the address of each service that renders some of the prompts, with the headers that it gets.
+    pub fn reach_services(&self) -> Vec<ReachedService> {
+        self.sources().flat_map(|source| source.reach_services()).collect()
+    }
+
+    /// Whether services render some of the prompts, so that an expansion may take long.
+    pub fn has_remote(&self) -> bool {
+        self.sources.iter().any(|lazy| lazy.source.is_remote())
+    }
+
+    /// Adds to an expansion the attachments of a prompt in a file, which may be outside of its folders: its attachments are in the
+    /// same folder then.
     ///
     /// # Errors
     /// An attachment cannot be used.
@@ -583,7 +677,7 @@ impl View {
     /// The sources that cannot be read at this moment although they should be.
     pub fn missing(&self) -> Vec<Problem> {
         let is_visible = self.prefix.is_none();
-        self.sources().filter(|_| is_visible).filter_map(|source| source.missing()).collect()
+        self.sources().filter(|_| is_visible).flat_map(|source| source.missing()).collect()
     }
 
     /// Reads every file of every folder, and reports everything that is, or looks, wrong.
@@ -652,10 +746,25 @@ impl View {
         self.sources().filter(move |_| is_visible)
     }
 
+    /// The same up to the first whose prompts services render.
+    fn local_sources_of(&self, name: &Name) -> impl Iterator<Item = &dyn SourceView> {
+        let is_visible = self.prefix.as_ref().is_none_or(|prefix| prefix.contains(name));
+        self.existing().take_while(move |lazy| is_visible && !lazy.source.is_remote()).map(LazyView::get)
+    }
+
     /// All of them, for the person whose folders they are.
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
-        let exist = self.sources.iter().filter(|lazy| self.is_for_editing || !lazy.source.is_for_editing());
-        exist.map(|LazyView { source, view }| &**view.get_or_init(|| Arc::clone(source).view()))
+        self.existing().map(LazyView::get)
+    }
+
+    fn existing(&self) -> impl Iterator<Item = &LazyView> {
+        self.sources.iter().filter(|lazy| self.is_for_editing || !lazy.source.is_for_editing())
+    }
+}
+
+impl LazyView {
+    fn get(&self) -> &dyn SourceView {
+        &**self.view.get_or_init(|| Arc::clone(&self.source).view())
     }
 }
 
@@ -665,6 +774,17 @@ fn with_attachments(
 ) -> Result<Messages, ExpandError> {
     let attachments = attachments.map_err(|diagnostic| ExpandError::Attachment(Box::new(diagnostic)))?;
     Ok(Messages { attachments, ..messages })
+}
+
+impl Layer {
+    /// The first word of a description in a list, which says whose a prompt is if it is not the user's.
+    pub(crate) fn mark(self) -> &'static str {
+        match self {
+            Layer::Project => "(project) ",
+            Layer::Remote => "(remote) ",
+            Layer::User | Layer::Builtin => "",
+        }
+    }
 }
 
 impl Location {

@@ -38,9 +38,11 @@ mod unexpanded;
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use conversion::{Conversion, ExportFormat, export, import};
+pub(crate) use diagnostic::Positions;
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::markdown_editor::{Body, Parts, edit};
+pub(crate) use format::yaml;
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
 use include::Origins;
@@ -226,6 +228,17 @@ pub enum ExpandError {
     },
     /// An attachment cannot be read, or used.
     Attachment(Box<Diagnostic>),
+    /// A value is not what the service that renders the prompt takes.
+    NotOfType {
+        /// The argument.
+        argument: String,
+        /// The value.
+        value: String,
+        /// What the argument takes: `an integer`.
+        takes: &'static str,
+    },
+    /// A service renders the prompt, and did not: what it answered, or why it was not asked, and what to do.
+    Service(String),
     /// A template exceeds a limit.
     Template {
         /// The included file that the line is in; `None` for the prompt's own.
@@ -271,6 +284,10 @@ impl fmt::Display for ExpandError {
                 named(usage)
             ),
             ExpandError::Attachment(diagnostic) => diagnostic.fmt(f),
+            ExpandError::NotOfType { argument, value, takes } => {
+                write!(f, "{} takes {takes}, not {}", named(argument), quoted(value))
+            }
+            ExpandError::Service(message) => f.write_str(message),
             ExpandError::Template { file, line, message } => {
                 let of_file = file.as_ref().map(|file| format!(" of {}", quoted(&file.display().to_string())));
                 write!(f, "its template fails in line {line}{}: {message}", of_file.unwrap_or_default())
@@ -285,6 +302,35 @@ impl fmt::Display for ExpandError {
 impl std::error::Error for ExpandError {}
 
 impl Prompt {
+    /// A prompt that a service renders, so that it has no messages before that.
+    pub(crate) fn of_service(
+        name: Name,
+        title: Option<String>,
+        description: Option<String>,
+        arguments: Vec<Argument>,
+    ) -> Prompt {
+        Prompt {
+            format: Format::OpenApiOperation,
+            name,
+            title,
+            description,
+            arguments,
+            tags: Vec::new(),
+            metadata: Metadata::default(),
+            messages: Vec::new(),
+            attachments: Vec::new(),
+            lenient: Vec::new(),
+            unread_keys: Vec::new(),
+            has_words: false,
+            origins: Origins::default(),
+        }
+    }
+
+    /// Whether a service renders it, which only the library calls.
+    pub fn is_remote(&self) -> bool {
+        self.format == Format::OpenApiOperation
+    }
+
     /// The prompt, with the line before its text by which a skill's scripts and references are found, as in Claude Code.
     /// `folder` is the path of the skill's folder; it is never searched for placeholders. Other prompts stay as they are.
     #[must_use]
@@ -304,7 +350,8 @@ impl Prompt {
     /// that are empty are left out. A prompt of fabric or of llm is followed by the input if it has no placeholder for that.
     ///
     /// # Errors
-    /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated.
+    /// See [`ExpandError`]. An expansion that is too long is refused before it is allocated. A [remote](Prompt::is_remote)
+    /// prompt always is an error.
     pub fn expand(&self, call: Call<'_>) -> Result<Messages, ExpandError> {
         self.expand_with(call, |pieces| pieces.map(Piece::as_str).collect())
     }
@@ -321,6 +368,9 @@ impl Prompt {
         let binding = self.bind(call);
         if let Some(error) = binding.error {
             return Err(error);
+        }
+        if self.is_remote() {
+            return Err(ExpandError::Service("a service renders it, which is not called here".to_owned()));
         }
         let appended = match &binding.input {
             Some(input) if self.appends_input() => input,
@@ -399,6 +449,7 @@ impl Prompt {
     /// Whether the input follows the body.
     pub fn appends_input(&self) -> bool {
         match self.format {
+            Format::OpenApiOperation => false,
             Format::FabricPattern | Format::LlmTemplate => !self.has_input_placeholder(),
             _ => !self.has_placeholders(),
         }
@@ -489,9 +540,9 @@ impl Prompt {
         self.placeholders().next().is_some()
     }
 
-    /// Whether the body has a placeholder for this argument.
+    /// Whether the body has a placeholder for this argument, or the service gets it.
     fn uses(&self, argument: &Argument) -> bool {
-        self.placeholders().any(|placeholder| placeholder.name == argument.name)
+        self.is_remote() || self.placeholders().any(|placeholder| placeholder.name == argument.name)
     }
 
     /// Whether the input is one of the parts of a text that is divided.

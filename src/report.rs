@@ -9,7 +9,9 @@ mod tokens;
 
 pub use call::{Call, Found, expand};
 pub use draft::{Checked, Draft, DraftFile, check};
-pub use explanation::{Explanation, Given, Lengths, MeasuredLimit, Placeholder, Shadowed, UnexpandedText, explain};
+pub use explanation::{
+    Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, Shadowed, UnexpandedText, explain,
+};
 
 use crate::agents::Agent;
 use crate::hook;
@@ -53,7 +55,7 @@ pub struct Listed {
     pub title: Option<String>,
     /// Its description, or an empty text.
     pub description: String,
-    /// `project`, `user` or `built-in`.
+    /// `project`, `user`, `remote` or `built-in`.
     pub layer: String,
     /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,9 +121,9 @@ pub struct Problem {
 pub struct Shown {
     /// The prompt's name.
     pub name: String,
-    /// `project`, `user` or `built-in`.
+    /// `project`, `user`, `remote` or `built-in`.
     pub layer: String,
-    /// Its path; absent for a built-in prompt.
+    /// Its path, or that of the OpenAPI document; absent for a built-in prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Which content it has; see [`library::Revision`].
@@ -287,7 +289,7 @@ pub fn show(view: &View, command: &str) -> Result<Shown, Failure> {
     let text = view.raw(&name).ok_or_else(|| deleted(&name))?;
     let text = text.map_err(|problem| Failure::new(problem.to_string()))?;
     let path = match location {
-        Location::File(file) => Some(file.display().to_string()),
+        Location::File(file) | Location::Document(file) => Some(file.display().to_string()),
         Location::Builtin => None,
     };
     let revision = Some(library::Revision::of(text.as_bytes()).to_string());
@@ -309,6 +311,7 @@ fn layer(layer: Layer) -> String {
     match layer {
         Layer::Project => "project",
         Layer::User => "user",
+        Layer::Remote => "remote",
         Layer::Builtin => BUILT_IN,
     }
     .to_owned()
@@ -322,7 +325,7 @@ pub(crate) fn format(system: System) -> Option<&'static str> {
 /// A path, or [`BUILT_IN`].
 fn source(source: Location) -> String {
     match source {
-        Location::File(path) => path.display().to_string(),
+        Location::File(path) | Location::Document(path) => path.display().to_string(),
         Location::Builtin => BUILT_IN.to_owned(),
     }
 }

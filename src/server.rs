@@ -96,6 +96,8 @@ pub enum Work {
     Blocking,
     /// The same, and the answer to all equal requests is the same.
     List,
+    /// It may wait several seconds for the service that renders a prompt.
+    Remote,
 }
 
 /// The reply to a message.
@@ -180,6 +182,7 @@ impl Server {
         match message {
             Message::Request(request) => self.work_of_request(caller, request),
             Message::Notification { .. } | Message::Response => self.quick_unless_on_network(),
+            Message::Batch(_) if self.library.view().has_remote() => Work::Remote,
             Message::Batch(_) => Work::Blocking,
         }
     }
@@ -213,7 +216,12 @@ impl Server {
             ("prompts/get", _) => self.is_known(caller, params.get("name")),
             _ => work.is_none_or(|work| work == Work::Quick), // what is unknown is refused
         };
-        if is_quick { Work::Quick } else { Work::Blocking }
+        let may_call = matches!((method.as_str(), tool), ("tools/call", Some("expand_prompt")) | ("prompts/get", _));
+        match is_quick {
+            true => Work::Quick,
+            false if may_call && self.library.view().has_remote() => Work::Remote,
+            false => Work::Blocking,
+        }
     }
 
     /// Whether the prompt of this name was found before, and so will be again without a scan; without a name, the request is

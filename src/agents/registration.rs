@@ -195,13 +195,19 @@ pub(super) fn kind(value: &Value) -> &'static str {
 pub struct Arguments {
     /// The folders of `--prompts`, as they are written.
     pub folders: Vec<String>,
-    /// `--prompts` with its folders, `--no-builtin` and `--from-agents`.
+    /// `--prompts` with its folders, `--no-builtin`, `--from-agents`, and those of OpenAPI documents.
     pub of_library: Vec<String>,
-    /// The same and `--project`: those that a hook has as well.
+    /// Those that a hook has as well: without those that say how a service is called, but with `--project`.
     pub of_hook: Vec<String>,
     /// All others, such as a command, or `--prompts` without a folder.
     pub others: Vec<String>,
+    /// Whether prompts of an OpenAPI document are among them, for which the server calls another one.
+    has_remote: bool,
 }
+
+/// The options for OpenAPI documents that have a value, and whether a hook has them.
+const OPENAPI: [(&str, bool); 4] =
+    [("--openapi", true), ("--openapi-operation", true), ("--openapi-base", false), ("--openapi-header", false)];
 
 impl Arguments {
     /// Divides arguments by kind; each kind keeps its order.
@@ -210,6 +216,9 @@ impl Arguments {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut option = vec![word.clone()];
+            let name = word.split('=').next().unwrap_or_default();
+            let openapi = OPENAPI.into_iter().find(|(known, _)| *known == name);
+            let mut is_of_hook = true;
             if word == "--prompts"
                 && let Some(folder) = words.next()
             {
@@ -217,20 +226,29 @@ impl Arguments {
                 option.push(folder.clone());
             } else if let Some(folder) = word.strip_prefix("--prompts=") {
                 arguments.folders.push(folder.to_owned());
+            } else if let Some((known, of_hook)) = openapi {
+                option.extend(if word == known { words.next().cloned() } else { None });
+                arguments.has_remote = true;
+                is_of_hook = of_hook;
+            } else if word == "--openapi-allow-private" {
+                arguments.has_remote = true;
+                is_of_hook = false;
             } else if !["--no-builtin", "--from-agents"].contains(&word.as_str()) {
                 arguments.of_hook.extend(option.iter().filter(|word| *word == "--project").cloned());
                 arguments.others.extend(option);
                 continue;
             }
-            arguments.of_hook.extend_from_slice(&option);
+            if is_of_hook {
+                arguments.of_hook.extend_from_slice(&option);
+            }
             arguments.of_library.extend(option);
         }
         arguments
     }
 
-    /// Whether nothing is among them but options that name prompts.
+    /// Whether nothing is among them but options that name prompts, and none of those calls a service.
     pub fn only_name_prompts(&self) -> bool {
-        self.others.iter().all(|word| word == "--project")
+        !self.has_remote && self.others.iter().all(|word| word == "--project")
     }
 
     /// Whether they are the command `hook`, with an agent or without, and nothing else but options that name prompts or a server.

@@ -26,6 +26,9 @@ pub(super) struct Doctor {
     /// How long to wait for each answer of a server or a hook
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
+    /// Call the services that render prompts (see --openapi), too
+    #[arg(long)]
+    online: bool,
     /// Print all findings, not only the worst one of each agent
     #[arg(long, short)]
     verbose: bool,
@@ -81,6 +84,7 @@ impl Doctor {
             program: std::env::current_exe().context("the file of this program cannot be found")?,
             timeout: self.timeout,
             check: format!("prompt-expander check{}", options(source)?),
+            online: self.online,
         };
         let Diagnosis { findings, library, is_registered } = examination.diagnosis(self.agent, &source.library());
         let is_broken = findings.iter().chain(&library).any(|finding| finding.severity == Severity::Broken);

@@ -39,6 +39,11 @@ impl Edit {
                 }
                 edit_file(&library, &file)
             }
+            Location::Document(document) => bail!(
+                "{} is an operation of {}, and a service renders it; to change what is sent, edit that document",
+                named(&name),
+                full_path(&document)
+            ),
             original => {
                 let system = view.system(&name).filter(|system| report::format(*system).is_some());
                 if let (Some(system), Location::File(file)) = (system, &original) {
@@ -83,7 +88,7 @@ fn edit_copy(
 ) -> anyhow::Result<ExitCode> {
     let original = match original {
         Location::Builtin => format!("the built-in {}", named(name)),
-        Location::File(file) => full_path(file),
+        Location::File(file) | Location::Document(file) => full_path(file),
     };
     let file = create(&directory(library, project, "--prompts")?, name, text)?;
     let ended = editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));

@@ -132,7 +132,7 @@ impl Export {
         let mut lines = Vec::new();
         for name in names {
             let original = match view.locate(&name) {
-                Some((_, Location::File(file))) => file,
+                Some((_, Location::File(file) | Location::Document(file))) => file,
                 _ => PathBuf::from(name.as_str()),
             };
             let prompt = match view.get(&name) {

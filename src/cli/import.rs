@@ -154,7 +154,7 @@ impl Import {
         report: &mut Report,
     ) {
         let original = match view.locate(name) {
-            Some((_, Location::File(file))) => file,
+            Some((_, Location::File(file) | Location::Document(file))) => file,
             _ => PathBuf::from(name.as_str()),
         };
         let file = view.raw(name).and_then(Result::ok).unwrap_or_default();

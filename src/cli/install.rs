@@ -126,7 +126,8 @@ impl Install {
         if self.target.is_absent() {
             if folders.is_given() {
                 bail!(
-                    "--prompts, --from-agents and --no-builtin are for a registration; name the agent, as in `install codex`"
+                    "--prompts, --from-agents, --no-builtin and --openapi are for a registration; name the agent, as in \
+                     `install codex`"
                 );
             }
             let states = AGENTS.map(|agent| agent.status(&system));
@@ -208,7 +209,7 @@ impl Install {
         }
         let own = "the server at --http has the prompts and options with which it was started";
         if folders.is_given() {
-            bail!("{own}; leave out --prompts, --from-agents and --no-builtin, or --http");
+            bail!("{own}; leave out --prompts, --from-agents, --no-builtin and --openapi, or --http");
         }
         if !self.options.is_empty() {
             bail!("{own}; leave out the arguments after `--`, or --http");
@@ -545,7 +546,7 @@ fn check_server(words: &[String]) -> anyhow::Result<()> {
         Err(why) => bail!("the server would not start with the arguments after `--`: {why}"),
     };
     if cli.common.source.folders.is_given() {
-        bail!("put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too");
+        bail!("put --prompts, --from-agents, --no-builtin and --openapi before `--`, so that the hook gets them too");
     }
     Ok(())
 }
@@ -587,7 +588,7 @@ fn program() -> anyhow::Result<String> {
 }
 
 /// A path as it can be in a config.
-fn text(path: &Path) -> anyhow::Result<String> {
+pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().map(str::to_owned);
     text.with_context(|| {
         format!("`{}` is not UTF-8, so it cannot be in a config; give it another name", output::shown(path))
@@ -609,6 +610,8 @@ impl Folders {
         if self.no_builtin {
             arguments.push("--no-builtin".to_owned());
         }
+        #[cfg(feature = "openapi")]
+        arguments.extend(self.openapi.arguments()?);
         Ok(arguments)
     }
 }

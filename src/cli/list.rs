@@ -24,8 +24,12 @@ Examples:
   prompt-expander list | cut -f 1      only the names";
 
 /// The prompts of each layer, the user's own first.
-const HEADINGS: [(&str, &str); 3] =
-    [("project", "Prompts of the project"), ("user", "Your prompts"), (BUILT_IN, "Built-in prompts")];
+const HEADINGS: [(&str, &str); 4] = [
+    ("project", "Prompts of the project"),
+    ("user", "Your prompts"),
+    ("remote", "Prompts that a service renders"),
+    (BUILT_IN, "Built-in prompts"),
+];
 
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -149,7 +153,7 @@ fn page(rows: &[Row], problems: &[report::Problem], columns: usize) -> anyhow::R
     let widths = rows.iter().map(|row| 1 + output::width(&row.name)).filter(|width| 3 * width < columns);
     let names = widths.max().unwrap_or(0);
     for (layer, heading) in HEADINGS {
-        for system in System::ALL {
+        for system in System::ALL.into_iter().chain([System::OpenApi]) {
             let is_there = |row: &&Row| row.is_below(layer) && row.system() == system;
             let rows: Vec<&Row> = rows.iter().filter(is_there).collect();
             if !rows.is_empty() {

@@ -221,6 +221,9 @@ fn refuse_to_override(view: &View, name: &Name, directory: &Path, project: bool)
     if locations.iter().any(|(_, location)| is_there(location)) {
         return Ok(());
     }
+    if let Location::Document(_) = first {
+        bail!("{} already has the name {}; --empty creates a prompt that overrides it", what(first), named(name));
+    }
     let opens = if project || *first == Location::Builtin { "opens a copy to change" } else { "opens it" };
     bail!(
         "{} already has the name {}; `{}` {opens}, and --empty creates a template anyway",
@@ -278,6 +281,7 @@ pub(super) fn warn_of_unserved(directory: &Path) {
 fn what(location: &Location) -> String {
     match location {
         Location::File(path) => full_path(path),
+        Location::Document(path) => format!("the operation in {}", full_path(path)),
         Location::Builtin => "the built-in prompt".to_owned(),
     }
 }

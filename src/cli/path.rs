@@ -34,7 +34,7 @@ impl PathOf {
             Some(name) => {
                 let Found { name, location, .. } = find(&source.library_with_warnings().view(), name, "path")?;
                 match location {
-                    Location::File(file) => file,
+                    Location::File(file) | Location::Document(file) => file,
                     Location::Builtin => bail!(
                         "the built-in prompt {} has no file; `prompt-expander show {name}` prints it, and \
                          `prompt-expander edit {name}` copies it into your own folder",

@@ -123,6 +123,11 @@ pub(super) fn own_file<'v>(
             foreign.map(System::title).unwrap_or_default(),
             full_path(&file)
         ),
+        Some((_, Location::Document(document))) => bail!(
+            "{} is an operation of {}, and is not {what}; leave out --openapi, or change the document",
+            named(&similar),
+            full_path(&document)
+        ),
         Some((found, Location::File(file))) if found != layer => {
             bail!(
                 "{} is not a prompt of the project: its file is {}; leave out --project",
@@ -142,6 +147,9 @@ pub(super) fn note_what_is_used_now(library: &Library, name: &Name) {
     match library.view().locate(name) {
         Some((_, Location::Builtin)) => output::note(&format!("{name_shown} now refers to the built-in prompt")),
         Some((_, Location::File(file))) => output::note(&format!("{name_shown} now refers to {}", full_path(&file))),
+        Some((_, Location::Document(document))) => {
+            output::note(&format!("{name_shown} now refers to the operation in {}", full_path(&document)))
+        }
         None => {}
     }
 }

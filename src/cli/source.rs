@@ -1,8 +1,12 @@
 //! The options for all commands, the environment variables that select prompts, and the library that they select.
 
+#[cfg(feature = "openapi")]
+use super::install::text as path_text;
 use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
+#[cfg(feature = "openapi")]
+use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base};
 use crate::prompt::System;
 use crate::prompt::suggestion::closest;
 use crate::wording::{named, quoted};
@@ -62,6 +66,37 @@ pub(super) struct Folders {
     /// Leave out the built-in prompts
     #[arg(long, overrides_with = "no_builtin")]
     pub(super) no_builtin: bool,
+    #[cfg(feature = "openapi")]
+    #[command(flatten)]
+    pub(super) openapi: OpenApi,
+}
+
+// The documents whose operations are prompts.
+#[cfg(feature = "openapi")]
+#[derive(Debug, Default, Args)]
+pub(super) struct OpenApi {
+    /// Add prompts that a service renders: operations of an OpenAPI document; can be repeated
+    ///
+    /// The document is YAML or JSON, of version 3.0, 3.1 or 3.2. An operation is a prompt if it has the extension `x-mcp-prompt`,
+    /// `x-zuplo-route` with `mcp` of the type `prompt`, or `x-zuplo-mcp-prompt`. The service is called when such a prompt is
+    /// expanded, never for a list. Your own prompts override those of the same name.
+    #[arg(long = "openapi", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(super) openapi: Vec<PathBuf>,
+    /// Make the operation with this `operationId` a prompt, too; can be repeated
+    #[arg(long, value_name = "ID", requires = "openapi")]
+    pub(super) openapi_operation: Vec<String>,
+    /// The address of the service, instead of the first server in the document
+    #[arg(long, value_name = "URL", requires = "openapi", value_parser = base)]
+    pub(super) openapi_base: Option<String>,
+    /// Send a header to the service, whose value is in a file, or in an environment variable; can be repeated
+    ///
+    /// The value is read at each call, is sent to the service's own address only, and is never shown. Quote the option for the
+    /// shell: `--openapi-header 'Authorization: Bearer $TOKEN'`. The word before the value, here `Bearer`, may be left out.
+    #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = header)]
+    pub(super) openapi_header: Vec<SecretHeader>,
+    /// Call the service even if its address is that of a private network
+    #[arg(long, requires = "openapi", overrides_with = "openapi_allow_private")]
+    pub(super) openapi_allow_private: bool,
 }
 
 impl<A: Args> Args for Hidden<A> {
@@ -136,12 +171,18 @@ impl Folders {
             prompts: [self.prompts, after.prompts].concat(),
             from_agents: self.from_agents || after.from_agents,
             no_builtin: self.no_builtin || after.no_builtin,
+            #[cfg(feature = "openapi")]
+            openapi: self.openapi.and(after.openapi),
         }
     }
 
     /// Whether any of the options was given.
     pub(super) fn is_given(&self) -> bool {
-        self.no_builtin || self.from_agents || !self.prompts.is_empty()
+        #[cfg(feature = "openapi")]
+        let has_openapi = !self.openapi.openapi.is_empty();
+        #[cfg(not(feature = "openapi"))]
+        let has_openapi = false;
+        self.no_builtin || self.from_agents || !self.prompts.is_empty() || has_openapi
     }
 
     /// The library without a project: from the options, the environment, or the user's folder.
@@ -172,6 +213,10 @@ impl Folders {
                 library = library.with_agent_folder(system, path);
             }
         }
+        #[cfg(feature = "openapi")]
+        if !self.openapi.openapi.is_empty() {
+            library = self.openapi.add_to(library);
+        }
         if self.no_builtin { library } else { library.with_builtin() }
     }
 
@@ -184,6 +229,97 @@ impl Folders {
         let listed = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty());
         listed.map(|path| (None, absolute(&path))).collect()
     }
+}
+
+#[cfg(feature = "openapi")]
+impl OpenApi {
+    /// Combines the options before a command with those after it.
+    fn and(self, after: OpenApi) -> OpenApi {
+        OpenApi {
+            openapi: [self.openapi, after.openapi].concat(),
+            openapi_operation: [self.openapi_operation, after.openapi_operation].concat(),
+            openapi_base: after.openapi_base.or(self.openapi_base),
+            openapi_header: [self.openapi_header, after.openapi_header].concat(),
+            openapi_allow_private: self.openapi_allow_private || after.openapi_allow_private,
+        }
+    }
+
+    fn add_to(&self, library: Library) -> Library {
+        let options = OpenApiOptions {
+            operations: self.openapi_operation.clone(),
+            base: self.openapi_base.clone(),
+            headers: self.openapi_header.clone(),
+            allow_private: self.openapi_allow_private,
+        };
+        library.with_openapi(self.openapi.iter().map(|path| absolute(path)).collect(), options)
+    }
+
+    /// These options with absolute paths, to be registered.
+    pub(super) fn arguments(&self) -> anyhow::Result<Vec<String>> {
+        let mut arguments = Vec::new();
+        for document in &self.openapi {
+            arguments.extend(["--openapi".to_owned(), path_text(&absolute(document))?]);
+        }
+        for id in &self.openapi_operation {
+            arguments.extend(["--openapi-operation".to_owned(), id.clone()]);
+        }
+        if let Some(base) = &self.openapi_base {
+            arguments.extend(["--openapi-base".to_owned(), base.clone()]);
+        }
+        for SecretHeader { name, scheme, value } in &self.openapi_header {
+            let scheme = scheme.as_ref().map(|scheme| format!("{scheme} ")).unwrap_or_default();
+            let value = match value {
+                HeaderValue::File(path) => format!("@{}", path_text(path)?),
+                HeaderValue::Variable(variable) => format!("${variable}"),
+            };
+            arguments.extend(["--openapi-header".to_owned(), format!("{name}: {scheme}{value}")]);
+        }
+        if self.openapi_allow_private {
+            arguments.push("--openapi-allow-private".to_owned());
+        }
+        Ok(arguments)
+    }
+}
+
+/// The address that `--openapi-base` takes.
+#[cfg(feature = "openapi")]
+fn base(url: &str) -> Result<String, String> {
+    check_base(url).map(|()| url.to_owned())
+}
+
+/// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the secret itself.
+#[cfg(feature = "openapi")]
+fn header(option: &str) -> Result<SecretHeader, String> {
+    const FORM: &str = "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
+    let (name, value) = option.split_once(':').ok_or(FORM)?;
+    let name = name.trim().to_owned();
+    let is_token = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(format!("{} cannot be the name of a header; {FORM}", quoted(&name)));
+    }
+    if ["host", "content-length", "transfer-encoding", "connection"].contains(&&*name.to_ascii_lowercase()) {
+        return Err(format!("the program sends the header {name} itself; leave it out"));
+    }
+    let value = value.trim();
+    let (scheme, value) = match value.split_once(' ') {
+        Some((scheme, value)) if scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') => {
+            (Some(scheme.to_owned()), value.trim_start())
+        }
+        _ => (None, value),
+    };
+    let value = match (value.strip_prefix('@'), value.strip_prefix('$')) {
+        (Some(path), _) if !path.is_empty() => HeaderValue::File(absolute(Path::new(path))),
+        (_, Some(variable)) => {
+            let variable = variable.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(variable);
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            if variable.is_empty() || !variable.chars().all(is_name) {
+                return Err(format!("`$` must be followed by the name of an environment variable; {FORM}"));
+            }
+            HeaderValue::Variable(variable.to_owned())
+        }
+        _ => return Err(format!("its value must not be in the option, where others can see it; {FORM}")),
+    };
+    Ok(SecretHeader { name, scheme, value })
 }
 
 /// The same folder, unless a format before it is misspelled: `cluade:DIR`, where there is no folder of this name.
@@ -247,11 +383,13 @@ mod tests {
                 true => vec![vec![name.clone(), "/a".to_owned()], vec![format!("{name}=/a")]],
                 false => vec![vec![name.clone()]],
             };
+            // With these, a server calls another one.
+            let is_remote = name.starts_with("--openapi");
             for words in spellings {
                 let arguments = Arguments::of(&words);
-                assert_eq!(arguments.only_name_prompts(), has(&selecting), "{words:?}");
+                assert_eq!(arguments.only_name_prompts(), has(&selecting) && !is_remote, "{words:?}");
                 assert_eq!(arguments.of_library == words, has(&registered), "{words:?}");
-                let is_folder = has(&registered) && option.get_action().takes_values();
+                let is_folder = has(&registered) && option.get_action().takes_values() && !is_remote;
                 assert_eq!(arguments.folders, if is_folder { vec!["/a"] } else { vec![] }, "{words:?}");
             }
             let other_names = option.get_short().is_some() || option.get_all_aliases().is_some();

@@ -7,6 +7,7 @@
 use super::EXAMINED_VARIABLE;
 use super::process::{self, Output, how};
 use crate::agents::{Environment, Launch, Opening};
+use crate::library::Layer;
 use crate::wording::{printable, quoted};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -269,7 +270,9 @@ impl Conversation {
             let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
             let page = self.result("prompts/list", params)?;
             let listed = array(&page["prompts"]);
-            for prompt in listed {
+            // A service that renders a prompt is not called.
+            for prompt in listed.iter().filter(|prompt| !text(&prompt["description"]).starts_with(Layer::Remote.mark()))
+            {
                 let values = array(&prompt["arguments"]).iter().map(|argument| (text(&argument["name"]), json!(VALUE)));
                 prompts.push((text(&prompt["name"]), values.collect()));
             }

@@ -5,7 +5,7 @@
 use super::difference::difference;
 use super::history::{Operation, VERSIONS, Version};
 use super::{Caller, Layer, Library, Location, Lookup, Prefix, Problem, Revision, View, WriteError};
-use crate::prompt::{Body, Diagnostic, Name, Parts, edit, spellings};
+use crate::prompt::{Diagnostic, Name, Parts, edit, spellings};
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::io;
@@ -164,6 +164,11 @@ impl Library {
 }
 
 impl Editor<'_> {
+    /// The library as the caller sees it.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
     /// Creates a prompt. [`Parts`] are those of an empty file. A prompt of another layer may have the name.
     ///
     /// # Errors
@@ -563,13 +568,6 @@ impl fmt::Display for EditError {
 }
 
 impl std::error::Error for EditError {}
-
-/// A text as the body of a prompt.
-impl From<String> for Body {
-    fn from(text: String) -> Body {
-        Body::Text(text)
-    }
-}
 
 #[cfg(test)]
 mod tests;

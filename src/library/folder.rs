@@ -142,8 +142,8 @@ impl SourceView for FolderView {
         self.folder.attachments(prompt, &file.path, None).collect()
     }
 
-    fn missing(&self) -> Option<Problem> {
-        self.folder.missing()
+    fn missing(&self) -> Vec<Problem> {
+        self.folder.missing().into_iter().collect()
     }
 
     fn folder(&self) -> Option<&Folder> {

@@ -8,7 +8,7 @@ use super::write::{cannot_create_folder, path_for_new, rename_to_new, sync_folde
 use super::{Caller, Draft, Prefix, Problem, Revision};
 use crate::prompt::{Name, Severity};
 use jiff::{SignedDuration, Timestamp};
-use std::fs::{self, Metadata, Permissions};
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -64,9 +64,11 @@ impl Writer for Folder {
         if after == now {
             return Ok(revision);
         }
-        let path = match (&file, last_path(&entries)) {
+        let last = entries.iter().find_map(|entry| Some(self.path.join(&entry.record.as_ref()?.path)));
+        let is_own = |path: &PathBuf| matches!(self.name_of(path), Some(Ok((of, _))) if of == *name);
+        let path = match (&file, last.filter(is_own)) {
             (Some(file), _) => file.path.to_path_buf(),
-            (None, Some(path)) if operation == Operation::Restore => self.path.join(path),
+            (None, Some(last)) if operation == Operation::Restore => last,
             (None, _) => path_for_new(self, name).map_err(EditError::Write)?,
         };
         let failed = |error| EditError::Io(path.clone(), error);
@@ -76,7 +78,10 @@ impl Writer for Folder {
         if metadata.as_ref().is_some_and(|file| file.permissions().readonly()) {
             return Err(failed(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
         }
-        let permissions = metadata.as_ref().map(Metadata::permissions);
+        // What is restored is as private as it was.
+        let restored = entries.iter().filter(|_| operation == Operation::Restore).find(|entry| entry.after() == after);
+        let metadata = metadata.or_else(|| restored.and_then(|entry| history.metadata(name, entry)));
+        let like = metadata.as_ref();
         let folder = target.parent().unwrap_or(&self.path);
         create_folders(folder).map_err(|error| EditError::Write(cannot_create_folder(folder, error)))?;
 
@@ -84,9 +89,9 @@ impl Writer for Folder {
         let mut times = Times { now: Timestamp::now(), last: entries.first().map(|entry| entry.at) };
         let is_known = entries.first().and_then(Entry::after) == now;
         if let Some(current) = current.as_deref().filter(|_| !is_known) {
-            let modified = metadata.as_ref().and_then(modified);
+            let modified = like.and_then(modified);
             let version = (times.next(modified), Revision::of(current));
-            let entry = lock.add(&history, name, version, None, Some((current, permissions.as_ref())))?;
+            let entry = lock.add(&history, name, version, None, Some(current), like)?;
             entries.insert(0, entry);
         }
         let below = path.strip_prefix(&self.path).unwrap_or(&path);
@@ -98,10 +103,8 @@ impl Writer for Folder {
             note: about.note.clone(),
             operation_id: about.operation_id.clone(),
         };
-        let recorded = text.map(|text| (text, permissions.as_ref()));
-        let entry = lock.add(&history, name, (times.next(None), revision), Some(&record), recorded)?;
-        let put =
-            Put { path: &path, target: &target, current: current.as_deref(), text, permissions: permissions.as_ref() };
+        let entry = lock.add(&history, name, (times.next(None), revision), Some(&record), text, like)?;
+        let put = Put { path: &path, target: &target, current: current.as_deref(), text, like };
         if let Err(error) = put.run(&mut lock) {
             lock.remove_temporary_file();
             _ = lock.remove(&history, name, &entry); // or else the next write does
@@ -183,14 +186,15 @@ struct Put<'w> {
     target: &'w Path,
     current: Option<&'w [u8]>,
     text: Option<&'w [u8]>,
-    permissions: Option<&'w Permissions>,
+    /// Whose owner and permissions it gets.
+    like: Option<&'w Metadata>,
 }
 
 impl Put<'_> {
     /// Replaces, creates or deletes the file in one step. [`ErrorKind::AlreadyExists`]: it is no longer as it was read.
     fn run(&self, lock: &mut Lock) -> io::Result<()> {
         let folder = self.target.parent().unwrap_or(Path::new("."));
-        let sibling = self.text.map(|text| lock.write_temporary_file(folder, text, self.permissions)).transpose()?;
+        let sibling = self.text.map(|text| lock.write_temporary_file(folder, text, self.like)).transpose()?;
         // An editor knows nothing of the lock.
         let is_unchanged = match (read_whole(self.target), self.current) {
             (Ok(now), Some(current)) => now == current,
@@ -231,9 +235,4 @@ fn modified(file: &Metadata) -> Option<Timestamp> {
 fn operation_of<'e>(entries: &'e [Entry], id: Option<&str>) -> Option<&'e Entry> {
     let id = id?;
     entries.iter().find(|entry| entry.record.as_ref().is_some_and(|record| record.operation_id.as_deref() == Some(id)))
-}
-
-/// Where the file of a prompt was last.
-fn last_path(entries: &[Entry]) -> Option<&str> {
-    entries.iter().find_map(|entry| Some(entry.record.as_ref()?.path.as_str()))
 }

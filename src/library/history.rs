@@ -21,7 +21,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -252,6 +252,12 @@ impl History {
         Ok(entries)
     }
 
+    /// What the system says of the text of a version.
+    pub(super) fn metadata(&self, name: &Name, entry: &Entry) -> Option<Metadata> {
+        let path = self.folder_of(name).ok()?.join(format!("{}.{TEXT}", entry.stem));
+        fs::symlink_metadata(path).ok()
+    }
+
     /// The text of a version; `None` if it is not in the history, or was changed there.
     pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
         let folder = self.folder_of(name)?;
@@ -267,29 +273,30 @@ impl History {
 }
 
 impl Lock {
-    /// Adds a version: its record, which is pending, then its text, each complete or not there at all. The text is as private as
-    /// the prompt's file.
+    /// Adds a version: its record, which is pending, then its text, each complete or not there at all. Both are as private as the
+    /// prompt's file, which they are `like`.
     pub(super) fn add(
         &mut self,
         history: &History,
         name: &Name,
         (at, revision): (Timestamp, Revision),
         record: Option<&Record>,
-        text: Option<(&[u8], Option<&Permissions>)>,
+        text: Option<&[u8]>,
+        like: Option<&Metadata>,
     ) -> Result<Entry, EditError> {
         let folder = history.folder_of(name)?;
         create_folders(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
         let stem = format!("{}-{revision}", at.strftime(TIME));
+        let path = |suffix: &str| folder.join(format!("{stem}.{suffix}"));
         if let Some(record) = record {
-            let path = folder.join(format!("{stem}.{PENDING}"));
-            let json =
-                serde_json::to_string_pretty(record).map_err(|error| EditError::Io(path.clone(), error.into()))?;
-            self.put(&path, format!("{json}\n").as_bytes(), None)?;
+            let json = serde_json::to_string_pretty(record).map_err(io::Error::from);
+            let json = json.map_err(|error| EditError::Io(path(PENDING), error))?;
+            self.put(&path(PENDING), format!("{json}\n").as_bytes(), like)?;
         }
-        if let Some((text, permissions)) = text {
-            self.put(&folder.join(format!("{stem}.{TEXT}")), text, permissions)?;
+        if let Some(text) = text {
+            self.put(&path(TEXT), text, like).inspect_err(|_| _ = fs::remove_file(path(PENDING)))?;
         }
-        sync_folder(&folder).map_err(|error| EditError::Io(folder, error))?;
+        sync_folder(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
         Ok(Entry { stem, at, revision, record: record.cloned(), is_complete: true, is_pending: record.is_some() })
     }
 
@@ -302,8 +309,8 @@ impl Lock {
     }
 
     /// Writes a file of the history.
-    fn put(&mut self, path: &Path, bytes: &[u8], permissions: Option<&Permissions>) -> Result<(), EditError> {
-        let written = self.write_temporary_file(&self.history.clone(), bytes, permissions);
+    fn put(&mut self, path: &Path, bytes: &[u8], like: Option<&Metadata>) -> Result<(), EditError> {
+        let written = self.write_temporary_file(&self.history.clone(), bytes, like);
         let written = written.and_then(|temporary| fs::rename(temporary, path));
         written.map_err(|error| {
             self.remove_temporary_file();
@@ -317,7 +324,7 @@ impl Lock {
         &mut self,
         folder: &Path,
         bytes: &[u8],
-        permissions: Option<&Permissions>,
+        like: Option<&Metadata>,
     ) -> io::Result<PathBuf> {
         let unique = format!("{TEMPORARY}{}-{}", process::id(), Timestamp::now().as_nanosecond());
         let path = folder.join(unique);
@@ -325,8 +332,14 @@ impl Lock {
         self.file.rewind()?;
         self.file.write_all(path.as_os_str().as_encoded_bytes())?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions.clone())?; // before there is anything to read
+        if let Some(like) = like {
+            // Before there is anything to read. Only root can give a file to another user.
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::{MetadataExt, fchown};
+                _ = fchown(&file, Some(like.uid()), Some(like.gid()));
+            }
+            file.set_permissions(like.permissions())?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;

@@ -198,8 +198,8 @@ impl SourceView for JsonlView {
         self.prompts.get(name).map(|line| line.info.clone())
     }
 
-    fn missing(&self) -> Option<Problem> {
-        self.missing.clone()
+    fn missing(&self) -> Vec<Problem> {
+        self.missing.iter().cloned().collect()
     }
 
     fn path(&self) -> Option<&Path> {

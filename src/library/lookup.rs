@@ -111,9 +111,11 @@ impl View {
         spellings(command).iter().find_map(|name| self.get(&Name::new(name).ok()?))
     }
 
-    /// Whether [`find`](View::find) will most likely need no scan, because the name was found before. No file is looked at.
+    /// Whether [`find`](View::find) will most likely need no scan, because the name was found before, and
+    /// [`expand`](View::expand) no network. No file is looked at.
     pub fn was_found(&self, command: &str) -> bool {
-        Name::new(strip(command)).is_ok_and(|name| self.sources_of(&name).any(|source| source.was_found(&name)))
+        let Ok(name) = Name::new(strip(command)) else { return false };
+        self.local_sources_of(&name).any(|source| source.was_found(&name))
     }
 
     fn find_any_spelling(&self, command: &str) -> Lookup {

@@ -123,15 +123,15 @@ impl SourceView for Unavailable {
     }
 
     fn list(&self) -> Listing<'_> {
-        Listing { skipped: self.missing().into_iter().collect(), ..Listing::default() }
+        Listing { skipped: self.missing(), ..Listing::default() }
     }
 
     fn info(&self, _: &Name) -> Option<FileInfo> {
         None
     }
 
-    fn missing(&self) -> Option<Problem> {
-        self.0.clone()
+    fn missing(&self) -> Vec<Problem> {
+        self.0.iter().cloned().collect()
     }
 }
 

@@ -27,6 +27,16 @@ pub(super) struct Content {
 /// # Errors
 /// The file cannot be read, is not a regular file, is too long, or was refused.
 pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnostic>) -> Result<Content, Diagnostic> {
+    read_up_to(path, MAX_FILE, too_large, check)
+}
+
+/// The same with another limit, and the diagnostic for a file of more bytes.
+pub(super) fn read_up_to(
+    path: &Path,
+    max: usize,
+    too_large: fn(u64) -> Diagnostic,
+    check: impl FnOnce(&File) -> Result<(), Diagnostic>,
+) -> Result<Content, Diagnostic> {
     let unreadable = |error: io::Error| {
         if is_broken_link(&error) && fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
             let (message, fix) = BROKEN_LINK;
@@ -51,14 +61,14 @@ pub(super) fn read(path: &Path, check: impl FnOnce(&File) -> Result<(), Diagnost
     if !metadata.is_file() {
         return Err(irregular()); // replaced a moment ago
     }
-    if metadata.len() > MAX_FILE as u64 {
+    if metadata.len() > max as u64 {
         return Err(too_large(metadata.len()));
     }
     let stamp = Stamp::of(&metadata);
     let is_stamp_reliable = stamp.is_reliable(path);
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
     // One byte more than allowed, for the parser to refuse, if the file has grown meanwhile.
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(Content { bytes, stamp, is_stamp_reliable })
 }
 

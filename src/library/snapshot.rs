@@ -57,7 +57,7 @@ impl Snapshot {
         let mut hasher = DefaultHasher::new();
         for (name, (layer, fingerprint)) in &self.0 {
             if let Some(shown) = shown(fingerprint) {
-                (name, *layer == Layer::Project, shown).hash(&mut hasher);
+                (name, layer.mark(), shown).hash(&mut hasher);
             }
         }
         hasher.finish()

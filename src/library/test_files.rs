@@ -1,10 +1,10 @@
 //! The test files next to prompts: `NAME.test.txt`.
 
 use super::folder::{Folder, escapes, is_hidden};
-use super::{Layer, Location, Problem, SourceView, View, read, with_attachments};
+use super::{Layer, Location, Problem, SourceView, View, read};
 use crate::prompt::suggestion::closest;
 use crate::prompt::{
-    Call, Diagnostic, ExpandError, MAX_FILE, Messages, Name, Prompt, TEST_SUFFIX, Tests, tests_too_large,
+    Call, Diagnostic, ExpandError, MAX_FILE, Messages, Name, Piece, Prompt, TEST_SUFFIX, Tests, tests_too_large,
 };
 use crate::wording::{named, quoted};
 use std::fs;
@@ -140,12 +140,7 @@ impl<'v> TestFile<'v> {
     /// # Errors
     /// See [`View::expand`].
     pub(crate) fn expand(&self, prompt: &Prompt, call: Call<'_>) -> Result<Messages, ExpandError> {
-        let messages = prompt.expand(call)?;
-        if prompt.attachments.is_empty() {
-            Ok(messages)
-        } else {
-            with_attachments(messages, self.source.attachments(prompt))
-        }
+        self.source.expand(prompt, call, &|pieces| pieces.map(Piece::as_str).collect())
     }
 
     /// A problem with this file.

@@ -97,6 +97,7 @@ pub(super) struct Kept {
 /// # Errors
 /// No Markdown file says what the prompt says.
 pub fn import(prompt: &Prompt, file: &str) -> Result<Conversion, Diagnostic> {
+    refuse_remote(prompt)?;
     let mut notes = Vec::new();
     if let Some((content, is_edited)) = restored(prompt, file) {
         if is_edited {
@@ -152,6 +153,14 @@ fn attachments_to_copy(content: &Content) -> impl Iterator<Item = Diagnostic> {
     })
 }
 
+fn refuse_remote(prompt: &Prompt) -> Result<(), Diagnostic> {
+    let refusal = || {
+        let message = format!("{} has no text of its own: a service renders it", named(&prompt.name));
+        Diagnostic::error(None, message, "save what `prompt-expander expand` prints if you want the text")
+    };
+    if prompt.is_remote() { Err(refusal()) } else { Ok(()) }
+}
+
 /// The key of an exported file that its system ignores.
 pub(super) const KEPT: &str = "prompt-expander";
 
@@ -160,6 +169,7 @@ pub(super) const KEPT: &str = "prompt-expander";
 /// # Errors
 /// What the prompt says does not fit into such a file.
 pub fn export(prompt: &Prompt, to: ExportFormat) -> Result<Conversion, Diagnostic> {
+    refuse_remote(prompt)?;
     if prompt.is_jinja() {
         let message =
             format!("{} is a template (`engine: jinja`), which no other program can fill in", named(&prompt.name));

@@ -14,7 +14,7 @@ pub(super) mod markdown_editor;
 pub(super) mod markdown_writer;
 mod messages;
 mod vscode_prompt;
-mod yaml;
+pub(crate) mod yaml;
 
 use super::limits::MAX_FILE;
 use super::{Diagnostic, IncludeReader, Name, Position, Prompt, System};
@@ -47,6 +47,8 @@ pub enum Format {
     ContinuePrompt,
     /// A line of hexai's JSONL: a JSON object.
     HexaiPrompt,
+    /// An operation of an OpenAPI document: a service renders the prompt.
+    OpenApiOperation,
 }
 
 impl Format {
@@ -64,6 +66,7 @@ impl Format {
             Format::LlmTemplate => System::Llm,
             Format::ContinuePrompt => System::Continue,
             Format::HexaiPrompt => System::Hexai,
+            Format::OpenApiOperation => System::OpenApi,
         }
     }
 
@@ -100,6 +103,10 @@ impl Format {
             Format::LlmTemplate => llm_template::parse(name, text),
             Format::ContinuePrompt => continue_prompt::parse(name, text),
             Format::HexaiPrompt => hexai_jsonl::parse(name, text),
+            Format::OpenApiOperation => {
+                let message = "an operation of an OpenAPI document is not a file of its own";
+                Err(Diagnostic::error(None, message, "name the document with `--openapi`"))
+            }
         }
     }
 }

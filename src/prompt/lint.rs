@@ -246,8 +246,9 @@ fn unfilled_arguments<'p>(message: &MessageTemplate) -> Option<Lookalike<'p>> {
 }
 
 fn lint_arguments(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
-    if prompt.format == Format::CodexPrompt {
-        return; // there is no declaration: the body is where they are
+    // Codex has no declaration: the body is where they are. And a service gets every argument.
+    if prompt.format == Format::CodexPrompt || prompt.is_remote() {
+        return;
     }
     let is_used = |name: &str| prompt.placeholders().any(|placeholder| placeholder.name == name);
     let unused: Vec<&str> = prompt.arguments.iter().map(|a| a.name.as_str()).filter(|name| !is_used(name)).collect();

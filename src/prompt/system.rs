@@ -30,6 +30,8 @@ pub enum System {
     Continue,
     /// hexai: prompts, one in each line of a file.
     Hexai,
+    /// The service that an OpenAPI document describes: prompts that it renders.
+    OpenApi,
 }
 
 /// The end of the path of a prompt file, after the prompt's name: a suffix such as `.md`, or a file in a folder of that
@@ -71,7 +73,7 @@ const NO_PROMPTS: [(&str, &str); 2] = [
 ];
 
 impl System {
-    /// All of them.
+    /// Those whose folders or files `--prompts` names.
     pub const ALL: [System; 12] = [
         System::PromptExpander,
         System::ClaudeCode,
@@ -87,7 +89,7 @@ impl System {
         System::Hexai,
     ];
 
-    /// The word for it in `--prompts FORMAT:DIR`.
+    /// The word for it, in `--prompts FORMAT:DIR` and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             System::PromptExpander => "prompt-expander",
@@ -102,6 +104,7 @@ impl System {
             System::Llm => "llm",
             System::Continue => "continue",
             System::Hexai => "hexai",
+            System::OpenApi => "openapi",
         }
     }
 
@@ -120,18 +123,19 @@ impl System {
             System::Llm => "llm",
             System::Continue => "Continue",
             System::Hexai => "hexai",
+            System::OpenApi => "OpenAPI",
         }
     }
 
     /// The system with this [name](System::name).
     pub fn named(name: &str) -> Option<System> {
-        System::ALL.into_iter().find(|system| system.name() == name)
+        System::ALL.into_iter().chain([System::OpenApi]).find(|system| system.name() == name)
     }
 
     /// The system and the path in `FORMAT:DIR`, as `--prompts` takes it; `None` if the text is a path alone, such as `C:\\x`.
     pub fn of_option(text: &str) -> (Option<System>, &str) {
         match text.split_once(':').map(|(name, path)| (System::named(name), path)) {
-            Some((Some(system), path)) => (Some(system), path),
+            Some((Some(system), path)) if System::ALL.contains(&system) => (Some(system), path),
             _ => (None, text),
         }
     }
@@ -191,7 +195,7 @@ impl System {
             System::Continue => {
                 const { &[file_name(".md", Format::ContinuePrompt), file_name(".prompt", Format::ContinuePrompt)] }
             }
-            System::Hexai => &[],
+            System::Hexai | System::OpenApi => &[],
         }
     }
 

@@ -148,7 +148,7 @@ impl Syntax {
             escape: Escape::BackslashAndDigit,
         };
         match format {
-            Format::Markdown | Format::CursorCommand => &Syntax::OWN,
+            Format::Markdown | Format::CursorCommand | Format::OpenApiOperation => &Syntax::OWN,
             Format::ClaudeCommand | Format::Skill => &CLAUDE,
             Format::OpenCodeCommand => {
                 const { &Syntax { marks: &[TWO_ANGLES, THREE_BRACES, TWO_BRACES, ARGUMENTS], fallback: None, ..Syntax::OWN } }

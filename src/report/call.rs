@@ -1,7 +1,7 @@
 //! A call of a prompt, as a command line or a client of the server gives it, and its expansion.
 
 use super::{Expansion, Failure, LIST_HINT};
-use crate::library::{Lookup, Problem, Unknown, View};
+use crate::library::{Lookup, Problem, ServiceRequest, Unknown, View};
 use crate::prompt::{self, Binding, Bound, ExpandError, INPUT, Messages, Origin, Prompt, join_piped};
 use crate::wording::{named, quoted};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -172,12 +172,16 @@ impl<'c> Texts<'c> {
 
     /// The expansion, in its text form.
     pub(super) fn expand(&self, view: &View, found: &Found) -> Result<String, ExpandError> {
-        let messages = found.prompt.expand(self.call())?;
         let messages = match &found.file {
-            Some(file) => view.attach_to_file(file, &found.prompt, messages),
-            None => view.attach(&found.prompt, messages),
+            Some(file) => view.attach_to_file(file, &found.prompt, found.prompt.expand(self.call())?),
+            None => view.expand(&found.prompt, self.call()),
         };
         messages.map(Messages::into_text)
+    }
+
+    /// What a service would be asked; `None` if none renders the prompt.
+    pub(super) fn request(&self, view: &View, found: &Found) -> Option<Result<ServiceRequest, ExpandError>> {
+        view.request(&found.prompt, self.call())
     }
 
     /// The value of each declared argument.
@@ -193,6 +197,9 @@ impl<'c> Texts<'c> {
 
     /// The values that are not in the expansion because there is no placeholder for them.
     fn unused<'t>(&'t self, prompt: &'t Prompt) -> Vec<Bound<'t>> {
+        if prompt.is_remote() {
+            return Vec::new(); // each is sent to the service
+        }
         let has_placeholders = prompt.placeholders().next().is_some();
         let is_unused = |bound: &Bound<'_>| match bound.origin {
             _ if bound.value.is_empty() => false,

@@ -7,9 +7,10 @@ use super::tokens::tokens;
 use super::{Failure, Problem, format, layer, source};
 use crate::agents::{AGENTS, Agent, Delivery, Limit, PartLimit};
 use crate::hook;
-use crate::library::{self, Layer, Location, View};
+use crate::library::{self, Layer, Location, ServiceRequest, View};
 use crate::prompt::{Binding, Bound, Diagnostic, Origin, Prompt, Reason, Role, Unexpanded};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// All facts about a prompt and what it is called with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub struct Explanation {
     pub title: Option<String>,
     /// Its description, or an empty text.
     pub description: String,
-    /// `project`, `user` or `built-in`; `None` if the call names a file.
+    /// `project`, `user`, `remote` or `built-in`; `None` if the call names a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
     /// For a prompt of another program, as in `--prompts FORMAT:DIR`.
@@ -58,6 +59,9 @@ pub struct Explanation {
     /// What looks like a placeholder and is not one.
     #[serde(rename = "left")]
     pub unexpanded: Vec<UnexpandedText>,
+    /// What a service would be asked, if one renders the prompt; it is not called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
     /// Why there is no expansion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -81,10 +85,24 @@ pub struct Explanation {
     pub skipped: Vec<String>,
 }
 
+/// A request to a service.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    /// `GET`, `POST` and others.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// Values by name; for a secret, where its value comes from.
+    pub headers: BTreeMap<String, String>,
+    /// JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
 /// A prompt that is overridden by another one of the same name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shadowed {
-    /// `project`, `user` or `built-in`.
+    /// `project`, `user`, `remote` or `built-in`.
     pub layer: String,
     /// A path, or [`BUILT_IN`](super::BUILT_IN).
     pub source: String,
@@ -183,7 +201,7 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, F
         }
     };
     let path = match &location {
-        Location::File(path) => path.clone(),
+        Location::File(path) | Location::Document(path) => path.clone(),
         Location::Builtin => prompt.name.to_string().into(),
     };
     let problem = |diagnostic: Diagnostic| {
@@ -192,9 +210,13 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, F
     };
     let Binding { arguments: given, input, .. } = texts.bind(prompt);
     let placeholders = placeholders(prompt, &given, input.as_deref().unwrap_or_default());
-    let (expansion, error) = match texts.expand(view, found) {
-        Ok(text) => (Some(Lengths::of(prompt, &texts.input, of_layer, &text)), None),
-        Err(error) => (None, Some(error.to_string())),
+    let (expansion, request, error) = match texts.request(view, found) {
+        Some(Ok(request)) => (None, Some(request.into()), None),
+        Some(Err(error)) => (None, None, Some(error.to_string())),
+        None => match texts.expand(view, found) {
+            Ok(text) => (Some(Lengths::of(prompt, &texts.input, of_layer, &text)), None, None),
+            Err(error) => (None, None, Some(error.to_string())),
+        },
     };
     let system = of_layer.and_then(|_| view.system(&prompt.name));
     let roles = prompt.roles();
@@ -223,6 +245,7 @@ pub fn explain(view: &View, found: &Found, call: &Call) -> Result<Explanation, F
         input_place: input_place(prompt, &roles).filter(|_| placeholders.is_empty()).map(str::to_owned),
         placeholders,
         unexpanded: prompt.unexpanded().into_iter().map(Into::into).collect(),
+        request,
         error,
         expansion,
         warnings: texts.warnings(prompt),
@@ -270,6 +293,12 @@ impl Explanation {
         let limits = self.expansion.iter_mut().flat_map(|lengths| &mut lengths.limits);
         limits.for_each(|limit| limit.when_exceeded = None);
         self
+    }
+}
+
+impl From<ServiceRequest> for Request {
+    fn from(ServiceRequest { method, url, headers, body }: ServiceRequest) -> Request {
+        Request { method: method.to_owned(), url, headers: headers.into_iter().collect(), body }
     }
 }
 

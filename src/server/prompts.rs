@@ -6,7 +6,7 @@ use super::opencode;
 use super::page::{Kind, Page};
 use super::resources;
 use crate::agents::{Agent, MenuMessages};
-use crate::library::{Entry, FileInfo, Layer, Lookup, Revision, View, has_tag};
+use crate::library::{Entry, FileInfo, Lookup, Revision, View, has_tag};
 use crate::mcp;
 use crate::prompt::{
     Attachment, Call, Content, ExpandError, INPUT, Icon, Media, Message, Metadata, Piece, Prompt, Role, Summary,
@@ -96,18 +96,15 @@ fn has(version: Option<&str>, since: &str) -> bool {
     version.is_none_or(|version| version >= since)
 }
 
-/// The first words of the description of a project's prompt in a list.
-pub(super) const OF_PROJECT: &str = "(project) ";
-
 /// The longest description in a list, in characters: some agents' prompts have descriptions of several thousand, and the model
 /// gets the list whole.
 pub(super) const MAX_LISTED_DESCRIPTION: usize = 300;
 
-/// The description of a prompt in a list, which marks a project's prompt.
+/// The description of a prompt in a list, which [marks](crate::library::Layer::mark) a project's prompt and a remote one.
 pub(super) fn listed_description(entry: &Entry<'_>, of_prompt: Option<&str>) -> String {
     let of_prompt = of_prompt.map(|description| shortened(description, MAX_LISTED_DESCRIPTION).into_owned());
     let description = description(entry.name(), of_prompt);
-    if entry.layer() == Layer::Project { format!("{OF_PROJECT}{description}") } else { description }
+    format!("{}{description}", entry.layer().mark())
 }
 
 /// The declared arguments, and `input` if the prompt uses it.
@@ -164,13 +161,12 @@ pub(super) fn get(
     let failed = |error: ExpandError| {
         let text = format!("{} cannot be expanded: {error}", named(&prompt.name));
         match error {
-            ExpandError::Attachment(_) => Failure::new(FailureKind::Unavailable, text),
+            ExpandError::Attachment(_) | ExpandError::Service(_) => Failure::new(FailureKind::Unavailable, text),
             _ => Failure::invalid_params(text),
         }
     };
     let call = Call::Named { values: &values, input: "", is_strict: false };
-    let messages =
-        prompt.expand_with(call, join).and_then(|messages| view.attach(&prompt, messages)).map_err(failed)?;
+    let messages = view.expand_with(&prompt, call, &join).map_err(failed)?;
     let attached = |attachment: &Attachment| join(&mut [Piece::Text(&attachment.to_text())].into_iter());
     let menu = agent.map_or(MenuMessages::All, |agent| agent.menu);
     // What the agent would lose is part of the text form.

@@ -76,6 +76,9 @@ const READ_BY_CLIENT_WITHIN: Duration = Duration::from_secs(30);
 /// How long the answer to a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
+/// How many requests may wait for services at the same time.
+const MAX_CALLS: usize = 64;
+
 /// How long running requests may take once the server is told to stop, and when it ends in any case.
 const LAST_ANSWERS_WITHIN: Duration = Duration::from_millis(1_500);
 const END_WITHIN: Duration = Duration::from_millis(1_900);
@@ -124,6 +127,8 @@ struct App {
     streams: Arc<Streams>,
     /// Threads for blocking work that are free.
     blocking: Arc<Semaphore>,
+    /// The same for requests that may wait for a service, so that no other waits for that.
+    calls: Arc<Semaphore>,
     lists: Joined<ListKey, Option<SharedAnswer>>,
     /// Lists on the page, and those of the API.
     pages: Joined<AddressKey, Result<Bytes, Infallible>>,
@@ -204,6 +209,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         sessions: Sessions::new(options.keys),
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Arc::new(Semaphore::new(processors().max(2))),
+        calls: Arc::new(Semaphore::new(MAX_CALLS)),
         pages: Joined::together_with(&lists),
         reports: Joined::together_with(&lists),
         lists,
@@ -414,15 +420,10 @@ impl App {
         self.access.authorize(&head.headers, exchange.address())
     }
 
-    /// Whether a caller may create, change and delete prompts.
-    fn may_edit(&self, caller: &Caller) -> bool {
-        caller.role >= Role::Write && caller.token.is_some()
-    }
-
     /// # Errors
-    /// 403: the caller may not create, change or delete prompts.
+    /// 403: the caller may not edit prompts.
     fn check_may_edit(&self, caller: &Caller) -> Result<(), Refusal> {
-        if self.may_edit(caller) {
+        if self.server.may_edit(caller) {
             return Ok(());
         }
         auth::require(caller, Role::Write)?;
@@ -442,7 +443,9 @@ impl App {
         read: impl FnOnce(&View) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
-        let read = on_thread(&self.blocking, move || read(&server.view(&viewer)));
+        let may_call = names.0 == "api/expand" && server.library().view().has_remote();
+        let threads = if may_call { &self.calls } else { &self.blocking };
+        let read = on_thread(threads, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
     }
 
@@ -499,13 +502,17 @@ impl App {
         message: Message,
         id: Option<Id>,
     ) -> (Reply, Option<Session>) {
-        if self.server.work(session.caller(), &message) == Work::Quick {
-            let reply = self.server.handle(&mut session, message);
-            return (reply, Some(session));
-        }
+        let threads = match self.server.work(session.caller(), &message) {
+            Work::Quick => {
+                let reply = self.server.handle(&mut session, message);
+                return (reply, Some(session));
+            }
+            Work::Remote => &self.calls,
+            Work::Blocking | Work::List => &self.blocking,
+        };
         let server = Arc::clone(&self.server);
         let handle = move || (server.handle(&mut session, message), session);
-        match self.in_background(handle).await {
+        match self.in_time(on_thread(threads, handle)).await {
             Ok((reply, session)) => (reply, Some(session)),
             Err(error) => (Reply::Response(Answer::error(id, error)), None),
         }

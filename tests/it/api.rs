@@ -348,7 +348,9 @@ fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it(
     let including = |path: &str| format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n");
     let attaching = |path: &str| format!("---\nattachments: [{path}]\n---\nText\n");
     let mut answers = Vec::new();
-    for path in ["../secret", "/secret", "/team-b/secret", "link", "../notes.txt", "../none", "/team-b/none"] {
+    for path in
+        ["../secret", "/secret", "/team-b/secret", "link", "../notes.txt", "../notes", "../none", "/team-b/none"]
+    {
         let checked = check(WRITER_A, including(path));
         let message = checked["problems"][0]["message"].as_str().unwrap();
         answers.push(message.replace(path, "PATH"));
@@ -453,8 +455,12 @@ fn what_cannot_be_a_prompt_is_not_written() {
     let problem = &broken.json()["error"]["problem"];
     assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
     assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit for a prompt is 4194304"));
-    let form = server.send("POST", "/api/prompts/x", &[("Authorization", &format!("Bearer {ANA}"))], "file=x");
-    assert_eq!(form.status, 415);
+    let authorization = format!("Bearer {ANA}");
+    for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
+        let headers =
+            [("Content-Type", content_type), ("Authorization", &authorization), ("Origin", "http://localhost:1")];
+        assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415, "{content_type}");
+    }
     assert_eq!(
         failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400).contains("`file`"),
         true

@@ -1,6 +1,7 @@
 //! `list`, `expand`, options and help, and the program without a command.
 
 use crate::client::{Client, golden};
+use prompt_expander::library::Revision;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
@@ -37,11 +38,12 @@ fn list_json_is_one_object_with_all_fields() {
     let ran = client.run(["list", "--json"], "");
     assert_eq!((ran.status.code(), ran.stderr.as_str()), (Some(0), ""));
     let prompts = std::path::absolute(client.prompts()).unwrap();
+    let revision = |text: &str| Revision::of(text.as_bytes()).to_string();
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         list["prompts"],
         json!([
-            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": []},
+            {"name": "a", "title": "A title", "description": "Text.", "layer": "user", "source": prompts.join("a.md"), "tags": [], "revision": revision("# A title\n\nText.")},
             {
                 "name": "b", "description": "B", "layer": "user", "source": prompts.join("b.md"), "tags": ["x"],
                 "usage": ":b c=… [d=…]",
@@ -49,6 +51,7 @@ fn list_json_is_one_object_with_all_fields() {
                     {"name": "c", "description": "See", "required": true},
                     {"name": "d", "required": false, "default": "1", "choices": ["1", "2"]},
                 ],
+                "revision": revision(b),
             },
         ])
     );

@@ -318,7 +318,11 @@ fn import_of_an_export_gives_the_same_prompts() {
         );
         let listed = |from: &str| {
             let list = with(&client, &["--no-builtin", "--prompts", from, "list", "--json"]).stdout;
-            list.replace(&format!("/{from}/"), "/")
+            let mut list: Value = serde_json::from_str(&list.replace(&format!("/{from}/"), "/")).unwrap();
+            for prompt in list["prompts"].as_array_mut().unwrap() {
+                prompt.as_object_mut().unwrap().remove("revision"); // the same may be written in another way
+            }
+            list
         };
         assert_eq!(listed("back"), listed("prompts"), "{format}");
         for (name, input) in

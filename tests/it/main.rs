@@ -58,6 +58,10 @@ mod man;
 mod messages;
 mod native_prompts;
 mod new;
+#[cfg(all(unix, feature = "openapi", feature = "http"))]
+mod openapi;
+#[cfg(feature = "openapi")]
+mod openapi_call;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;

@@ -1,6 +1,7 @@
 //! `path` and `show`: where a prompt is, and what its file holds.
 
 use crate::client::Client;
+use prompt_expander::library::Revision;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -65,9 +66,10 @@ fn show_prints_the_file_byte_for_byte_also_a_broken_or_a_built_in_one() {
 fn show_prints_json_on_request() {
     let client = Client::new().arguments(["--prompts", "prompts"]).prompt("a.md", "A\r\n");
     let path = client.root().join("prompts/a.md").display().to_string();
-    let shown = json!({"name": "a", "layer": "user", "path": path, "text": "A\r\n"});
+    let shown =
+        json!({"name": "a", "layer": "user", "path": path, "revision": Revision::of(b"A\r\n"), "text": "A\r\n"});
     client.run(["show", "a", "--json"], "").printed(&format!("{shown}\n"));
-    let shown = json!({"name": "research", "layer": "built-in", "text": built_in("research")});
+    let shown = json!({"name": "research", "layer": "built-in", "revision": Revision::of(built_in("research").as_bytes()), "text": built_in("research")});
     client.run(["show", "research", "--json"], "").printed(&format!("{shown}\n"));
     client.write("latin.md", b"caf\xe9");
     let ran = client.run(["show", "latin", "--json"], "");

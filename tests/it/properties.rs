@@ -13,6 +13,8 @@ mod golden;
 #[cfg(feature = "http")]
 mod http_headers;
 mod jinja;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod prompt;
 #[cfg(feature = "http")]
 mod session;
@@ -57,6 +59,8 @@ fn the_properties_hold_for_every_seed() {
         for_each_seed("http_headers", http_headers::check);
     }
     for_each_seed("jinja", jinja::check_bytes);
+    #[cfg(feature = "openapi")]
+    for_each_seed("openapi", openapi::check_bytes);
 }
 
 /// Texts of these pieces, and of any others between them.

@@ -97,7 +97,8 @@ fn every_command_prints_what_its_page_shows() {
 #[cfg(target_os = "linux")]
 fn run_commands(text: &str) -> usize {
     let home = Harness::new();
-    for (before, file) in blocks(text, "markdown") {
+    let documents = blocks(text, "yaml").into_iter().filter(|(before, _)| before.contains("`~/"));
+    for (before, file) in blocks(text, "markdown").into_iter().chain(documents) {
         let path = before.split('`').nth(1).unwrap().strip_prefix("~/").unwrap();
         let path = home.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

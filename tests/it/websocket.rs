@@ -108,7 +108,7 @@ impl WebSocket {
         serde_json::from_slice(&payload).unwrap()
     }
 
-    fn send_request(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn send_request(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.send(TEXT, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());

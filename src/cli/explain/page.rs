@@ -2,7 +2,7 @@
 
 use crate::cli::output::{self, ERROR, FAINT, NAME, WARNING};
 use crate::prompt::{INPUT, System};
-use crate::report::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, UnexpandedText};
+use crate::report::{BUILT_IN, Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, UnexpandedText};
 use crate::wording::{count, printable, shortened, thousands};
 use anstyle::Style;
 use std::io::Write;
@@ -42,6 +42,7 @@ pub(super) fn of(explanation: &Explanation, columns: usize) -> anyhow::Result<Ve
         ("", about(explanation)),
         ("Arguments", arguments(explanation)),
         ("Placeholders", braces(explanation)),
+        ("Request", request(explanation)),
         ("Expansion", lengths(explanation)),
         ("Warnings", warnings(explanation)),
     ] {
@@ -148,6 +149,15 @@ fn list_unexpanded(unexpanded: &[&UnexpandedText]) -> String {
 fn place(file: Option<&str>, line: usize, column: usize) -> String {
     let file = file.map(|file| format!("{}:", output::shown(Path::new(file)))).unwrap_or_default();
     format!("{file}{line}:{column}")
+}
+
+/// What a service would be asked.
+fn request(explanation: &Explanation) -> Vec<Field> {
+    let Some(Request { method, url, headers, body }) = &explanation.request else { return Vec::new() };
+    let mut fields = vec![Field::path(method, url)];
+    fields.extend(headers.iter().map(|(name, value)| Field::new(name, value)));
+    fields.extend(body.iter().map(|body| Field::new("body", body)));
+    fields
 }
 
 /// The length of the expansion, or why it failed.

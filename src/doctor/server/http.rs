@@ -6,6 +6,7 @@ use super::{RegisteredPrompts, ServerCheck, options};
 use crate::agents::{HttpServer, Launch, Opening, SERVER, Scope, Token, is_exposed};
 use crate::doctor::conversation::{ServerReport, array, text};
 use crate::doctor::{Finding, Severity, milliseconds};
+use crate::library::Layer;
 use crate::remote::{self, ErrorKind, Remote};
 use crate::wording::{count, named, quoted};
 use serde_json::{Value, json};
@@ -237,7 +238,9 @@ impl Asking<'_> {
         report.prompts = prompts.len();
         let problem = |problem: &Value| format!("{}: {}", text(&problem["file"]), text(&problem["message"]));
         report.problems = array(&listed["problems"]).iter().map(problem).collect();
-        let names = prompts.iter().map(|prompt| text(&prompt["name"]));
+        // A service that renders a prompt is not called.
+        let is_remote = |prompt: &&Value| text(&prompt["description"]).starts_with(Layer::Remote.mark());
+        let names = prompts.iter().filter(|prompt| !is_remote(prompt)).map(|prompt| text(&prompt["name"]));
         for name in names.filter(|name| !name.contains(char::is_whitespace)).take(TRIES) {
             let arguments = json!({"command": name, "input": "x"});
             let expanded = self.result("tools/call", json!({"name": "expand_prompt", "arguments": arguments}))?;

@@ -258,6 +258,16 @@ fn a_prompt_in_a_folder_is_restored_as_that() {
     assert_eq!(names(&folder.path().join("x"), ""), ["more.txt"]);
     editor.restore("x", None, None, &About::default()).unwrap();
     assert_eq!(names(&folder.path().join("x"), ""), ["SKILL.md", "more.txt"]);
+    // A record that somebody has changed leads nowhere else.
+    editor.delete("x", of("Skill."), &About::default()).unwrap();
+    let history = folder.path().join(".history/x");
+    for record in names(&history, ".json") {
+        let record = history.join(record);
+        let text = fs::read_to_string(&record).unwrap();
+        fs::write(record, text.replace("x/SKILL.md", "../x.md")).unwrap();
+    }
+    editor.restore("x", None, None, &About::default()).unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("x.md")).unwrap(), "Skill.");
 }
 
 #[test]
@@ -392,9 +402,12 @@ mod unix {
         editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
         assert_eq!(mode(&path), 0o640);
         let history = folder.path().join(".history/a");
-        for version in names(&history, ".md") {
+        for version in names(&history, "") {
             assert_eq!(mode(&history.join(version)), 0o640);
         }
+        editor.delete("a", of("B"), &About::default()).unwrap();
+        editor.restore("a", None, None, &About::default()).unwrap();
+        assert_eq!(mode(&path), 0o640);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         let refused = editor.update("a", of("B"), &file("C"), &About::default()).unwrap_err();
         assert!(refused.is_io() && refused.to_string().contains("read-only"), "{refused}");

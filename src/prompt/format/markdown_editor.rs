@@ -39,6 +39,12 @@ pub enum Body {
     Messages(Vec<(Role, String)>),
 }
 
+impl From<String> for Body {
+    fn from(text: String) -> Body {
+        Body::Text(text)
+    }
+}
+
 /// The order in which keys are written.
 const ORDER: [&str; 13] = [
     "title",
@@ -417,7 +423,7 @@ mod tests {
     #[test]
     fn only_the_lines_of_a_key_change_however_its_value_is_written() {
         let description = Parts { description: Some(Some("D: d".to_owned())), ..Parts::default() };
-        let argument = Argument { name: "y".to_owned(), default: Some("1".to_owned()), ..Argument::default() };
+        let argument = Argument { name: "z".to_owned(), default: Some("1".to_owned()), ..Argument::default() };
         let arguments = Parts { arguments: Some(Some(vec![argument])), ..Parts::default() };
         let tags = Parts { tags: Some(Some(vec!["c".to_owned(), "d e".to_owned()])), ..Parts::default() };
         let folded = "description: >-\n  folded\n  # text\n";
@@ -425,7 +431,7 @@ mod tests {
         for (parts, old, new) in [
             (title("T"), "\"It's \\\"T\\\"\"", "T"),
             (description, folded, "description: \"D: d\"\n"),
-            (arguments, declared, "  - name: y\n    default: \"1\"\n"),
+            (arguments, declared, "  - name: z\n    default: \"1\"\n"),
             (tags, "tags:\n- a\n- b\n", "tags: [c, \"d e\"]\n"),
             (removed("title"), "title: \"It's \\\"T\\\"\"  # why\n", ""),
             (removed("description"), folded, ""),

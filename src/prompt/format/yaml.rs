@@ -12,15 +12,15 @@ use yaml_rust2::scanner::{Marker, TScalarStyle};
 
 /// A value, and where it is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
-    pub(super) position: Position,
+pub(crate) struct Node {
+    pub(crate) position: Position,
     /// For a list or map in brackets or braces: where the closing one is.
-    pub(super) end: Position,
-    pub(super) value: Value,
+    pub(crate) end: Position,
+    pub(crate) value: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// No value: empty, `~` or `null`, as written.
     Null(String),
     /// A number or a truth value is the text as written, too.
@@ -35,15 +35,15 @@ pub(super) enum Value {
 
 /// A key of a map with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
-    pub(super) key: String,
-    pub(super) position: Position,
-    pub(super) node: Node,
+pub(crate) struct Field {
+    pub(crate) key: String,
+    pub(crate) position: Position,
+    pub(crate) node: Node,
 }
 
 /// Why a text was not read.
 #[derive(Debug, PartialEq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// It is not YAML as this program reads it; the lenient reading may still succeed. The diagnostic is a warning.
     Syntax(Diagnostic),
     /// Its aliases make it too large. The diagnostic is an error.
@@ -53,6 +53,16 @@ pub(super) enum Refusal {
 /// Reads one YAML document, whose first line counts as `first_line`. Its weight, in bytes of text and one for each node,
 /// counts as if its aliases were written out; it is taken from the `budget`.
 pub(super) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
+    parse_nested(yaml, first_line, MAX_NESTING, budget)
+}
+
+/// The same with lists and maps that are nested up to this many levels.
+pub(crate) fn parse_nested(
+    yaml: &str,
+    first_line: usize,
+    max_nesting: usize,
+    budget: &mut usize,
+) -> Result<Node, Refusal> {
     let control = |&(_, character): &(usize, char)| character.is_control() && !"\n\r\t".contains(character);
     if let Some((at, character)) = yaml.char_indices().find(control) {
         // The parser takes NUL for the end of the text.
@@ -66,6 +76,7 @@ pub(super) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result
         root: Node { position: start, end: start, value: Value::Null(String::new()) },
         weight: 0,
         budget: *budget,
+        max_nesting,
     };
     let mut documents = 0;
     let mut parser = Parser::new_from_str(yaml);
@@ -127,6 +138,7 @@ struct Builder {
     root: Node,
     weight: usize,
     budget: usize,
+    max_nesting: usize,
 }
 
 struct Open {
@@ -157,8 +169,8 @@ impl Builder {
         self.weigh(1, at)?;
         let node = Node { position: at, end: at, value };
         self.open.push(Open { node, anchor, weight_before, key: None, keys: HashSet::new() });
-        if self.open.len() > MAX_NESTING {
-            let message = format!("lists or maps nested deeper than {MAX_NESTING} levels");
+        if self.open.len() > self.max_nesting {
+            let message = format!("lists or maps nested deeper than {} levels", self.max_nesting);
             return syntax(at, message, "put the value in quotes if it is text");
         }
         Ok(())

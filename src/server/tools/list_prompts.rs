@@ -1,10 +1,10 @@
 //! The tool `list_prompts`: every prompt with its description, and the files that are broken; or those that match a query
 //! and a tag, up to a limit.
 
-use super::super::prompts::{MAX_LISTED_DESCRIPTION, OF_PROJECT};
+use super::super::prompts::MAX_LISTED_DESCRIPTION;
 use super::{Handler, READ_ONLY, ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{count, read};
-use crate::library::{Layer, Revision, Selection};
+use crate::library::{Revision, Selection};
 use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
@@ -136,9 +136,9 @@ fn call(call: &mut ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
             seen.record(entry.name(), revision);
             revision
         });
-        let description = match entry.layer() {
-            Layer::Project => format!("{OF_PROJECT}{description}").into(),
-            _ => description,
+        let description = match entry.layer().mark() {
+            "" => description,
+            mark => format!("{mark}{description}").into(),
         };
         ListedPrompt { name: entry.name(), description, usage: usage.as_deref(), revision }
     });

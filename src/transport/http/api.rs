@@ -19,6 +19,7 @@ use axum::http::request::Parts;
 use axum::http::{self, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
 use edit::Edit;
+pub(super) use edit::status_of;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -47,7 +48,7 @@ enum Work {
     Edit(Edit),
 }
 
-const PROMPT: &str = "/api/prompts/";
+pub(super) const PROMPT: &str = "/api/prompts/";
 const HISTORY: &str = "/api/history/";
 
 static ROUTES: [Route; 11] = [

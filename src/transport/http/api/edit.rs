@@ -159,12 +159,7 @@ pub(super) fn refused(why: Refused) -> http::Response<Body> {
         Refused::InRequest(why) => return error_json(StatusCode::BAD_REQUEST, &json!({ "message": why })),
         Refused::Edit(error) => error,
     };
-    let status = match &error {
-        EditError::Unknown(_) | EditError::NoVersion(..) => StatusCode::NOT_FOUND,
-        EditError::Conflict { .. } | EditError::Exists(_) | EditError::OtherOperation(_) => StatusCode::CONFLICT,
-        error if error.is_io() => StatusCode::INTERNAL_SERVER_ERROR,
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
+    let status = status_of(&error);
     let mut body = json!({ "message": error.to_string() });
     match error {
         EditError::Conflict { current, diff, .. } => {
@@ -175,4 +170,14 @@ pub(super) fn refused(why: Refused) -> http::Response<Body> {
         _ => {}
     }
     error_json(status, &body)
+}
+
+/// The status of a response that says why nothing was done.
+pub(in super::super) fn status_of(error: &EditError) -> StatusCode {
+    match error {
+        EditError::Unknown(_) | EditError::NoVersion(..) => StatusCode::NOT_FOUND,
+        EditError::Conflict { .. } | EditError::Exists(_) | EditError::OtherOperation(_) => StatusCode::CONFLICT,
+        error if error.is_io() => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    }
 }

@@ -187,7 +187,8 @@ fn choices(all: &[Listed], filter: &Filter) -> Markup {
             *tags.entry(tag.trim_start_matches('#')).or_insert(0) += 1;
         }
     }
-    let layers = ["project", "user", BUILT_IN].into_iter().filter_map(|layer| Some((layer, *layers.get(layer)?)));
+    let layers =
+        ["project", "user", "remote", BUILT_IN].into_iter().filter_map(|layer| Some((layer, *layers.get(layer)?)));
     let layers: Vec<(&str, usize)> = layers.collect();
     let mut tags: Vec<(&str, usize)> = tags.into_iter().collect();
     tags.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -7,8 +7,8 @@ const query = search.elements.query;
 
 /** Kept here only: it is gone when the page is. */
 let token = "";
-/** Ends the request whose answer is no longer wanted. */
-let loading = new AbortController();
+/** End the request for a page, and that for a part of this one, whose answer is no longer wanted. */
+const loading = { page: new AbortController(), part: new AbortController() };
 /** The list that was left for a prompt, to go back to at once. */
 let list = null;
 /** Whether something changed while this was not shown. */
@@ -56,11 +56,11 @@ async function ask(url, body, signal) {
 
 class Failed extends Error {}
 
-/** The same, unless another request begins before the answer is here; then there is none. */
-async function load(url, body) {
-  loading.abort();
-  loading = new AbortController();
-  const { signal } = loading;
+/** The same, unless another request for a page or a part begins before the answer is here; then there is none. */
+async function load(url, body, what = "page") {
+  loading[what].abort();
+  loading[what] = new AbortController();
+  const { signal } = loading[what];
   try {
     const answer = await ask(url, body, signal);
     return signal.aborted ? null : answer;
@@ -72,7 +72,9 @@ async function load(url, body) {
 }
 
 function show(main, title) {
-  find("main").replaceWith(main);
+  const left = find("main");
+  if (left !== main) keep(left);
+  left.replaceWith(main);
   document.title = title;
   // For screen readers, which do not announce that `<main>` is replaced.
   find("#announcement").textContent = main.querySelector(".count, .alone h1")?.textContent ?? "";
@@ -84,18 +86,33 @@ function shown() {
   if (toast.textContent === AWAY) say("", 0);
   watchEnd();
   follow();
+  const form = find("#editor");
+  if (isDirty(form)) check(form);
+}
+
+/** What is at an address: an editor with unsaved changes, if it was left. */
+async function open(url) {
+  const path = new URL(url).pathname;
+  const left = kept.get(path);
+  if (left) {
+    kept.delete(path);
+    loading.page.abort();
+    return left;
+  }
+  const answer = await load(url);
+  return answer && { main: answer.page.querySelector("main"), title: answer.page.title };
 }
 
 /** Goes to another address. */
 async function visit(url, { replace = false } = {}) {
   const from = location.href;
   const before = { url: from, main: find("main"), title: document.title, y: scrollY };
-  const answer = await load(url);
-  if (!answer) return;
+  const to = await open(url);
+  if (!to) return;
   if (isList(from) && !isList(url)) list = before;
   if (replace) history.replaceState(null, "", url);
-  else history.pushState(null, "", url);
-  show(answer.page.querySelector("main"), answer.page.title);
+  else history.pushState({ from }, "", url);
+  show(to.main, to.title);
   if (replace) return;
   scrollTo(0, 0);
   if (!isList(url)) query.value = "";
@@ -113,8 +130,8 @@ addEventListener("popstate", async () => {
     if (isStale) refresh();
     return;
   }
-  const answer = await load(url);
-  if (answer) show(answer.page.querySelector("main"), answer.page.title);
+  const to = await open(url);
+  if (to) show(to.main, to.title);
   query.value = isList(url) ? (new URL(url).searchParams.get("query") ?? "") : "";
 });
 
@@ -124,7 +141,7 @@ addEventListener("click", (event) => {
   if (link.origin !== location.origin || link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
   if (link.matches(".more")) more(link);
-  else if (link.matches(".back") && list) history.back();
+  else if (link.matches(".back") && link.pathname === "/" && list && history.state?.from === list.url) history.back();
   else visit(link.href);
 });
 
@@ -160,6 +177,11 @@ addEventListener("keydown", (event) => {
   } else if (key === "Enter" && (event.ctrlKey || event.metaKey) && isValues(target.form)) {
     event.preventDefault();
     copyExpansion();
+  } else if (key === "s" && (event.ctrlKey || event.metaKey) && find("#editor")) {
+    event.preventDefault();
+    const button = find("#save");
+    if (button) save(button);
+    else review();
   } else if (key === "ArrowDown" || key === "ArrowUp") {
     const rows = [...document.querySelectorAll(".rows a")];
     const at = rows.indexOf(document.activeElement);
@@ -210,16 +232,21 @@ function linkWithValues(form) {
 }
 
 const putLink = debounced(400, (form) => {
-  if (isValues(form)) history.replaceState(null, "", linkWithValues(form) ?? location.pathname);
+  if (isValues(form)) history.replaceState(history.state, "", linkWithValues(form) ?? location.pathname);
 });
 
-const expand = debounced(120, async (form) => {
+const expand = debounced(120, expandNow);
+
+/** `button` is the one that calls the service of the prompt. */
+async function expandNow(form, button) {
+  expand.cancel();
   if (!isValues(form)) return;
-  const answer = await load(location.pathname, fields(form));
+  const answer = await load(button?.formAction ?? location.pathname, fields(form), "part");
+  if (!isValues(form)) return;
   const result = answer?.page.querySelector("#result");
-  if (result && isValues(form)) replaceKeeping(find("#result"), result);
+  if (result) replaceKeeping(find("#result"), result);
   else if (answer) show(answer.page.querySelector("main"), answer.page.title);
-});
+}
 
 /** Replaces an element, but leaves what the user has opened, scrolled, focused and selected as it was. */
 function replaceKeeping(old, fresh) {
@@ -247,18 +274,47 @@ function replaceKeeping(old, fresh) {
 // The editor
 
 const isEditor = (form) => form != null && form === find("#editor");
+const editorOf = (main) => main.querySelector("#editor");
+const texts = (form) => [...form.querySelectorAll("#command, #file")];
+const isDirty = (form) => form != null && texts(form).some((field) => field.value !== field.defaultValue);
 
-/** What the form sends: also its values for the preview, which the server does not repeat. */
-const typed = (form, step) => new URLSearchParams([...new FormData(form), ...(step ? [["step", step]] : [])]);
+/** What is left with unsaved changes, by its path, so that nothing typed is lost. */
+const kept = new Map();
+
+const pathOf = (form) => new URL(form.getAttribute("action"), location).pathname;
+
+/** Keeps the page that is left, if it has unsaved changes. */
+function keep(main) {
+  const form = editorOf(main);
+  if (!isDirty(form)) return;
+  kept.set(pathOf(form), { main, title: document.title });
+  say("Your changes are kept in this tab until you save or discard them.", 6000);
+}
+
+addEventListener("beforeunload", (event) => {
+  if (kept.size || isDirty(find("#editor"))) event.preventDefault();
+});
+
+/** What the form sends for a step, also its values for the preview, which the server does not repeat. */
+function typed(form, step) {
+  const sent = new URLSearchParams([...new FormData(form)]);
+  if (step) sent.set("step", step);
+  if (step) sent.set("base", find("#file").defaultValue);
+  return sent;
+}
 
 /** Shows what the server says of the text as it is now. */
 async function check(form, step) {
-  if (!isEditor(form)) return;
-  const answer = await load(location.pathname, typed(form, step));
-  const fresh = answer?.page.querySelector("#side");
-  if (!isEditor(form)) return;
+  checkSoon.cancel();
+  if (!isEditor(form)) return false;
+  const answer = await load(pathOf(form), typed(form, step), "part");
+  if (!isEditor(form) || !answer) return false;
+  const fresh = answer.page.querySelector("#side");
   if (fresh) showSide(find("#side"), fresh);
-  else if (answer) say(answer.page.querySelector("main").textContent, 8000);
+  else if (answer.isAllowed) say(answer.page.querySelector("main").textContent, 8000);
+  // The page that asks for another token would replace the text.
+  else say("The token is no longer accepted. Copy your text, and reload the page.", 0);
+  return fresh != null;
 }
 
 const checkSoon = debounced(150, check);
@@ -266,16 +322,32 @@ const checkSoon = debounced(150, check);
 /** Replaces the parts that have changed. While the text is broken, its last expansion stays. */
 function showSide(old, fresh) {
   const part = (side, name) => side.querySelector(`#${name}`);
+  keepFields(old, fresh);
   if (!part(old, "notes") || !part(fresh, "notes") || !part(old, "result")) return replaceKeeping(old, fresh);
   old.classList.toggle("is-stale", !part(fresh, "result"));
   for (const name of ["notes", "values", "result"]) {
     const [before, now] = [part(old, name), part(fresh, name)];
-    if (!now || before.isEqualNode(now)) continue;
-    for (const field of before.querySelectorAll("[name]")) {
-      const same = now.querySelector(`[name="${CSS.escape(field.name)}"]`);
-      if (same) same.value = field.value;
-    }
-    replaceKeeping(before, now);
+    if (now && !before.isEqualNode(now)) replaceKeeping(before, now);
+  }
+}
+
+/** What was typed into the fields that are replaced. */
+const values = new Map();
+
+function keepFields(old, fresh) {
+  for (const field of old.querySelectorAll("[name]")) values.set(field.name, field.value);
+  for (const field of fresh.querySelectorAll("[name]")) {
+    // As its content, the value would be a difference to the next answer.
+    const value = values.get(field.name);
+    if (value && field.type !== "submit") field.value = value;
+  }
+}
+
+async function review() {
+  const form = find("#editor");
+  if (form.reportValidity() && (await check(form, "review"))) {
+    find("#side-heading").focus({ preventScroll: true });
+    find("#side").scrollIntoView({ block: "nearest" });
   }
 }
 
@@ -285,19 +357,126 @@ function jump({ line, column }) {
   const lines = area.value.split("\n");
   const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
   const at = before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
-  // Without the focus first, the browser does not scroll there.
   area.setSelectionRange(at, at);
+  // The browser scrolls to the cursor when the focus comes.
   area.blur();
   area.focus();
 }
 
+/** Sends a change; the answer is `null` if there is none. */
+async function send(method, url, body) {
+  const headers = { "Content-Type": "application/json", Accept: "application/json" };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  try {
+    const init = { method, headers, body: JSON.stringify(body), cache: "no-store", credentials: "omit", redirect: "error" };
+    const response = await fetch(url, init);
+    const answer = await response.json();
+    if (!response.ok) say(answer.error.message.split("\n")[0], 10_000);
+    return { isDone: response.ok, status: response.status };
+  } catch {
+    say("The server does not answer. Try again; nothing is saved twice.", 0);
+    return { isDone: false, status: 0 };
+  }
+}
+
+/** The id of what a button does: however often it is sent, it is done once. */
+const operation = (button) =>
+  (button.dataset.operation ??= [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+
+/** Whether a button was pressed twice. */
+function isSure(button, text) {
+  if (button.dataset.sure) return true;
+  const label = button.textContent;
+  Object.assign(button.dataset, { sure: "yes" });
+  button.textContent = text;
+  setTimeout(() => {
+    delete button.dataset.sure;
+    button.textContent = label;
+  }, 4000);
+  return false;
+}
+
+async function save(button) {
+  const form = find("#editor");
+  const area = find("#file");
+  if (button.ariaBusy) return;
+  button.ariaBusy = "true";
+  const file = form.elements.endings.value === "crlf" ? area.value.replaceAll("\n", "\r\n") : area.value;
+  const { method, url, expected } = button.dataset;
+  const note = find("#note").value || undefined;
+  const saved = area.value;
+  const { isDone, status } = await send(method, url, { file, expected, note, operation_id: operation(button) });
+  button.ariaBusy = null;
+  if (!isDone) return void (status === 409 && check(form, "review"));
+  // What was typed while it was saved is still unsaved.
+  if (area.value !== saved || !isEditor(form)) return say("Saved, without what you have typed since.");
+  leave(form);
+  await visit(new URL(button.dataset.then, location).href);
+  say("Saved");
+}
+
+/** Forgets the changes of an editor. */
+function leave(form) {
+  for (const field of texts(form)) field.defaultValue = field.value;
+  kept.delete(pathOf(form));
+  values.clear();
+}
+
+async function discard(button) {
+  const form = find("#editor");
+  if (isDirty(form) && !isSure(button, "Really discard?")) return;
+  leave(form);
+  const answer = await load(location.href);
+  if (answer) show(answer.page.querySelector("main"), answer.page.title);
+}
+
+async function remove(button) {
+  if (!isSure(button, "Really delete?")) return;
+  const { url, expected, then } = button.dataset;
+  const { isDone } = await send("DELETE", url, { expected, operation_id: operation(button) });
+  if (!isDone) return;
+  leave(find("#editor"));
+  await visit(new URL(then, location).href);
+  say("Deleted");
+}
+
+async function restore(button) {
+  const { command, revision, expected, then } = button.dataset;
+  const { isDone } = await send("POST", "/api/restore", { command, revision, expected, operation_id: operation(button) });
+  if (!isDone) return refresh();
+  await visit(new URL(then, location).href);
+  say("Restored");
+}
+
+function addTheirs() {
+  const area = find("#file");
+  const merged = find("#merged").value;
+  // The file as it is now is part of the text, which is as if it had been opened just now.
+  area.defaultValue = find("#theirs").value;
+  area.value = merged;
+  find("#editor").elements.expected.value = find("#save").dataset.expected;
+  check(find("#editor"), "review");
+}
+
+const ACTIONS = {
+  save,
+  discard,
+  restore,
+  delete: remove,
+  both: addTheirs,
+  back: () => check(find("#editor")).then(() => find("#file").focus()),
+};
+
 addEventListener("click", ({ target }) => {
-  if (target.matches("button.jump")) jump(target.dataset);
+  const button = target.closest("main button");
+  if (!button) return;
+  if (button.matches(".jump")) jump(button.dataset);
+  ACTIONS[button.id]?.(button);
 });
 
 addEventListener("input", ({ target }) => {
   const form = target.form;
-  if (isEditor(form)) return checkSoon(form);
+  if (isEditor(form)) return target.id === "note" ? undefined : checkSoon(form);
   if (!isValues(form)) return;
   expand(form);
   putLink(form);
@@ -327,10 +506,10 @@ async function copy(text, button) {
 async function copyExpansion() {
   expand.cancel();
   const form = find("#form");
-  if (form) {
-    const answer = await load(location.pathname, fields(form));
+  if (form && !find("#call")) {
+    const answer = await load(location.pathname, fields(form), "part");
     const result = answer?.page.querySelector("#result");
-    if (!result) return;
+    if (!result || !isValues(form)) return;
     replaceKeeping(find("#result"), result);
   }
   const text = find("#expansion");
@@ -353,10 +532,10 @@ addEventListener("submit", async (event) => {
   const form = event.target;
   if (isValues(form)) {
     event.preventDefault();
-    expand(form);
+    expandNow(form, event.submitter?.id === "call" ? event.submitter : null);
   } else if (isEditor(form)) {
     event.preventDefault();
-    check(form);
+    review();
   } else if (form === find("#token")) {
     event.preventDefault();
     token = form.querySelector("input").value.trim();
@@ -387,6 +566,9 @@ async function refresh() {
 }
 
 async function refreshOnce() {
+  const editor = find("#editor");
+  // What is typed stays; the server says what has changed.
+  if (isDirty(editor)) return void (await check(editor, find("#side").dataset.step));
   const form = find("#form");
   const [url, values] = [location.href, form && fields(form).toString()];
   const address = new URL(url);
@@ -396,6 +578,7 @@ async function refreshOnce() {
     const { page, isAllowed } = await ask(address, form && new URLSearchParams(values));
     const hasMoved = location.href !== url || find("#form") !== form || (form && fields(form).toString() !== values);
     // What is typed meanwhile is answered with the files as they are then; only the rest of the page is old.
+    if (isDirty(find("#editor"))) return void (isRefreshWanted = true);
     if (hasMoved) return void (isRefreshWanted = find("#form") !== null);
     const [old, fresh] = [find("main"), page.querySelector("main")];
     document.title = page.title;
@@ -412,7 +595,10 @@ async function refreshOnce() {
 let changes = null;
 
 /** The resource that this page shows, if it is a prompt: it may be a broken file, which is in no list. */
-const resource = () => (isList(location) ? null : location.pathname.replace("/prompts/", "prompt://"));
+const resource = () => {
+  const name = /^\/(?:prompts|edit|history)\/(.*)/.exec(location.pathname)?.[1];
+  return name ? `prompt://${name}` : null;
+};
 
 function stopFollowing() {
   changes?.controller.abort();

@@ -1,0 +1,148 @@
+//! An operation of an OpenAPI document, as far as it is needed to call it, and the options of the calls.
+
+use crate::prompt::Name;
+use std::fmt;
+use std::path::PathBuf;
+
+/// An operation that renders a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// The name of the prompt.
+    pub(crate) prompt: Name,
+    /// Its `operationId`.
+    pub(crate) id: Option<String>,
+    pub(crate) method: Method,
+    /// The address that the path follows: that of the [options](Options::base), else `servers[0].url` of the document with the
+    /// defaults of its variables. As written; `None` if the document has no absolute one.
+    pub(crate) base: Option<String>,
+    /// The template of the path: `/triage/{service}`. It begins with `/`.
+    pub(crate) path: String,
+    /// One for each argument of the prompt, in the same order.
+    pub(crate) parameters: Vec<Parameter>,
+    /// Whether the operation has a body of `application/json`. If so, one is sent even if it is `{}`.
+    pub(crate) has_body: bool,
+}
+
+/// Where the value of an argument goes in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    /// The name of the prompt's argument, which is that of the parameter or the property.
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) kind: Kind,
+}
+
+/// The part of a request that a parameter belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// `{name}` in the path.
+    Path,
+    /// `?name=value`. A list in JSON is `?name=a&name=b`.
+    Query,
+    /// A property of the JSON object that is the body.
+    Body,
+    /// The body itself, which is no object with properties: JSON. There is no other parameter for the body then.
+    WholeBody,
+}
+
+/// What the text of a value is converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    #[default]
+    Text,
+    Integer,
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A text that is JSON: a list, an object, or one of several types.
+    Json,
+}
+
+/// The methods of OpenAPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Method {
+    Get,
+    Put,
+    Post,
+    Delete,
+    Options,
+    Head,
+    Patch,
+    Trace,
+}
+
+impl Method {
+    pub(crate) const ALL: [Method; 8] = [
+        Method::Get,
+        Method::Put,
+        Method::Post,
+        Method::Delete,
+        Method::Options,
+        Method::Head,
+        Method::Patch,
+        Method::Trace,
+    ];
+
+    /// As in a request.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Put => "PUT",
+            Method::Post => "POST",
+            Method::Delete => "DELETE",
+            Method::Options => "OPTIONS",
+            Method::Head => "HEAD",
+            Method::Patch => "PATCH",
+            Method::Trace => "TRACE",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The options of the documents: what they have, and how their services are called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// The `operationId`s of operations that render prompts although no extension says so (`--openapi-operation`).
+    pub(crate) operations: Vec<String>,
+    /// The address that replaces that of each document (`--openapi-base`).
+    pub(crate) base: Option<String>,
+    /// Sent with each request (`--openapi-header`).
+    pub(crate) headers: Vec<SecretHeader>,
+    /// Whether addresses of private networks may be called (`--openapi-allow-private`).
+    pub(crate) allow_private: bool,
+}
+
+/// A header whose value is a secret, which is read at each call and never shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SecretHeader {
+    /// A valid name of a header.
+    pub(crate) name: String,
+    /// The word before the secret, which is none itself: `Bearer`.
+    pub(crate) scheme: Option<String>,
+    pub(crate) value: HeaderValue,
+}
+
+/// Where the value of a header is. Its `Display` says that, in place of the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HeaderValue {
+    /// In this file, without the line ending at the end. An absolute path.
+    File(PathBuf),
+    /// In this environment variable.
+    Variable(String),
+}
+
+impl SecretHeader {
+    /// Its value for a person, without the secret.
+    pub(super) fn shown_value(&self) -> String {
+        let value = match &self.value {
+            HeaderValue::File(path) => format!("(secret: the content of {})", path.display()),
+            HeaderValue::Variable(name) => format!("(secret: the value of ${name})"),
+        };
+        self.scheme.as_ref().map_or(value.clone(), |scheme| format!("{scheme} {value}"))
+    }
+}

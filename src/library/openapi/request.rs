@@ -1,0 +1,369 @@
+//! From an operation and the values of a call to the request.
+
+use super::{Base, Kind, Operation, Options, Parameter, Place};
+use crate::prompt::{Bound, ExpandError};
+use crate::wording::thousands;
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::value::RawValue;
+
+/// The longest address, in bytes: most servers refuse longer ones.
+const MAX_ADDRESS: usize = 16 * 1024;
+
+/// What is encoded in a value: all but what RFC 3986 calls unreserved.
+const VALUE: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What is encoded in the path that the document has, which may be encoded already: what can be in no path.
+const PATH: AsciiSet = CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// A request as it would be sent, without the values of its secret headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) method: super::Method,
+    /// The whole address, percent-encoded.
+    pub(super) url: String,
+    /// Those that are no secret.
+    pub(super) headers: Vec<(String, String)>,
+    /// Compact JSON, but for values that are JSON themselves, which stay as they are.
+    pub(super) body: Option<String>,
+}
+
+/// The request for the values of a call, one for each parameter, in their order. An empty value is left out of the query and the body.
+///
+/// # Errors
+/// [`ExpandError::NotOfType`]: a value is not what its parameter takes. [`ExpandError::Service`]: there is no usable address.
+pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Options) -> Result<Request, ExpandError> {
+    let base = Base::of(operation, options).map_err(ExpandError::Service)?;
+    let is_given = |(parameter, bound): &(&Parameter, &Bound<'_>)| match parameter.kind {
+        Kind::Text => !bound.value.is_empty(),
+        _ => !bound.value.trim().is_empty(),
+    };
+    let given = || operation.parameters.iter().zip(values).filter(is_given);
+    let mut url = base.url().to_owned() + &path(operation, values)?;
+    let mut separator = '?';
+    for (parameter, bound) in given().filter(|(parameter, _)| parameter.place == Place::Query) {
+        for text in texts(parameter.kind, bound)? {
+            url.extend([separator.to_string(), encoded(&parameter.name), "=".to_owned(), encoded(&text)]);
+            separator = '&';
+        }
+    }
+    if url.len() > MAX_ADDRESS {
+        return Err(ExpandError::Service(format!(
+            "the address of the request would be {} bytes long, the limit is {}; shorten the values that are part of it",
+            thousands(url.len()),
+            thousands(MAX_ADDRESS)
+        )));
+    }
+    let mut headers = vec![("Accept".to_owned(), "application/json, text/markdown, text/plain".to_owned())];
+    let mut body = None;
+    let json_of = |place: Place| -> Result<Vec<(&str, String)>, ExpandError> {
+        let of_place = given().filter(|(parameter, _)| parameter.place == place);
+        of_place.map(|(parameter, bound)| Ok((parameter.name.as_str(), json(parameter.kind, bound)?))).collect()
+    };
+    if operation.parameters.iter().any(|parameter| parameter.place == Place::WholeBody) {
+        body = json_of(Place::WholeBody)?.pop().map(|(_, json)| json);
+    } else if operation.has_body {
+        let members = json_of(Place::Body)?.into_iter().map(|(name, json)| format!("{}:{json}", quoted_json(name)));
+        body = Some(format!("{{{}}}", members.collect::<Vec<_>>().join(",")));
+    }
+    if body.is_some() {
+        headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+    }
+    Ok(Request { method: operation.method, url, headers, body })
+}
+
+/// The path with its values. A value never changes which segments there are.
+fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, ExpandError> {
+    let mut path = String::new();
+    for segment in operation.path.split('/').skip(1) {
+        path.push('/');
+        let start = path.len();
+        let mut rest = segment;
+        let mut last = None;
+        while let Some((before, after)) = rest.split_once('{')
+            && let Some((name, after)) = after.split_once('}')
+        {
+            path.extend(utf8_percent_encode(before, &PATH));
+            let mut parameters = operation.parameters.iter().zip(values);
+            let found = parameters.find(|(parameter, _)| parameter.place == Place::Path && parameter.name == name);
+            let Some((parameter, bound)) = found else {
+                return Err(ExpandError::Service(format!(
+                    "the path of the operation has no parameter for {}; declare it in the document",
+                    crate::wording::quoted(&format!("{{{name}}}"))
+                )));
+            };
+            let texts = texts(parameter.kind, bound)?;
+            // Some servers decode `%2F` before they split a path.
+            if texts.iter().any(|text| text.split(['/', '\\']).any(|part| matches!(part, "." | ".."))) {
+                return Err(not_of_type(bound, "a part of a path, without `.` or `..` between slashes"));
+            }
+            let texts: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
+            path += &texts.join(",");
+            (rest, last) = (after, Some(bound));
+        }
+        path.extend(utf8_percent_encode(rest, &PATH));
+        if let Some(bound) = last
+            && matches!(&path[start..], "" | "." | "..")
+        {
+            return Err(not_of_type(bound, "a part of a path, which is not empty, `.` or `..`"));
+        }
+    }
+    Ok(path)
+}
+
+/// A value as texts for an address: the elements of a list, and one of any other value.
+fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
+    if kind == Kind::Text {
+        return Ok(vec![bound.value.to_string()]);
+    }
+    let json = json(kind, bound)?;
+    let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
+        return Ok(vec![json_text(&json)]);
+    };
+    Ok(elements.into_iter().map(|element| json_text(element.get())).collect())
+}
+
+/// A string of JSON without its quotes; any other value as it is.
+fn json_text(json: &str) -> String {
+    serde_json::from_str(json).unwrap_or_else(|_| json.to_owned())
+}
+
+/// A value as JSON. A number stays as it is written, however many digits it has.
+fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
+    if kind == Kind::Text {
+        return Ok(quoted_json(&bound.value));
+    }
+    let text = bound.value.trim();
+    let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let (is_of_kind, takes) = match kind {
+        Kind::Integer => (is_number && !text.contains(['.', 'e', 'E']), "an integer, such as `3`"),
+        Kind::Number => (is_number, "a number, such as `0.5`"),
+        Kind::Boolean => (matches!(text, "true" | "false"), "`true` or `false`"),
+        Kind::Json | Kind::Text => (true, "JSON, such as `[\"a\", \"b\"]`"),
+    };
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(json) if is_of_kind => Ok(json.get().to_owned()),
+        _ => Err(not_of_type(bound, takes)),
+    }
+}
+
+fn not_of_type(bound: &Bound<'_>, takes: &'static str) -> ExpandError {
+    ExpandError::NotOfType { argument: bound.name.to_owned(), value: bound.value.to_string(), takes }
+}
+
+fn quoted_json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, &VALUE).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::openapi::Method;
+    use crate::prompt::{Name, Origin};
+
+    /// An operation of a service at `https://example.com/v1`.
+    fn operation(path: &str, parameters: &[(&str, Place, Kind)]) -> Operation {
+        let parameter = |(name, place, kind): &(&str, Place, Kind)| Parameter {
+            name: (*name).to_owned(),
+            place: *place,
+            kind: *kind,
+        };
+        Operation {
+            prompt: Name::new("triage").unwrap(),
+            id: None,
+            method: Method::Post,
+            base: Some("https://example.com/v1/".to_owned()),
+            path: path.to_owned(),
+            parameters: parameters.iter().map(parameter).collect(),
+            has_body: true,
+        }
+    }
+
+    fn of(operation: &Operation, values: &[&str]) -> Result<Request, ExpandError> {
+        let bound = |(parameter, value): (&'_ Parameter, &&str)| (parameter.name.clone(), (*value).to_owned());
+        let pairs: Vec<(String, String)> = operation.parameters.iter().zip(values).map(bound).collect();
+        let bound: Vec<Bound<'_>> = pairs
+            .iter()
+            .map(|(name, value)| Bound { name, value: value.as_str().into(), origin: Origin::Named })
+            .collect();
+        request(operation, &bound, &Options::default())
+    }
+
+    /// The path and query, or the body, that one value makes.
+    fn sent(place: Place, kind: Kind, value: &str) -> Result<String, ExpandError> {
+        let path = if place == Place::Path { "/p/{a}/end" } else { "/p" };
+        let Request { url, body, .. } = of(&operation(path, &[("a", place, kind)]), &[value])?;
+        Ok(match place {
+            Place::Body => body.unwrap(),
+            _ => url.strip_prefix("https://example.com/v1/p").unwrap().to_owned(),
+        })
+    }
+
+    #[test]
+    fn values_go_to_the_path_the_query_and_the_body() {
+        let operation = operation(
+            "/triage/{service}",
+            &[
+                ("service", Place::Path, Kind::Text),
+                ("lang", Place::Query, Kind::Text),
+                ("symptom", Place::Body, Kind::Text),
+                ("severity", Place::Body, Kind::Integer),
+            ],
+        );
+        let request = of(&operation, &["billing", "en", "no invoices", "2"]).unwrap();
+        assert_eq!(request.method, Method::Post);
+        assert_eq!(request.url, "https://example.com/v1/triage/billing?lang=en");
+        assert_eq!(request.body.as_deref(), Some(r#"{"symptom":"no invoices","severity":2}"#));
+        assert_eq!(request.headers[1], ("Content-Type".to_owned(), "application/json".to_owned()));
+        let empty = of(&operation, &["billing", "", "", " "]).unwrap();
+        assert_eq!((empty.url.as_str(), empty.body.as_deref()), ("https://example.com/v1/triage/billing", Some("{}")));
+        assert_eq!(of(&operation, &["billing", "", " ", ""]).unwrap().body.as_deref(), Some(r#"{"symptom":" "}"#));
+        let without_body = of(&Operation { has_body: false, ..operation }, &["billing", "", "", ""]).unwrap();
+        assert_eq!((without_body.body, without_body.headers.len()), (None, 1));
+    }
+
+    #[test]
+    fn a_value_is_encoded_for_its_place() {
+        for (place, value, want) in [
+            (Place::Path, "a b/c?d#e%2F&é", "/a%20b%2Fc%3Fd%23e%252F%26%C3%A9/end"),
+            (Place::Path, "~a-b_c.d", "/~a-b_c.d/end"),
+            (Place::Path, "...", "/.../end"),
+            (Place::Path, "{b}", "/%7Bb%7D/end"),
+            (Place::Query, "a b+c&d=e#f%\r\n", "?a=a%20b%2Bc%26d%3De%23f%25%0D%0A"),
+            (Place::Body, "\"\\\n\u{1}é\u{2028}", "{\"a\":\"\\\"\\\\\\n\\u0001é\u{2028}\"}"),
+        ] {
+            assert_eq!(sent(place, Kind::Text, value).unwrap(), want, "{value}");
+        }
+        let names = operation("/p", &[("a b&", Place::Query, Kind::Text), ("\"", Place::Body, Kind::Text)]);
+        let request = of(&names, &["1", "2"]).unwrap();
+        assert_eq!(request.url, "https://example.com/v1/p?a%20b%26=1");
+        assert_eq!(request.body.as_deref(), Some(r#"{"\"":"2"}"#));
+        let path = operation("/a b/é/%41/{x}.json", &[("x", Place::Path, Kind::Text)]);
+        assert_eq!(of(&path, &["."]).unwrap_err().to_string().split(' ').next(), Some("`x`"));
+        assert_eq!(of(&path, &["y"]).unwrap().url, "https://example.com/v1/a%20b/%C3%A9/%41/y.json");
+    }
+
+    #[test]
+    fn a_value_never_changes_the_segments_of_a_path() {
+        for value in ["", ".", "..", "../admin", "a/../b", "a/..", "..\\admin", "./a"] {
+            let error = sent(Place::Path, Kind::Text, value).unwrap_err();
+            assert!(matches!(error, ExpandError::NotOfType { .. }), "{value}: {error}");
+        }
+        let two = operation("/{a}{b}", &[("a", Place::Path, Kind::Text), ("b", Place::Path, Kind::Integer)]);
+        assert_eq!(of(&two, &["x", "1"]).unwrap().url, "https://example.com/v1/x1");
+        let dots = operation("/.{a}", &[("a", Place::Path, Kind::Json)]);
+        assert!(of(&dots, &["\".\""]).is_err() && of(&dots, &["[]"]).is_err());
+    }
+
+    #[test]
+    fn a_value_is_of_the_type_that_its_parameter_takes() {
+        use Kind::{Boolean, Integer, Json, Number};
+        for (kind, value, want) in [
+            (Integer, "2", "2"),
+            (Integer, " -12\n", "-12"),
+            (Integer, "123456789012345678901234567890", "123456789012345678901234567890"),
+            (Number, "0.1234567890123456789", "0.1234567890123456789"),
+            (Number, "1e400", "1e400"),
+            (Number, "3", "3"),
+            (Boolean, "true", "true"),
+            (Json, r#"[1, {"a": null}]"#, r#"[1, {"a": null}]"#),
+            (Json, "\"a\"", "\"a\""),
+        ] {
+            assert_eq!(sent(Place::Body, kind, value).unwrap(), format!("{{\"a\":{want}}}"), "{value}");
+        }
+        for (kind, value) in [
+            (Integer, "two"),
+            (Integer, "2.0"),
+            (Integer, "1e3"),
+            (Integer, "+2"),
+            (Integer, "0x10"),
+            (Integer, "02"),
+            (Integer, "-"),
+            (Integer, "1,\"b\":2"),
+            (Integer, "true"),
+            (Number, "NaN"),
+            (Number, "1."),
+            (Number, "\"1\""),
+            (Boolean, "yes"),
+            (Boolean, "True"),
+            (Boolean, "1"),
+            (Json, "a"),
+            (Json, "{"),
+            (Json, "1}"),
+        ] {
+            for place in [Place::Path, Place::Query, Place::Body] {
+                match sent(place, kind, value).unwrap_err() {
+                    ExpandError::NotOfType { argument, value: refused, .. } => {
+                        assert_eq!((argument.as_str(), refused.as_str()), ("a", value));
+                    }
+                    error => panic!("{value}: {error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_becomes_several_parameters_of_the_query() {
+        for (value, want) in [
+            (r#"["a b", "c"]"#, "?a=a%20b&a=c"),
+            ("[1, true]", "?a=1&a=true"),
+            ("[]", ""),
+            ("\"a\"", "?a=a"),
+            (r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D"),
+        ] {
+            assert_eq!(sent(Place::Query, Kind::Json, value).unwrap(), want, "{value}");
+        }
+        assert_eq!(sent(Place::Path, Kind::Json, r#"["a,", "b"]"#).unwrap(), "/a%2C,b/end");
+    }
+
+    #[test]
+    fn a_value_may_be_the_whole_body() {
+        for (value, body) in [("[1, 2]", Some("[1, 2]")), ("\"a\"", Some("\"a\"")), ("", None)] {
+            let operation = operation("/p", &[("body", Place::WholeBody, Kind::Json)]);
+            let request = of(&operation, &[value]).unwrap();
+            assert_eq!(
+                (request.body.as_deref(), request.headers.len()),
+                (body, 1 + usize::from(body.is_some())),
+                "{value}"
+            );
+        }
+        assert!(of(&operation("/p", &[("body", Place::WholeBody, Kind::Json)]), &["a"]).is_err());
+    }
+
+    #[test]
+    fn an_address_has_a_limit() {
+        let error = sent(Place::Query, Kind::Text, &"x".repeat(20_000)).unwrap_err().to_string();
+        assert!(error.contains("the limit is 16,384"), "{error}");
+        assert!(sent(Place::Body, Kind::Text, &"x".repeat(1_000_000)).is_ok());
+    }
+
+    #[test]
+    fn without_a_usable_address_there_is_no_request() {
+        let of = |base: Option<&str>, options: &Options| {
+            let operation = operation("/p", &[]);
+            request(&Operation { base: base.map(str::to_owned), ..operation }, &[], options).map(|request| request.url)
+        };
+        let message = |base: Option<&str>| of(base, &Options::default()).unwrap_err().to_string();
+        assert!(message(None).contains("--openapi-base"));
+        assert!(message(Some("/v1")).contains("--openapi-base"));
+        assert!(message(Some("http://localhost")).contains("is on this machine"));
+        assert!(!message(Some("https://a:secret@b")).contains("secret"));
+        let options = Options { base: Some("http://localhost:1".to_owned()), ..Options::default() };
+        assert_eq!(of(options.base.as_deref(), &options).as_deref(), Ok("http://localhost:1/p"));
+    }
+}

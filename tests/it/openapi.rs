@@ -1,0 +1,765 @@
+//! Prompts that a service renders: what of an OpenAPI document becomes a prompt, where it appears, and when the service is called.
+
+use crate::client::{Client, LEGACY, Ran};
+use crate::http_client::{HttpServer, request};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+const DESK: &str = r#"openapi: 3.1.0
+info: { title: Release desk, version: 1.0.0 }
+servers: [{ url: "https://prompts.example.com/v1" }]
+paths:
+  /triage/{service}:
+    post:
+      operationId: triageIncident
+      summary: Triage an incident
+      parameters:
+        - { name: service, in: path, required: true, description: Name of the service, schema: { type: string, enum: [billing, search] } }
+        - { name: lang, in: query, description: Language of the brief, schema: { type: string, default: en } }
+      requestBody: { required: true, content: { application/json: { schema: { type: object, required: [symptom],
+        properties: { symptom: { type: string, description: What the user sees }, severity: { type: integer, default: 3 } } } } } }
+      responses: { "200": { description: Messages } }
+      x-zuplo-route: { mcp: { type: prompt, name: triage, description: Open an incident with the right brief } }
+  /changelog:
+    get:
+      operationId: draft changelog
+      summary: Draft the changelog
+      parameters: [{ name: since, in: query, required: true, schema: { type: string, format: date } }]
+      responses: { "200": { description: Messages } }
+      x-mcp-prompt: {}
+  /health: { get: { operationId: health, responses: { "200": { description: ok } } } }
+"#;
+
+const LISTED: &str = r#"[{"name":"draft-changelog","description":"(remote) Draft the changelog","arguments":[{"name":"since","required":true}]},{"name":"triage","description":"(remote) Open an incident with the right brief","arguments":[{"name":"service","description":"Name of the service","required":true},{"name":"lang","description":"Language of the brief"},{"name":"symptom","description":"What the user sees","required":true},{"name":"severity"}]}]"#;
+
+/// A service on this machine.
+struct Service {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Received>>>,
+}
+
+/// A request, as the service received it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Received {
+    /// Method and address.
+    line: String,
+    headers: Vec<String>,
+    body: String,
+}
+
+impl Service {
+    /// One that answers each request with a status, a content type and a body.
+    fn start(answer: impl Fn(&Received) -> (u16, &'static str, String) + Send + Sync + 'static) -> Service {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let service = Service { address: listener.local_addr().unwrap(), requests: Arc::default() };
+        let (requests, answer) = (Arc::clone(&service.requests), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (requests, answer) = (Arc::clone(&requests), Arc::clone(&answer));
+                thread::spawn(move || exchange(stream.unwrap(), &requests, &*answer));
+            }
+        });
+        service
+    }
+
+    /// One that answers with one user message: the request.
+    fn echo() -> Service {
+        Service::start(|Received { line, body, .. }| {
+            (200, "text/plain", format!("{line} {body}").trim_end().to_owned())
+        })
+    }
+
+    fn base(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    fn received(&self) -> Vec<Received> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+fn exchange(
+    stream: TcpStream,
+    requests: &Mutex<Vec<Received>>,
+    answer: &dyn Fn(&Received) -> (u16, &'static str, String),
+) {
+    let mut reader = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap() == 0 {
+            return;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let headers = lines.split_off(1);
+    let length = headers.iter().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).unwrap();
+    let line = lines[0].strip_suffix(" HTTP/1.1").unwrap().to_owned();
+    let received = Received { line, headers, body: String::from_utf8(body).unwrap() };
+    requests.lock().unwrap().push(received.clone());
+    let (status, format, body) = answer(&received);
+    let head = format!(
+        "HTTP/1.1 {status} X\r\nContent-Type: {format}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    _ = reader.get_mut().write_all(format!("{head}{body}").as_bytes()); // the program may not wait for it
+}
+
+/// A library with the prompts of a document, and nothing else.
+fn with_document(document: &str, options: &[&str]) -> Client {
+    let client = Client::new();
+    fs::write(client.root().join("desk.yaml"), document).unwrap();
+    client.arguments(
+        ["--no-builtin", "--prompts", "prompts", "--openapi", "desk.yaml"].into_iter().chain(options.iter().copied()),
+    )
+}
+
+/// The same document, whose service is this one.
+fn served_by(service: &Service) -> Client {
+    with_document(DESK, &["--openapi-base", &service.base()])
+}
+
+fn messages(answer: &Value) -> Vec<(&str, &str)> {
+    let messages = answer["result"]["messages"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let text = |value: &Value| value.as_str().unwrap().to_owned().leak() as &str;
+    messages.iter().map(|message| (text(&message["role"]), text(&message["content"]["text"]))).collect()
+}
+
+fn names(client: &mut Client) -> Vec<String> {
+    let answer = client.request("prompts/list", json!({}));
+    let prompts = answer["result"]["prompts"].as_array().unwrap();
+    prompts.iter().map(|prompt| prompt["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The problems of `check`: severity, line and message.
+fn problems(client: &Client) -> Vec<String> {
+    let ran = client.run(["check", "--json"], "");
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let shown = |problem: &Value| {
+        assert_ne!(text(&problem["repair"]), "", "{problem}");
+        format!("{} {} {}", text(&problem["severity"]), problem["line"], text(&problem["message"]))
+    };
+    answer["problems"].as_array().unwrap().iter().map(shown).collect()
+}
+
+/// A document with these paths.
+fn paths(paths: &str) -> String {
+    format!("openapi: 3.0.3\nservers: [{{url: 'https://prompts.example.com'}}]\npaths:\n{paths}")
+}
+
+#[test]
+fn a_document_is_listed_as_its_sample_says() {
+    let mut client = with_document(DESK, &[]);
+    let answer = client.request("prompts/list", json!({}));
+    assert_eq!(answer["result"]["prompts"].to_string(), LISTED);
+    // The same in JSON.
+    let mut client = with_document("", &[]);
+    let json = client.run(["list", "--json"], "").stdout;
+    assert!(json.contains("\"problems\""), "an empty document is a problem: {json}");
+    fs::write(client.root().join("desk.yaml"), desk_in_json()).unwrap();
+    let answer = client.request("prompts/list", json!({}));
+    assert_eq!(answer["result"]["prompts"].to_string(), LISTED);
+}
+
+fn desk_in_json() -> String {
+    let parameter = |name: &str, place: &str, about: Option<&str>, required: bool, schema: Value| {
+        let mut parameter = json!({"name": name, "in": place, "required": required, "schema": schema});
+        if let Some(about) = about {
+            parameter["description"] = about.into();
+        }
+        parameter
+    };
+    let parameters = json!([
+        parameter(
+            "service",
+            "path",
+            Some("Name of the service"),
+            true,
+            json!({"type": "string", "enum": ["billing", "search"]})
+        ),
+        parameter("lang", "query", Some("Language of the brief"), false, json!({"type": "string", "default": "en"})),
+    ]);
+    let properties = json!({
+        "symptom": {"type": "string", "description": "What the user sees"},
+        "severity": {"type": "integer", "default": 3}
+    });
+    let schema = json!({"type": "object", "required": ["symptom"], "properties": properties});
+    json!({"openapi": "3.0.4", "paths": {
+        "/triage/{service}": {"post": {
+            "operationId": "triageIncident", "parameters": parameters,
+            "requestBody": {"content": {"application/json; charset=utf-8": {"schema": schema}}},
+            "x-zuplo-mcp-prompt": {"name": "triage", "description": "Open an incident with the right brief"}
+        }},
+        "/changelog": {"get": {
+            "operationId": "draft changelog", "description": "Draft the\nchangelog\n\nfor a release",
+            "parameters": [parameter("since", "query", None, true, json!({"type": "string"}))], "x-mcp-prompt": null
+        }}
+    }})
+    .to_string()
+}
+
+#[test]
+fn a_call_sends_each_value_to_its_place_and_every_interface_gets_the_answer() {
+    let service = Service::echo();
+    let mut client = served_by(&service);
+    let want = r#"POST /v1/triage/billing?lang=en {"symptom":"no invoices","severity":2}"#;
+    let values = json!({"service": "billing", "symptom": "no invoices", "severity": "2"});
+    let answer = client.request("prompts/get", json!({"name": "triage", "arguments": values}));
+    assert_eq!(messages(&answer), [("user", want)]);
+    assert_eq!(answer["result"]["description"], "Open an incident with the right brief");
+    let called = client.call("expand_prompt", json!({"command": "triage", "input": "", "arguments": values}));
+    assert_eq!(called.structured()["prompt"], want);
+    client.expand("triage", "billing symptom=\"no invoices\" severity=2").text(want);
+    client.run(["expand", "triage", "billing", "no invoices", "severity=2"], "").printed(&format!("{want}\n"));
+    let server = HttpServer::start(served_by(&service));
+    let answer = server.post(request(1, "prompts/get", json!({"name": "triage", "arguments": values}))).json();
+    assert_eq!(messages(&answer), [("user", want)]);
+    let call = json!({"command": "triage", "arguments": values}).to_string();
+    let answer = server.send("POST", "/api/expand", &[("Content-Type", "application/json")], call);
+    assert_eq!(answer.json(), json!({ "prompt": want }));
+    let received = service.received();
+    assert_eq!(received.len(), 6);
+    assert!(
+        received
+            .iter()
+            .all(|received| received == &received.clone() && format!("{} {}", received.line, received.body) == want)
+    );
+}
+
+#[test]
+fn several_messages_keep_their_roles_and_system_becomes_the_beginning_of_the_first_user_message() {
+    let service = Service::start(|_| {
+        let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+        let messages = [message("system", "Be brief."), message("user", "Ask."), message("assistant", "Well?")];
+        (200, "application/json", json!({ "messages": messages }).to_string())
+    });
+    let mut client = served_by(&service);
+    let answer =
+        client.request("prompts/get", json!({"name": "draft-changelog", "arguments": {"since": "2026-01-01"}}));
+    assert_eq!(messages(&answer), [("user", "Be brief.\n\nAsk."), ("assistant", "Well?")]);
+    client
+        .run(["expand", "draft-changelog", "2026-01-01"], "")
+        .printed("User:\nBe brief.\n\nAsk.\n\nAssistant:\nWell?\n");
+}
+
+#[test]
+fn nothing_but_an_expansion_calls_the_service() {
+    let service = Service::echo();
+    let mut client = served_by(&service).stderr(None);
+    client.request("prompts/list", json!({}));
+    client.request("resources/list", json!({}));
+    client.request("tools/list", json!({}));
+    client.list();
+    let resource = client.request("resources/read", json!({"uri": "prompt://triage"}));
+    let text = resource["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("POST {}/triage/{{service}}\n\n{{", service.base())), "{text}");
+    let reference = json!({"type": "ref/prompt", "name": "triage"});
+    let params = json!({"ref": reference, "argument": {"name": "service", "value": "b"}});
+    let completed = client.request("completion/complete", params);
+    assert_eq!(completed["result"]["completion"]["values"], json!(["billing"]));
+    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":triage billing no invoices", "cwd": "/"});
+    let hook = client.run(["hook", "codex"], event.to_string()).stdout;
+    assert!(hook.contains("a service renders") && hook.contains("call the tool expand_prompt"), "{hook}");
+    for command in [
+        &["list"][..],
+        &["show", "triage"],
+        &["explain", "triage", "billing", "x"],
+        &["check"],
+        &["path", "triage"],
+        &["doctor"],
+        &["test"],
+    ] {
+        let ran = client.run(command.iter().copied(), "");
+        assert_ne!(ran.status.code(), Some(2), "{command:?} {ran:?}");
+    }
+    let server = HttpServer::start(served_by(&service));
+    for page in ["/", "/prompts/triage", "/prompts/triage?service=billing&symptom=x"] {
+        let answer = server.send("GET", page, &[("Accept", "text/html")], "");
+        assert_eq!(answer.status, 200, "{page}");
+    }
+    for (path, body) in [
+        ("/api/explain", json!({"command": "triage", "arguments": {"service": "billing", "symptom": "x"}})),
+        ("/api/hook", json!({"agent": "codex", "message": ":triage billing x"})),
+    ] {
+        let answer = server.send("POST", path, &[("Content-Type", "application/json")], body.to_string());
+        assert_eq!(answer.status, 200, "{path} {}", answer.text());
+    }
+    assert_eq!(service.received(), []);
+}
+
+#[test]
+fn explain_shows_the_request_and_no_secret() {
+    let service = Service::echo();
+    let base = service.base();
+    let options =
+        ["--openapi-base", &base, "--openapi-header", "Authorization: $DESK_TOKEN", "--openapi-header", "X-Key: @key"];
+    let client = with_document(DESK, &options).variable("DESK_TOKEN", "Bearer s3cret");
+    fs::write(client.root().join("key"), "s3cret-too\n").unwrap();
+    let ran = client.run(["explain", "triage", "billing", "x y", "--json"], "");
+    let explanation: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let request = &explanation["request"];
+    assert_eq!(request["method"], "POST");
+    assert_eq!(request["url"], format!("{base}/triage/billing?lang=en"));
+    assert_eq!(request["body"], r#"{"symptom":"x y","severity":3}"#);
+    assert_eq!(request["headers"]["Authorization"], "(secret: the value of $DESK_TOKEN)");
+    assert!(request["headers"]["X-Key"].as_str().unwrap().starts_with("(secret: the content of /"));
+    let page = client.run(["explain", "triage", "billing", "x y"], "").stdout;
+    assert!(page.contains("\nRequest\n") && page.contains("/triage/billing?lang=en"), "{page}");
+    assert!(!format!("{page}{}", ran.stdout).contains("s3cret"), "{page}");
+    // A call has them.
+    client.run(["expand", "triage", "billing", "x"], "");
+    let received = service.received();
+    let has = |header: &str| received[0].headers.iter().any(|own| own.eq_ignore_ascii_case(header));
+    assert!(received.len() == 1 && has("Authorization: Bearer s3cret") && has("X-Key: s3cret-too"), "{received:?}");
+}
+
+#[test]
+fn a_secret_is_never_in_the_option() {
+    let client = with_document(DESK, &[]);
+    for (header, want) in [
+        ("Authorization: Bearer s3cret", "must not be in the option"),
+        ("s3cret", "write NAME"),
+        ("Host: $X", "sends the header Host itself"),
+        ("X Y: $X", "cannot be the name of a header"),
+        ("X: $", "name of an environment variable"),
+    ] {
+        let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-header", header], "");
+        let shown = ran.stderr.split("for '").nth(1).unwrap_or_default();
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(want), "{header}: {}", ran.stderr);
+        assert!(
+            !shown.split(": ").skip(1).collect::<String>().contains("s3cret") || header == "s3cret",
+            "{}",
+            ran.stderr
+        );
+    }
+    let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-base", "https://a:s3cret@example.com"], "");
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("must not have a user name or a password"), "{ran:?}");
+}
+
+#[test]
+fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
+    let service = Service::echo();
+    let mut client = served_by(&service);
+    let mut get =
+        |values: Value| client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
+    let error = get(json!({"service": "billing", "symptom": "x", "severity": "high"}));
+    assert_eq!(error["code"], -32602);
+    assert!(error["message"].as_str().unwrap().contains("`severity` takes an integer"), "{error}");
+    let error = get(json!({"service": "sales", "symptom": "x"}));
+    assert_eq!(error["code"], -32602);
+    assert!(error["message"].as_str().unwrap().contains("takes `billing` or `search`"), "{error}");
+    let error = get(json!({"service": "billing"}));
+    assert_eq!(error["code"], -32602);
+    assert!(error["message"].as_str().unwrap().contains("needs a value for `symptom`"), "{error}");
+    assert_eq!(service.received(), []);
+}
+
+#[test]
+fn a_failing_service_is_an_error_that_names_the_prompt_the_operation_and_the_status() {
+    let service = Service::start(|_| (503, "application/json", json!({"detail": "closed"}).to_string()));
+    let mut client = served_by(&service);
+    let answer = client.request("prompts/get", json!({"name": "draft-changelog", "arguments": {"since": "2026"}}));
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    for part in ["`draft-changelog`", "the service answered 503", "GET /changelog"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let called = client.call("expand_prompt", json!({"command": "draft-changelog", "input": "2026"}));
+    let error = called.error();
+    assert!(error.contains("the service answered 503") && error.ends_with("Tell the user this."), "{error}");
+}
+
+#[test]
+fn a_service_that_hangs_delays_no_other_request() {
+    let (release, held): (Sender<()>, Receiver<()>) = channel();
+    let held = Mutex::new(held);
+    let (arrived, arrival) = channel();
+    let arrived = Mutex::new(arrived);
+    let service = Service::start(move |_| {
+        arrived.lock().unwrap().send(()).unwrap();
+        _ = held.lock().unwrap().recv();
+        (200, "text/plain", "late".to_owned())
+    });
+    let server = HttpServer::start(served_by(&service));
+    let calls: Vec<_> = (0..8)
+        .map(|id| {
+            let mut connection = server.connect();
+            let params = json!({"name": "draft-changelog", "arguments": {"since": "2026"}});
+            connection.write("POST", "/mcp", &crate::http_client::USUAL, request(id, "prompts/get", params));
+            connection
+        })
+        .collect();
+    (0..8).for_each(|_| arrival.recv().unwrap());
+    // All of them wait, and a list is answered.
+    let answer =
+        server.post(request(9, "tools/call", json!({"name": "list_prompts", "arguments": {"query": "triage"}})));
+    assert_eq!(answer.status, 200);
+    let unknown = server.post(request(10, "prompts/get", json!({"name": "unknown"})));
+    assert_eq!(unknown.json()["error"]["code"], -32602);
+    (0..8).for_each(|_| release.send(()).unwrap());
+    for mut call in calls {
+        let answer = call.read();
+        assert!(answer.text().contains("late"), "{}", answer.text());
+    }
+}
+
+#[test]
+fn a_change_of_the_document_is_seen_at_once_and_announced() {
+    let mut client = with_document(DESK, &[]);
+    client.initialize(LEGACY);
+    assert_eq!(names(&mut client), ["draft-changelog", "triage"]);
+    client.list();
+    let draft = client.root().join("draft");
+    fs::write(&draft, DESK.replace("name: triage", "name: sort")).unwrap();
+    fs::rename(&draft, client.root().join("desk.yaml")).unwrap();
+    assert_eq!(names(&mut client), ["draft-changelog", "sort"]);
+    // In any order: the lists of tools and resources have changed, too.
+    while client.notification().0 != "prompts/list_changed" {}
+    client.ignore_notifications();
+    fs::remove_file(client.root().join("desk.yaml")).unwrap();
+    assert_eq!(names(&mut client), [""; 0]);
+    let problem = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
+    assert!(problem.contains("does not exist") || problem.contains("cannot be read"), "{problem}");
+}
+
+#[test]
+fn the_user_s_own_prompt_overrides_that_of_a_service_and_that_a_built_in_one() {
+    let document = paths("  /r: {get: {operationId: research, summary: Far, x-mcp-prompt: {}}}\n");
+    let mut client = with_document(&document, &[]);
+    let listed = client.run(["list", "--json"], "").stdout;
+    assert!(listed.contains(r#""layer":"remote""#), "{listed}");
+    client.write("research.md", "Near.");
+    client.expand("research", "").text("Near.");
+    let explanation: Value = serde_json::from_str(&client.run(["explain", "research", "--json"], "").stdout).unwrap();
+    assert_eq!(explanation["shadows"][0]["layer"], "remote");
+    fs::remove_file(client.prompts().join("research.md")).unwrap();
+    let client = client.arguments(["--openapi", "desk.yaml"]);
+    let shown: Value = serde_json::from_str(&client.run(["show", "research", "--json"], "").stdout).unwrap();
+    assert_eq!(shown["layer"], "remote");
+}
+
+#[test]
+fn what_is_wrong_in_a_document_is_said_with_its_line_and_leaves_the_rest() {
+    let document = paths(
+        "  /one: {get: {operationId: same, x-mcp-prompt: {}}}
+  /two:
+    get: {operationId: same, x-mcp-prompt: {}}
+  /three:
+    post: {x-mcp-prompt: {}}
+  /four/{x}:
+    get: {operationId: four, x-mcp-prompt: {}}
+  /five:
+    get: {operationId: five, parameters: [{$ref: 'other.yaml#/x'}], x-mcp-prompt: {}}
+  /six:
+    get: {operationId: six, parameters: [{name: a, in: query, schema: {$ref: '#/components/schemas/a'}}], x-mcp-prompt: {}}
+  /seven:
+    get: {operationId: seven, parameters: [{name: a, in: query}, {name: t, in: header, required: true}],
+          requestBody: {content: {application/json: {schema: {properties: {a: {}}}}}}, x-mcp-prompt: {}}
+  /eight:
+    post: {operationId: eight, requestBody: {content: {text/csv: {}}}, x-mcp-prompt: {}}
+  /nine:
+    query: {operationId: nine, x-mcp-prompt: {}}
+  /ten:
+    get: {operationId: ../ten, x-mcp-prompt: {name: ../ten}}
+components:
+  schemas:
+    a: {allOf: [{$ref: '#/components/schemas/b'}]}
+    b: {allOf: [{$ref: '#/components/schemas/a'}]}
+",
+    );
+    let mut client = with_document(&document, &[]);
+    assert_eq!(names(&mut client), ["same", "seven"]);
+    let want = [
+        "error 6 `GET /two` is no prompt: `GET /one` has the same name, and comes first",
+        "error 8 `POST /three` is no prompt: it has neither an `operationId` nor a name in its extension, so the prompt has no name",
+        "error 10 `GET /four/{x}` is no prompt: its path has `{x}`, which no parameter declares",
+        "error 12 `GET /five` is no prompt: `$ref: other.yaml#/x` is in another document, which is not read",
+        "error 14 `GET /six` is no prompt: its schemas are nested deeper than 32 levels, or contain themselves",
+        "warning 16 `GET /seven`: it has the parameter `a` twice, in different places; the second is left out",
+        "warning 16 `GET /seven`: the required header parameter `t` is not sent",
+        "error 19 `POST /eight` is no prompt: its body is `text/csv`, and only `application/json` can be sent",
+        "error 21 `/nine` is no prompt: the method `QUERY` is not supported",
+    ];
+    let mut found = problems(&client);
+    let last = found.pop().unwrap();
+    assert!(last.starts_with("error 23 `GET /ten` is no prompt: `../ten` cannot be the name of a prompt: "), "{last}");
+    found.sort_by_key(|problem| (problem.split(' ').nth(1).unwrap().parse::<usize>().unwrap(), problem.clone()));
+    assert_eq!(found, want);
+}
+
+#[test]
+fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
+    let mut client = with_document("", &[]).prompt("own.md", "Own.");
+    for (document, want) in [
+        ("swagger: '2.0'\n", "error null it is a document of Swagger 2"),
+        ("openapi: 4.0.0\n", "error null the version `4.0.0` of OpenAPI is not supported"),
+        ("a: b\n", "error null it is not an OpenAPI document: it has no `openapi`"),
+        ("{\"openapi\": \"3.1.0\", \n \"paths\": x}", "error 2 it is not JSON: expected value"),
+        ("openapi: 3.1.0\na: [\n", "error 3 "),
+        ("\u{0}", "error 1 "),
+        (
+            "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n",
+            "error 8 the YAML aliases",
+        ),
+    ] {
+        fs::write(client.root().join("desk.yaml"), document).unwrap();
+        let found = problems(&client);
+        assert!(found.len() == 1 && found[0].starts_with(want), "{document}: {found:?}");
+    }
+    fs::write(client.root().join("desk.yaml"), [0xff, 0xfe, b'o', 0]).unwrap();
+    assert!(problems(&client)[0].contains("UTF-16"), "{:?}", problems(&client));
+    fs::File::create(client.root().join("desk.yaml")).unwrap().set_len(100 * 1024 * 1024).unwrap();
+    let found = problems(&client);
+    assert_eq!(found, ["error null the document is 104857600 bytes long, the limit is 16777216"]);
+    assert_eq!(names(&mut client), ["own"]);
+}
+
+#[test]
+fn ten_thousand_operations_are_ten_thousand_prompts() {
+    let operation = |n: usize| {
+        let schema = r##"{"$ref": "#/components/schemas/brief"}"##;
+        format!(
+            r#""/p{n}/{{id}}": {{"post": {{"operationId": "op{n}", "summary": "Number {n}", "parameters": [{{"name": "id", "in": "path", "required": true, "schema": {{"type": "integer"}}}}], "requestBody": {{"content": {{"application/json": {{"schema": {schema}}}}}}}, "x-mcp-prompt": {{}}}}}}"#
+        )
+    };
+    let operations: Vec<String> = (0..10_000).map(operation).collect();
+    let brief = r#"{"type": "object", "properties": {"topic": {"type": "string"}}}"#;
+    let document = format!(
+        r#"{{"openapi": "3.1.0", "servers": [{{"url": "https://a.example"}}], "paths": {{{}}}, "components": {{"schemas": {{"brief": {brief}}}}}}}"#,
+        operations.join(",\n")
+    );
+    let client = with_document(&document, &[]);
+    let ran = client.run(["check", "--json"], "");
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["problems"], json!([]));
+    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    assert_eq!(listed["prompts"].as_array().unwrap().len(), 10_000);
+    assert_eq!(listed["prompts"][0]["usage"], ":op0 id=… [topic=…]");
+}
+
+#[test]
+fn types_decide_how_a_value_is_read() {
+    let document = paths(
+        r#"  /t:
+    parameters: [{name: late, in: query, schema: {type: string}}, {name: n, in: query, schema: {type: string}}]
+    post:
+      operationId: types
+      x-mcp-prompt: {title: All types}
+      parameters:
+        - {name: n, in: query, required: true, schema: {oneOf: [{type: 'null'}, {type: integer}]}}
+        - {name: list, in: query, schema: {type: array, items: {type: string}, default: [a, b]}}
+      requestBody:
+        content:
+          application/json:
+            schema:
+              allOf:
+                - {$ref: '#/components/schemas/Base'}
+                - {required: [flag], properties: {flag: {type: [boolean, 'null']}, any: {oneOf: [{type: string}, {type: integer}]}}}
+  /w: {post: {operationId: whole, x-mcp-prompt: {}, requestBody: {required: true, content: {application/json: {schema: {type: array}}}}}}
+components:
+  schemas:
+    Base: {type: object, properties: {id: {type: string, readOnly: true}, ratio: {type: number, default: 0.5}, version: {type: string, default: 1.10}}}
+"#,
+    );
+    let service = Service::echo();
+    let client = with_document(&document, &["--openapi-base", &service.base()]);
+    assert_eq!(problems(&client), [""; 0]);
+    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    assert_eq!(listed["prompts"][0]["usage"], ":types [late=…] n=… [list=…] [ratio=…] [version=…] flag=… [any=…]");
+    assert_eq!(listed["prompts"][0]["title"], "All types");
+    client.run(["expand", "types", "--arg", "n=7", "--arg", "flag=true", "--arg", r#"any={"x":[1]}"#], "").printed(
+        "POST /v1/t?n=7&list=a&list=b {\"ratio\":0.5,\"version\":\"1.10\",\"flag\":true,\"any\":{\"x\":[1]}}\n",
+    );
+    client.run(["expand", "whole", "[1, 2]"], "").printed("POST /v1/w [1, 2]\n");
+}
+
+#[test]
+fn an_operation_without_an_extension_is_a_prompt_if_it_is_named() {
+    let client = with_document(DESK, &["--openapi-operation", "health", "--openapi-operation", "nope"]);
+    let listed = client.run(["list", "--json"], "").stdout;
+    assert!(listed.contains(r#""name":"health""#), "{listed}");
+    assert_eq!(problems(&client), ["error null no operation has the `operationId` `nope`"]);
+    let ran = with_document(DESK, &[]).arguments(["--openapi-operation", "health"]).run(["list"], "");
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+}
+
+#[test]
+fn headers_for_several_documents_need_the_address_that_they_are_for() {
+    let client = with_document(DESK, &["--openapi", "other.yaml", "--openapi-header", "A: $HOME"]);
+    fs::write(client.root().join("other.yaml"), paths("  /o: {get: {operationId: other, x-mcp-prompt: {}}}\n"))
+        .unwrap();
+    let ran = client.run(["expand", "other"], "");
+    assert!(ran.stderr.contains("several documents are given, and --openapi-header does not say"), "{ran:?}");
+    assert_eq!(problems(&client).len(), 2);
+}
+
+#[test]
+fn a_remote_prompt_has_no_file_that_is_edited_renamed_removed_or_exported() {
+    let client = with_document(DESK, &[]);
+    let document = client.root().join("desk.yaml");
+    let before = fs::read(&document).unwrap();
+    for (command, want) in [
+        (&["edit", "triage"][..], "a service renders it"),
+        (&["rm", "--yes", "triage"], "is an operation of"),
+        (&["mv", "triage", "sort"], "is an operation of"),
+        (&["export", "triage", "--as", "jsonl"], "a service renders it"),
+        (&["new", "triage"], "the operation in"),
+    ] {
+        let ran = client.run(command.iter().copied(), "");
+        assert_eq!(ran.status.code(), Some(1), "{command:?} {ran:?}");
+        assert!(ran.stderr.contains(want), "{command:?} {ran:?}");
+    }
+    client.run(["path", "triage"], "").printed(&format!("{}\n", document.display()));
+    assert_eq!(fs::read(&document).unwrap(), before);
+}
+
+#[test]
+fn install_registers_the_options_and_the_hook_gets_those_that_name_prompts() {
+    let client = with_document(DESK, &[]).arguments([]);
+    fs::create_dir(client.root().join(".codex")).unwrap();
+    let options =
+        ["--openapi", "desk.yaml", "--openapi-operation", "health", "--openapi-header", "Authorization: $DESK_TOKEN"];
+    let ran = client.run([&["install", "codex", "--hook", "--yes"][..], &options].concat(), "");
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let config = fs::read_to_string(client.root().join(".codex/config.toml")).unwrap();
+    let document = client.root().join("desk.yaml").display().to_string();
+    assert!(config.contains(&document) && config.contains("Authorization: $DESK_TOKEN"), "{config}");
+    let hooks = fs::read_to_string(client.root().join(".codex/hooks.json")).unwrap_or(config);
+    let line = hooks.lines().find(|line| line.contains("hook codex") && line.contains("--openapi")).unwrap();
+    assert!(line.contains("--openapi-operation") && !line.contains("DESK_TOKEN"), "{line}");
+}
+
+#[test]
+fn doctor_calls_the_service_only_online() {
+    let service = Service::start(|_| (404, "text/plain", "no".to_owned()));
+    let client = served_by(&service);
+    let said = |ran: Ran| ran.stdout;
+    let offline = said(client.run(["doctor"], ""));
+    assert!(!offline.contains("the service") && service.received().is_empty(), "{offline}");
+    let online = said(client.run(["doctor", "--online"], ""));
+    assert!(online.contains(&format!("the service {} answers (status 404)", service.base())), "{online}");
+    assert_eq!(service.received()[0].line, "GET /v1");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let client = with_document(DESK, &["--openapi-base", &format!("http://{closed}")]);
+    let ran = client.run(["doctor", "--online"], "");
+    assert!(ran.stdout.contains("cannot be called") && ran.status.code() == Some(1), "{ran:?}");
+    let without = said(Client::new().run(["doctor", "--online"], ""));
+    assert!(without.contains("no service was called"), "{without}");
+}
+
+/// The document, the calls and the answers of Zuplo's documentation ("MCP Server Prompts"), but for what its gateway adds: the description
+/// in its answers is not the one in its document.
+#[test]
+fn the_example_of_zuplo_works() {
+    let greeting = json!({
+        "operationId": "greeting",
+        "summary": "Generate a personalized greeting",
+        "description": "Creates a customized greeting for a given person",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {
+            "type": "object",
+            "properties": {"name": {"type": "string", "description": "The name of the person to greet"}},
+            "required": ["name"]
+        }}}},
+    });
+    let handler = json!({"export": "default", "module": "$import(./modules/greeting)"});
+    let about = json!({
+        "name": "greeting_generator", "description": "Utilize this prompt to generate a personalized greeting message"
+    });
+    let mut of_route = greeting.clone();
+    of_route["x-zuplo-route"] = json!({"corsPolicy": "none", "handler": handler, "mcp": about});
+    of_route["x-zuplo-route"]["mcp"]["type"] = "prompt".into();
+    let mut of_extension = greeting.clone();
+    of_extension["x-zuplo-route"] = json!({"corsPolicy": "none", "handler": handler});
+    of_extension["x-zuplo-mcp-prompt"] = about.clone();
+    let mut ours = greeting;
+    ours["x-mcp-prompt"] = about;
+    let service = Service::start(|received| {
+        let body: Value = serde_json::from_str(&received.body).unwrap();
+        let text = format!(
+            "Create a personalized greeting for {}. Make it friendly and welcoming!",
+            body["name"].as_str().unwrap()
+        );
+        let message = json!({"role": "assistant", "content": {"type": "text", "text": text}});
+        (200, "application/json", json!({ "messages": [message] }).to_string())
+    });
+    for operation in [of_route, of_extension, ours] {
+        let document = json!({"openapi": "3.1.0", "paths": {"/greeting": {"post": operation}}}).to_string();
+        let base = format!("http://{}", service.address);
+        let server = HttpServer::start(with_document(&document, &["--openapi-base", &base]));
+        let curl = |line: &str| -> Value {
+            let line = line.replace("localhost:9000", &format!("localhost:{}", server.address.port()));
+            let output = Command::new("sh").args(["-c", &line.replace("curl ", "curl -sSf ")]).output().unwrap();
+            let answer = String::from_utf8(output.stdout).unwrap();
+            serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}{:?}", String::from_utf8(output.stderr)))
+        };
+        let listed = curl(
+            r#"curl localhost:9000/mcp \
+  -X POST \
+  -H 'accept: application/json, text/event-stream' \
+  -d '{
+    "jsonrpc": "2.0",
+    "id": "1",
+    "method": "prompts/list"
+  }'"#,
+        );
+        let about = "Utilize this prompt to generate a personalized greeting message";
+        assert_eq!(
+            listed,
+            json!({"jsonrpc": "2.0", "id": "1", "result": {"prompts": [{
+                "name": "greeting_generator",
+                "description": format!("(remote) {about}"),
+                "arguments": [{"name": "name", "description": "The name of the person to greet", "required": true}]
+            }]}})
+        );
+        let expanded = curl(
+            r#"curl localhost:9000/mcp \
+  -X POST \
+  -H 'accept: application/json, text/event-stream' \
+  -d '{
+    "jsonrpc": "2.0",
+    "id": "1",
+    "method": "prompts/get",
+    "params": {
+      "name": "greeting_generator",
+      "arguments": {
+        "name": "john"
+      }
+    }
+  }'"#,
+        );
+        let text = "Create a personalized greeting for john. Make it friendly and welcoming!";
+        assert_eq!(
+            expanded,
+            json!({"jsonrpc": "2.0", "id": "1", "result": {
+                "description": about, "messages": [{"role": "assistant", "content": {"type": "text", "text": text}}]
+            }})
+        );
+    }
+    let bodies: Vec<String> = service.received().into_iter().map(|received| received.body).collect();
+    assert_eq!(bodies, [r#"{"name":"john"}"#; 3]);
+}
+
+#[test]
+fn nothing_in_a_project_adds_a_document() {
+    let client = Client::new().arguments(["--no-builtin", "--project"]).working_in("project");
+    let folder = client.root().join("project/.prompts");
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["openapi.yaml", "openapi.json", "desk.yaml"] {
+        fs::write(Path::new(&folder).join(name), DESK).unwrap();
+    }
+    let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
+    assert_eq!(listed["prompts"], json!([]));
+}

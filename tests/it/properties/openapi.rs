@@ -1,0 +1,56 @@
+//! Any bytes are an OpenAPI document or a diagnostic, and no value of a call changes more of a request than its own place.
+
+use prompt_expander::library::{ServiceRequest, openapi_requests};
+use prompt_expander::prompt::{Call, Diagnostic, MAX_ARGUMENTS};
+
+/// The document and the value, separated by this.
+const SEPARATOR: &[u8] = b"\n====\n";
+
+const BASE: &str = "https://prompts.example.com/v1";
+
+/// The same for a document and a value in one.
+pub(super) fn check_bytes(bytes: &[u8]) {
+    let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
+    let (document, value) = at.map_or((bytes, &b"1"[..]), |at| (&bytes[..at], &bytes[at + SEPARATOR.len()..]));
+    check(document, &String::from_utf8_lossy(value));
+}
+
+pub(super) fn check(document: &[u8], value: &str) {
+    let selected = ["a".to_owned()];
+    let read = |value: &str| openapi_requests(document, &selected, BASE, value);
+    let found = read(value);
+    assert_eq!(found, read(value), "read twice");
+    let lines = document.split(|byte| *byte == b'\n').count();
+    let check_diagnostic = |diagnostic: &Diagnostic| {
+        assert!(diagnostic.position.is_none_or(|position| (1..=lines).contains(&position.line)), "{diagnostic:?}");
+        assert!(!format!("{diagnostic}").contains(char::is_control), "{diagnostic:?}");
+    };
+    let (prompts, problems) = match found {
+        Ok(found) => found,
+        Err(diagnostic) => return check_diagnostic(&diagnostic),
+    };
+    problems.iter().for_each(check_diagnostic);
+    let plain = read("1").unwrap().0;
+    for ((prompt, request), (_, plain)) in prompts.iter().zip(&plain) {
+        assert!(prompt.is_remote() && prompt.arguments.len() <= MAX_ARGUMENTS);
+        assert!(prompt.expand(Call::Text("x")).is_err(), "only a service renders it");
+        assert_eq!(prompt.warnings().iter().filter(|warning| warning.position.is_some()).count(), 0);
+        let Ok(ServiceRequest { url, headers, body, .. }) = request else { continue };
+        let path = url.strip_prefix(BASE).unwrap();
+        assert!(
+            path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains('#'),
+            "{url}"
+        );
+        let path = path.split('?').next().unwrap();
+        assert!(path.split('/').all(|segment| segment != "." && segment != ".."), "{url}");
+        if let Ok(plain) = plain {
+            let segments = |url: &str| url.split('?').next().unwrap().split('/').count();
+            assert_eq!(segments(url), segments(&plain.url), "{url}");
+        }
+        assert!(headers.iter().all(|(name, value)| !format!("{name}{value}").contains(char::is_control)));
+        if let Some(body) = body {
+            let valid: Result<&serde_json::value::RawValue, _> = serde_json::from_str(body);
+            assert!(valid.is_ok() && !body.contains('\n') || value.contains('\n'), "{body}");
+        }
+    }
+}
