@@ -235,18 +235,14 @@ const putLink = debounced(400, (form) => {
   if (isValues(form)) history.replaceState(history.state, "", linkWithValues(form) ?? location.pathname);
 });
 
-const expand = debounced(120, expandNow);
-
-/** `button` is the one that calls the service of the prompt. */
-async function expandNow(form, button) {
-  expand.cancel();
+const expand = debounced(120, async (form) => {
   if (!isValues(form)) return;
-  const answer = await load(button?.formAction ?? location.pathname, fields(form), "part");
+  const answer = await load(location.pathname, fields(form), "part");
   if (!isValues(form)) return;
   const result = answer?.page.querySelector("#result");
   if (result) replaceKeeping(find("#result"), result);
   else if (answer) show(answer.page.querySelector("main"), answer.page.title);
-}
+});
 
 /** Replaces an element, but leaves what the user has opened, scrolled, focused and selected as it was. */
 function replaceKeeping(old, fresh) {
@@ -506,7 +502,7 @@ async function copy(text, button) {
 async function copyExpansion() {
   expand.cancel();
   const form = find("#form");
-  if (form && !find("#call")) {
+  if (form) {
     const answer = await load(location.pathname, fields(form), "part");
     const result = answer?.page.querySelector("#result");
     if (!result || !isValues(form)) return;
@@ -532,7 +528,7 @@ addEventListener("submit", async (event) => {
   const form = event.target;
   if (isValues(form)) {
     event.preventDefault();
-    expandNow(form, event.submitter?.id === "call" ? event.submitter : null);
+    expand(form);
   } else if (isEditor(form)) {
     event.preventDefault();
     review();
