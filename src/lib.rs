@@ -57,11 +57,18 @@
 //! (`server/notifier.rs`), which takes a [`library::Snapshot`] and passes a [`server::Change`] to each
 //! [`server::Listener`]. The conversation's [`server::Session`] selects the notifications.
 //!
+//! # The path of an edit
+//!
+//! A client that may edit prompts gets a [`library::Editor`], which checks the name, the caller's prefix and that the text is a prompt.
+//! Parts of a file are changed by [`prompt::edit`], which leaves every other byte. `library/folder_writer.rs` writes: it takes the
+//! lock of the folder, compares the file with the revision that the client expects, adds the new version to the history
+//! (`library/history.rs`) and replaces the file. A crash at any point leaves the old file or the new one, and no version is lost.
+//!
 //! # What holds everywhere
 //!
 //! - [`prompt`] is pure: text in, values out. It opens no file, reads no environment and knows no protocol.
 //! - Prompt files and their test files are opened in one place, `library/read.rs`, and created, replaced, renamed or deleted in
-//!   one, `library/write.rs`.
+//!   one, `library/write.rs`; those that clients edit, and their versions, in `library/folder_writer.rs` and `library/history.rs`.
 //!   `library/walk.rs` scans folders; `library/watch.rs` is the only file that knows how the system reports changes.
 //! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
 //!   prompts (`library/project.rs`) are served only on request, and no symlink in them may point outside. The path of an included file is

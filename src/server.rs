@@ -346,7 +346,8 @@ impl Server {
             return Err(how_to_edit(caller));
         }
         let author = caller.token.as_ref().map(|token| Arc::clone(&token.name)).or_else(|| Some(agent?.name.into()));
-        Ok(Editing { server: self, caller, author, seen })
+        let limit = self.result_limit.or_else(|| agent?.part);
+        Ok(Editing { server: self, caller, author, seen, limit })
     }
 
     /// The table of methods.

@@ -91,7 +91,7 @@ pub(super) struct OpenApi {
     /// Send a header to the service, whose value is in a file, or in an environment variable; can be repeated
     ///
     /// The value is read at each call, is sent to the service's own address only, and is never shown. Quote the option for the
-    /// shell: `--openapi-header 'Authorization: $TOKEN'`.
+    /// shell: `--openapi-header 'Authorization: Bearer $TOKEN'`. The word before the value, here `Bearer`, may be left out.
     #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = header)]
     pub(super) openapi_header: Vec<SecretHeader>,
     /// Call the service even if its address is that of a private network
@@ -266,12 +266,13 @@ impl OpenApi {
         if let Some(base) = &self.openapi_base {
             arguments.extend(["--openapi-base".to_owned(), base.clone()]);
         }
-        for SecretHeader { name, value } in &self.openapi_header {
+        for SecretHeader { name, scheme, value } in &self.openapi_header {
+            let scheme = scheme.as_ref().map(|scheme| format!("{scheme} ")).unwrap_or_default();
             let value = match value {
                 HeaderValue::File(path) => format!("@{}", path_text(path)?),
                 HeaderValue::Variable(variable) => format!("${variable}"),
             };
-            arguments.extend(["--openapi-header".to_owned(), format!("{name}: {value}")]);
+            arguments.extend(["--openapi-header".to_owned(), format!("{name}: {scheme}{value}")]);
         }
         if self.openapi_allow_private {
             arguments.push("--openapi-allow-private".to_owned());
@@ -289,7 +290,7 @@ fn base(url: &str) -> Result<String, String> {
 /// A header as `--openapi-header` takes it. Its value is not repeated in an error: it may be the secret itself.
 #[cfg(feature = "openapi")]
 fn header(option: &str) -> Result<SecretHeader, String> {
-    const FORM: &str = "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: $TOKEN'";
+    const FORM: &str = "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
     let (name, value) = option.split_once(':').ok_or(FORM)?;
     let name = name.trim().to_owned();
     let is_token = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
@@ -300,6 +301,12 @@ fn header(option: &str) -> Result<SecretHeader, String> {
         return Err(format!("the program sends the header {name} itself; leave it out"));
     }
     let value = value.trim();
+    let (scheme, value) = match value.split_once(' ') {
+        Some((scheme, value)) if scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') => {
+            (Some(scheme.to_owned()), value.trim_start())
+        }
+        _ => (None, value),
+    };
     let value = match (value.strip_prefix('@'), value.strip_prefix('$')) {
         (Some(path), _) if !path.is_empty() => HeaderValue::File(absolute(Path::new(path))),
         (_, Some(variable)) => {
@@ -312,7 +319,7 @@ fn header(option: &str) -> Result<SecretHeader, String> {
         }
         _ => return Err(format!("its value must not be in the option, where others can see it; {FORM}")),
     };
-    Ok(SecretHeader { name, value })
+    Ok(SecretHeader { name, scheme, value })
 }
 
 /// The same folder, unless a format before it is misspelled: `cluade:DIR`, where there is no folder of this name.

@@ -222,7 +222,8 @@ impl Editor<'_> {
     }
 
     /// Writes an earlier version again: the one with the revision `to`, else the one before the current one, or the one that was
-    /// deleted. `expected` is `None` if there is no such file now. What is wrong with the text is in the warnings.
+    /// deleted. `expected` is `None` if there is no such file now. What is wrong with
+    /// the text is in the warnings, unless the caller has a prefix.
     ///
     /// # Errors
     /// There is no such version, the prompt has changed, or the file cannot be written.
@@ -238,19 +239,18 @@ impl Editor<'_> {
             Some(to) => to,
             None => {
                 let history = self.writer.history(&name)?;
-                let mut texts = history.iter().filter(|version| version.operation != Operation::Delete);
-                let is_other = |version: &&Version| Some(version.revision) != expected;
-                texts
-                    .find(is_other)
-                    .map(|version| version.revision)
-                    .ok_or_else(|| EditError::NoVersion(name.clone(), None))?
+                let is_earlier =
+                    |version: &&Version| version.operation != Operation::Delete && Some(version.revision) != expected;
+                let earlier = history.iter().find(is_earlier).map(|version| version.revision);
+                earlier.ok_or_else(|| EditError::NoVersion(name.clone(), None))?
             }
         };
         let no_version = || EditError::NoVersion(name.clone(), Some(to));
         let bytes = self.writer.version(&name, to)?.ok_or_else(no_version)?;
         let text = self.utf8(&name, bytes)?;
         let warnings = match self.writer.check(&name, &text, self.caller.prefix.as_ref()) {
-            Err(EditError::Invalid(problem)) => vec![*problem],
+            // With a prefix, it may be invalid because of what it would reach.
+            Err(EditError::Invalid(problem)) if self.caller.prefix.is_none() => vec![*problem],
             checked => checked?,
         };
         self.write(&name, Operation::Restore, expected, Some(text.as_bytes()), about, warnings)
@@ -577,44 +577,4 @@ impl From<String> for Body {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    fn file(text: &str) -> Change {
-        Change::File(text.to_owned())
-    }
-
-    #[test]
-    fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_version() {
-        let folder = tempfile::tempdir().unwrap();
-        let library = Library::named([folder.path().to_owned()]);
-        let editor = library.editor(&Caller::local()).unwrap();
-        let about = About::default();
-        let path = folder.path().join("git/a.md");
-        let first = editor.create("git/a", &file("One.\n"), &about).unwrap();
-        assert_eq!((first.name.as_str(), first.revision), ("git/a", Revision::of(b"One.\n")));
-        let second = editor.update("git/a", first.revision, &file("Two.\n"), &about).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"Two.\n");
-        let refused = editor.update("git/a", first.revision, &file("Three.\n"), &about).unwrap_err();
-        assert!(matches!(&refused, EditError::Conflict { diff, .. } if diff.contains("-One.\n+Two.\n")), "{refused}");
-        fs::write(&path, "By hand.\n").unwrap();
-        let third = Revision::of(b"By hand.\n");
-        assert!(matches!(editor.delete("git/a", second.revision, &about), Err(EditError::Conflict { .. })));
-        editor.delete("git/a", third, &about).unwrap();
-        assert!(!path.exists());
-        let refused = editor.delete("git/a", third, &about).unwrap_err();
-        assert!(matches!(refused, EditError::Conflict { current: None, .. }), "{refused}");
-        let restored = editor.restore("git/a", None, None, &about).unwrap();
-        assert_eq!((restored.revision, fs::read(&path).unwrap()), (third, b"By hand.\n".to_vec()));
-        let history = editor.history("git/a").unwrap();
-        use Operation::*;
-        assert_eq!(
-            history.iter().map(|version| version.operation).collect::<Vec<_>>(),
-            [Restore, Delete, ByHand, Update, Create]
-        );
-        assert_eq!(editor.version("git/a", first.revision).unwrap(), "One.\n");
-        assert!(history[0].is_current && history.iter().skip(1).all(|version| !version.is_current));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
-    }
-}
+mod tests;

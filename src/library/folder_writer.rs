@@ -45,6 +45,9 @@ impl Writer for Folder {
             lock.remove(&history, name, undone)?;
             entries.remove(0);
         }
+        if let Some(done) = entries.first().filter(|entry| entry.is_pending) {
+            lock.finish(&history, name, done)?;
+        }
         let after = text.map(Revision::of);
         if let Some(done) = operation_of(&entries, about.operation_id.as_deref()) {
             let is_same = |record: &Record| {
@@ -107,9 +110,9 @@ impl Writer for Folder {
                 _ => failed(error),
             });
         }
-        for folder in [path.parent(), target.parent()].into_iter().flatten() {
-            sync_folder(folder).map_err(|error| EditError::NotStored(folder.to_owned(), error))?;
-        }
+        let folder = if text.is_none() { path.parent() } else { target.parent() }.unwrap_or(&self.path);
+        sync_folder(folder).map_err(|error| EditError::NotStored(folder.to_owned(), error))?;
+        lock.finish(&history, name, &entry)?;
         // What is not removed now is removed by the next write.
         entries.iter().skip(versions.get()).for_each(|old| _ = lock.remove(&history, name, old));
         Ok(revision)

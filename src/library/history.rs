@@ -5,8 +5,9 @@
 //! copy back. The file of the same name that ends in `.json` is its [record]: who wrote it, how, and over what. A version that a
 //! person has made by hand has none; it is saved when it is replaced. A record without a text is that of a delete.
 //!
-//! A version is in the history before it is in the prompt's file. So whatever is acknowledged can be restored, and after a crash the
-//! record tells what was about to be written. That of a write that never happened is removed by the next one.
+//! A version is in the history before it is in the prompt's file, with a record that ends in `.pending` until it is. So whatever is
+//! acknowledged can be restored, and after a crash the record tells what was about to be written. That of a write that never happened
+//! is removed by the next one.
 //!
 //! [record]: Record
 
@@ -42,6 +43,11 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// How often the lock is tried meanwhile.
 const RETRY: Duration = Duration::from_millis(5);
+
+/// The suffixes of a text, of its record, and of that while the prompt's file is being written.
+const TEXT: &str = "md";
+const RECORD: &str = "json";
+const PENDING: &str = "pending";
 
 /// The time at the beginning of a file's name.
 const TIME: &str = "%Y%m%dT%H%M%S%.9fZ";
@@ -111,6 +117,8 @@ pub(super) struct Entry {
     pub(super) record: Option<Record>,
     /// Whether it has a text, or needs none.
     pub(super) is_complete: bool,
+    /// Whether its write may not have come to its end.
+    pub(super) is_pending: bool,
 }
 
 impl Entry {
@@ -126,7 +134,7 @@ impl Entry {
     /// Whether it was recorded and, because of a crash, not carried out: the file is still what it was to replace.
     pub(super) fn is_undone(&self, current: Option<Revision>) -> bool {
         let replaces_current = |record: &Record| record.replaced == current.map(|revision| revision.to_string());
-        self.after() != current && self.record.as_ref().is_some_and(replaces_current)
+        self.is_pending && self.after() != current && self.record.as_ref().is_some_and(replaces_current)
     }
 
     pub(super) fn version(&self) -> Version {
@@ -217,28 +225,29 @@ impl History {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(EditError::Io(folder, error)),
         };
-        // By the names of the files without their suffixes: whether there is a text, and a record.
-        let mut found: BTreeMap<String, (bool, bool)> = BTreeMap::new();
+        // By the names of the files without their suffixes: whether there is a text, and the suffix of the record.
+        let mut found: BTreeMap<String, (bool, Option<&str>)> = BTreeMap::new();
         for file in files {
             let file = file.map_err(|error| EditError::Io(folder.clone(), error))?.file_name();
             let Some((stem, suffix)) = file.to_str().and_then(|file| file.rsplit_once('.')) else { continue };
             match suffix {
-                "md" => found.entry(stem.to_owned()).or_default().0 = true,
-                "json" => found.entry(stem.to_owned()).or_default().1 = true,
+                TEXT => found.entry(stem.to_owned()).or_default().0 = true,
+                PENDING => _ = found.entry(stem.to_owned()).or_default().1.get_or_insert(PENDING),
+                RECORD => found.entry(stem.to_owned()).or_default().1 = Some(RECORD),
                 _ => {}
             }
         }
         let mut entries = Vec::new();
-        for (stem, (has_text, has_record)) in found.into_iter().rev() {
+        for (stem, (has_text, suffix)) in found.into_iter().rev() {
             let Some((at, revision)) = parse_stem(&stem) else { continue };
-            let path = folder.join(format!("{stem}.json"));
-            let record = match has_record.then(|| read_whole(&path)).transpose() {
-                Ok(record) => record.and_then(|record| serde_json::from_slice::<Record>(&record).ok()),
+            let record = match suffix.map(|suffix| read_record(&folder, &stem, suffix)).transpose() {
+                Ok(record) => record.flatten(),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed just now
-                Err(error) => return Err(EditError::Io(path, error)),
+                Err(error) => return Err(EditError::Io(folder.join(stem), error)),
             };
             let is_delete = record.as_ref().is_some_and(|record| record.operation == Operation::Delete);
-            entries.push(Entry { stem, at, revision, record, is_complete: has_text || is_delete });
+            let (is_complete, is_pending) = (has_text || is_delete, suffix == Some(PENDING));
+            entries.push(Entry { stem, at, revision, record, is_complete, is_pending });
         }
         Ok(entries)
     }
@@ -247,7 +256,7 @@ impl History {
     pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
         let folder = self.folder_of(name)?;
         for entry in self.entries(name)?.iter().filter(|entry| entry.after() == Some(revision)) {
-            let path = folder.join(format!("{}.md", entry.stem));
+            let path = folder.join(format!("{}.{TEXT}", entry.stem));
             let text = read_whole(&path).map_err(|error| EditError::Io(path, error))?;
             if Revision::of(&text) == revision {
                 return Ok(Some(text));
@@ -258,7 +267,8 @@ impl History {
 }
 
 impl Lock {
-    /// Adds a version: its record, then its text, each complete or not there at all. The text is as private as the prompt's file.
+    /// Adds a version: its record, which is pending, then its text, each complete or not there at all. The text is as private as
+    /// the prompt's file.
     pub(super) fn add(
         &mut self,
         history: &History,
@@ -271,16 +281,24 @@ impl Lock {
         create_folders(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
         let stem = format!("{}-{revision}", at.strftime(TIME));
         if let Some(record) = record {
-            let path = folder.join(format!("{stem}.json"));
+            let path = folder.join(format!("{stem}.{PENDING}"));
             let json =
                 serde_json::to_string_pretty(record).map_err(|error| EditError::Io(path.clone(), error.into()))?;
             self.put(&path, format!("{json}\n").as_bytes(), None)?;
         }
         if let Some((text, permissions)) = text {
-            self.put(&folder.join(format!("{stem}.md")), text, permissions)?;
+            self.put(&folder.join(format!("{stem}.{TEXT}")), text, permissions)?;
         }
         sync_folder(&folder).map_err(|error| EditError::Io(folder, error))?;
-        Ok(Entry { stem, at, revision, record: record.cloned(), is_complete: true })
+        Ok(Entry { stem, at, revision, record: record.cloned(), is_complete: true, is_pending: record.is_some() })
+    }
+
+    /// Records that the write of a version has come to its end.
+    pub(super) fn finish(&mut self, history: &History, name: &Name, entry: &Entry) -> Result<(), EditError> {
+        let folder = history.folder_of(name)?;
+        let path = |suffix: &str| folder.join(format!("{}.{suffix}", entry.stem));
+        let renamed = fs::rename(path(PENDING), path(RECORD)).and_then(|()| sync_folder(&folder));
+        renamed.map_err(|error| EditError::NotStored(path(RECORD), error))
     }
 
     /// Writes a file of the history.
@@ -330,7 +348,7 @@ impl Lock {
     pub(super) fn remove(&mut self, history: &History, name: &Name, entry: &Entry) -> Result<(), EditError> {
         let folder = history.folder_of(name)?;
         // The text first: a record without a text counts for nothing.
-        for suffix in ["md", "json"] {
+        for suffix in [TEXT, PENDING, RECORD] {
             let path = folder.join(format!("{}.{suffix}", entry.stem));
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(EditError::Io(path, error)),
@@ -339,6 +357,17 @@ impl Lock {
         }
         Ok(())
     }
+}
+
+/// A record; `None` if it is not one.
+fn read_record(folder: &Path, stem: &str, suffix: &str) -> io::Result<Option<Record>> {
+    let record = match read_whole(&folder.join(format!("{stem}.{suffix}"))) {
+        Err(error) if error.kind() == ErrorKind::NotFound && suffix == PENDING => {
+            read_whole(&folder.join(format!("{stem}.{RECORD}"))) // its write has ended just now
+        }
+        record => record,
+    };
+    Ok(serde_json::from_slice(&record?).ok())
 }
 
 fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {

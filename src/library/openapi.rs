@@ -239,7 +239,7 @@ impl Request {
     /// Without the values of secret headers.
     fn shown(self, options: &Options) -> ServiceRequest {
         let Request { method, url, mut headers, body } = self;
-        headers.extend(options.headers.iter().map(|header| (header.name.clone(), header.value.to_string())));
+        headers.extend(options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
         ServiceRequest { method: method.as_str(), url, headers, body }
     }
 }

@@ -3,13 +3,14 @@
 
 use super::Server;
 use super::lifecycle::{Failure, FailureKind};
+use crate::agents::PartLimit;
 use crate::jsonrpc::{Mismatch, Object, read};
 use crate::library::{About, Caller, Change, EditError, Editor, Problem, Revision, Version, Written};
 use crate::mcp;
 use crate::prompt::{Argument, Body, Name, Parts, Role, spellings};
 use crate::wording::{named, quoted};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,25 +18,30 @@ use std::sync::Arc;
 const MAX_NOTE: usize = 2_000;
 const MAX_OPERATION_ID: usize = 200;
 
-/// The revision of each prompt that a conversation was last shown, or wrote.
+/// What a conversation has seen.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Option<BTreeMap<Name, Revision>>);
+pub(super) struct Seen {
+    /// The revision of each prompt that it was last shown, or wrote. `None`: nothing is remembered.
+    revisions: Option<BTreeMap<Name, Revision>>,
+    /// The id of the last operation that did not say what it expected, and what that was: it may be sent again.
+    operation: Option<(String, Option<Revision>)>,
+}
 
 impl Seen {
     /// Remembers from now on what is recorded; before, nothing is.
     pub(super) fn remember(&mut self) {
-        self.0.get_or_insert_default();
+        self.revisions.get_or_insert_default();
     }
 
     /// The client is about to be shown this revision of a prompt.
     pub(super) fn record(&mut self, name: &Name, revision: Option<Revision>) {
-        if let (Some(seen), Some(revision)) = (&mut self.0, revision) {
+        if let (Some(seen), Some(revision)) = (&mut self.revisions, revision) {
             seen.insert(name.clone(), revision);
         }
     }
 
     fn revision(&self, typed: &str) -> Option<Revision> {
-        let seen = self.0.as_ref()?;
+        let seen = self.revisions.as_ref()?;
         spellings(typed).iter().find_map(|name| seen.get(&Name::new(name).ok()?).copied())
     }
 }
@@ -48,6 +54,8 @@ pub(super) struct Editing<'s> {
     /// Who edits, for the history.
     pub(super) author: Option<Arc<str>>,
     pub(super) seen: &'s mut Seen,
+    /// The longest result that the agent shows its model; `None` if it is not known.
+    pub(super) limit: Option<PartLimit>,
 }
 
 /// A prompt as its file has it, and its versions.
@@ -98,13 +106,13 @@ impl Editing<'_> {
     /// # Errors
     /// Those of [`Editor::update`]; no revision is expected.
     pub(super) fn update(&mut self, name: &str, change: &Change, params: &Object) -> Result<Written, Refusal> {
-        let expected = self.expected(name, params)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
+        let expected = self.expected(name, params, true)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
         self.write(params, |editor, about| editor.update(name, expected, change, about))
     }
 
     /// The same for a prompt to delete.
     pub(super) fn delete(&mut self, name: &str, params: &Object) -> Result<Written, Refusal> {
-        let expected = self.expected(name, params)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
+        let expected = self.expected(name, params, true)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
         self.write(params, |editor, about| editor.delete(name, expected, about))
     }
 
@@ -112,9 +120,10 @@ impl Editing<'_> {
     pub(super) fn restore(&mut self, name: &str, to: Option<&str>, params: &Object) -> Result<Written, Refusal> {
         let to = to.map(|to| revision("revision", to)).transpose()?;
         let is_there = self.editor()?.history(name)?.first().is_some_and(|version| version.is_current);
-        let expected = match is_there {
-            true => Some(self.expected(name, params)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?),
-            false => None,
+        let expected = match self.expected(name, params, is_there) {
+            // It may be there because this very request was carried out before.
+            Err(Refusal::NotSeen(_)) if params.get("operation_id").is_some_and(Value::is_string) => None,
+            expected => expected?,
         };
         self.write(params, |editor, about| editor.restore(name, expected, to, about))
     }
@@ -170,13 +179,24 @@ impl Editing<'_> {
         Ok(written)
     }
 
-    /// The revision that a prompt must still have: the one in the params, else the one that the conversation has seen last.
-    fn expected(&self, name: &str, params: &Object) -> Result<Option<Revision>, Refusal> {
-        let mcp::ChangeParams { expected, .. } = read(params)?;
-        match expected {
-            Some(expected) => revision("expected", expected).map(Some),
-            None => Ok(self.seen.revision(name)),
+    /// The revision that a prompt must still have: the one in the params, else the one that the conversation has seen last; `None` for a
+    /// prompt that is not there.
+    fn expected(&mut self, name: &str, params: &Object, is_there: bool) -> Result<Option<Revision>, Refusal> {
+        let mcp::ChangeParams { expected, operation_id, .. } = read(params)?;
+        if let Some(expected) = expected {
+            return revision("expected", expected).map(Some);
         }
+        if let Some((last, expected)) = &self.seen.operation
+            && operation_id.as_ref() == Some(last)
+        {
+            return Ok(*expected);
+        }
+        let expected = self.seen.revision(name).filter(|_| is_there);
+        if is_there && expected.is_none() {
+            return Err(Refusal::NotSeen(name.to_owned()));
+        }
+        self.seen.operation = operation_id.map(|id| (id, expected));
+        Ok(expected)
     }
 }
 

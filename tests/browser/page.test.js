@@ -622,3 +622,292 @@ test("10,000 prompts are shown at once, and scrolling stays smooth", async () =>
     await server.stop();
   }
 });
+
+const WRITER = "the-token-of-somebody-who-writes";
+const TOKENS = `${WRITER} name=wanda role=write\n${ANA} name=ana\n`;
+
+/** Opens a page with a token, which it keeps in memory: further addresses are visited with links. */
+async function openAs(token, server, options, work) {
+  await open(server, { statuses: [401], ...options }, async (page) => {
+    await page.goto(server.url);
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Show the prompts" }).click();
+    await page.getByRole("heading", { name: "All prompts" }).waitFor();
+    await work(page);
+  });
+}
+
+/** Follows a link to an address, as within the page. */
+async function visit(page, path) {
+  await page.evaluate((path) => {
+    const link = Object.assign(document.createElement("a"), { href: path });
+    document.querySelector("main").append(link);
+    link.click();
+  }, path);
+  await page.waitForURL(`**${path}`);
+}
+
+const source = (page) => page.inputValue("#file");
+const heading = (page, name) => page.getByRole("heading", { name, exact: true }).waitFor();
+const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+test("a prompt is created, edited, restored and deleted", async () => {
+  const server = await serve(LIBRARY, { tokens: TOKENS, options: ["--no-builtin"] });
+  try {
+    await openAs(WRITER, server, { statuses: [401, 404] }, async (page) => {
+      await page.getByRole("link", { name: "New prompt" }).click();
+      await heading(page, "New prompt");
+      await page.getByLabel("Text", { exact: true }).fill("---\narguments: [who]\n---\nHello {{who}} {{woh}}.\n");
+      await page.getByRole("button", { name: "Line 4, column 15" }).click();
+      assert.deepEqual(
+        await page.evaluate(() => [document.activeElement.id, document.activeElement.selectionStart]),
+        ["file", "---\narguments: [who]\n---\nHello {{who}} ".length],
+      );
+      await page.getByLabel("who").fill("Ana");
+      await eventually(async () => assert.equal(await text(page), "Hello Ana {{woh}}."));
+      await page.getByLabel("Text", { exact: true }).fill("---\narguments: [who]\n---\nHello {{who}}.\n");
+      await eventually(async () => assert.equal(await text(page), "Hello Ana."));
+      await page.getByText("No problems.").waitFor();
+      // While the text is broken, the last expansion stays, and what was typed.
+      await page.getByLabel("Text", { exact: true }).fill("---\narguments: [who]\nHello");
+      await page.locator("#notes", { hasText: "Error" }).waitFor();
+      assert.deepEqual([await text(page), await page.getByLabel("who").inputValue()], ["Hello Ana.", "Ana"]);
+      await page.getByLabel("Text", { exact: true }).fill("---\narguments: [who]\n---\nHello {{who}}.\n");
+
+      await page.getByLabel("Name").fill("compare");
+      await press(page, "Review changes");
+      await page.getByText("There is already a prompt").waitFor();
+      await page.getByLabel("Name").fill("greet/hello");
+      await press(page, "Review changes");
+      await page.locator(".diff ins", { hasText: "Hello {{who}}." }).waitFor();
+      await page.getByLabel("Note").fill("a greeting");
+      await press(page, "Create");
+      await heading(page, ":greet/hello");
+      assert.equal(server.expand("greet/hello", "Ana"), "Hello Ana.");
+
+      await page.getByRole("link", { name: "Edit" }).click();
+      await page.getByLabel("Text", { exact: true }).fill((await source(page)).replace("Hello", "Good morning"));
+      await press(page, "Review changes");
+      assert.deepEqual(
+        [await page.locator(".diff del").allTextContents(), await page.locator(".diff ins").allTextContents()],
+        [["Hello {{who}}.\n"], ["Good morning {{who}}.\n"]],
+      );
+      await press(page, "Save");
+      await heading(page, ":greet/hello");
+      assert.equal(server.expand("greet/hello", "Ana"), "Good morning Ana.");
+
+      await page.getByRole("link", { name: "History" }).click();
+      await page.getByText("What restoring it changes").waitFor();
+      assert.deepEqual(await page.locator(".versions span").allTextContents(), [
+        "Changed by wanda, current",
+        "Created by wanda",
+        "“a greeting”",
+      ]);
+      assert.deepEqual(await page.locator(".diff ins").allTextContents(), ["Hello {{who}}.\n"]);
+      await press(page, "Restore this version");
+      await heading(page, ":greet/hello");
+      assert.equal(server.expand("greet/hello", "Ana"), "Hello Ana.");
+
+      await page.getByRole("link", { name: "Edit" }).click();
+      await press(page, "Delete");
+      await press(page, "Really delete?");
+      await page.getByText("This prompt was deleted. You can restore it.").waitFor();
+      assert.throws(() => server.expand("greet/hello", "Ana"));
+      await press(page, "Restore this version");
+      await heading(page, ":greet/hello");
+      assert.equal(server.expand("greet/hello", "Ana"), "Hello Ana.");
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("a file that others change meanwhile is not overwritten without a look, and nothing typed is lost", async () => {
+  const lines = (...words) => words.map((word) => `${word}\n\n`).join("");
+  const server = await serve({ "a.md": lines("One", "Two", "Three") }, { tokens: TOKENS, options: ["--no-builtin"] });
+  try {
+    await openAs(WRITER, server, { statuses: [401, 409] }, async (page) => {
+      await visit(page, "/edit/a");
+      await page.getByLabel("Text", { exact: true }).fill(lines("One, mine", "Two", "Three"));
+      await press(page, "Review changes");
+      await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+      server.write("a.md", lines("One", "Two", "Three, theirs"));
+      // It is shown without being asked for, and both can be had.
+      await page.getByText("This prompt was changed after you opened it.").waitFor();
+      assert.equal(await source(page), lines("One, mine", "Two", "Three"));
+      await page.locator(".diff").first().locator("ins", { hasText: "Three, theirs" }).waitFor();
+      await press(page, "Add theirs to my text");
+      await eventually(async () => assert.equal(await source(page), lines("One, mine", "Two", "Three, theirs")));
+      await press(page, "Save");
+      await heading(page, ":a");
+      assert.equal(server.read("a.md"), lines("One, mine", "Two", "Three, theirs"));
+
+      // Changes of the same line: what is saved is decided after a look.
+      await page.getByRole("link", { name: "Edit" }).click();
+      await page.getByLabel("Text", { exact: true }).fill("Mine\n");
+      server.write("a.md", "Theirs\n");
+      await page.getByText("This prompt was changed after you opened it.").waitFor();
+      await press(page, "Review changes");
+      await page.getByText("You and they have changed the same lines.").waitFor();
+      assert.equal(server.read("a.md"), "Theirs\n");
+      await press(page, "Save my text over it");
+      await heading(page, ":a");
+      assert.equal(server.read("a.md"), "Mine\n");
+      await page.getByRole("link", { name: "History" }).click();
+      await page.locator("#version", { hasText: "Theirs" }).waitFor();
+
+      // Left and found again.
+      await visit(page, "/edit/a");
+      await page.getByLabel("Text", { exact: true }).fill("Not saved\n");
+      await page.getByRole("link", { name: "Back to the prompt" }).click();
+      await heading(page, ":a");
+      await page.getByText("Your changes are kept in this tab").waitFor();
+      await page.goBack();
+      await eventually(async () => assert.equal(await source(page), "Not saved\n"));
+      server.remove("a.md");
+      await page.getByText("This prompt was deleted after you opened it.").waitFor();
+      assert.equal(await source(page), "Not saved\n");
+      await press(page, "Review changes");
+      await press(page, "Create");
+      await heading(page, ":a");
+      assert.equal(server.read("a.md"), "Not saved\n");
+    });
+    // The browser asks before the tab is closed.
+    await openAs(WRITER, server, {}, async (page) => {
+      await visit(page, "/edit/a");
+      page.removeAllListeners("dialog");
+      const dialog = page.waitForEvent("dialog");
+      await page.getByLabel("Text", { exact: true }).pressSequentially("x");
+      const closed = page.close({ runBeforeUnload: true });
+      const asked = await dialog;
+      assert.equal(asked.type(), "beforeunload");
+      await asked.accept();
+      await closed;
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("line endings stay as they are in the file", async () => {
+  const server = await serve({ "a.md": "One\r\nTwo\r\n" }, { tokens: TOKENS, options: ["--no-builtin"] });
+  try {
+    await openAs(WRITER, server, {}, async (page) => {
+      await visit(page, "/edit/a");
+      await page.getByLabel("Text", { exact: true }).fill("One\n2\n");
+      await press(page, "Review changes");
+      assert.equal(await page.locator(".diff ins").count(), 1);
+      await press(page, "Save");
+      await heading(page, ":a");
+      assert.equal(server.read("a.md"), "One\r\n2\r\n");
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("with the keyboard alone, a prompt is edited and saved", async () => {
+  const server = await serve({ "a.md": "One\n" }, { tokens: TOKENS, options: ["--no-builtin"] });
+  try {
+    await openAs(WRITER, server, {}, async (page) => {
+      const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.id);
+      const tabTo = async (name) => {
+        for (let presses = 0; (await focused()) !== name; presses += 1) {
+          assert.ok(presses < 30, name);
+          await page.keyboard.press("Tab");
+        }
+      };
+      await visit(page, "/prompts/a");
+      await heading(page, ":a");
+      await tabTo("Edit");
+      await page.keyboard.press("Enter");
+      await heading(page, "Edit :a");
+      for (let presses = 0; !(await page.evaluate(() => document.activeElement.id === "file")); presses += 1) {
+        assert.ok(presses < 30);
+        await page.keyboard.press("Tab");
+      }
+      await page.keyboard.press("Control+End");
+      await page.keyboard.type("Two");
+      await page.keyboard.press("Control+s");
+      await heading(page, "Review changes");
+      await eventually(async () => assert.equal(await focused(), "Review changes"));
+      await tabTo("Save");
+      await page.keyboard.press("Enter");
+      await heading(page, ":a");
+      assert.equal(server.read("a.md"), "One\nTwo");
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("those who may only read see no editor", async () => {
+  const server = await serve(LIBRARY, { tokens: TOKENS });
+  try {
+    await openAs(ANA, server, { statuses: [401, 403] }, async (page) => {
+      assert.equal(await page.getByRole("link", { name: "New prompt" }).count(), 0);
+      await page.getByRole("link", { name: ":compare" }).click();
+      await heading(page, ":compare");
+      assert.equal(await page.getByRole("link", { name: /Edit|History/ }).count(), 0);
+      await visit(page, "/edit/compare");
+      await page.getByText("This needs a token with the role").waitFor();
+      assert.equal(await page.locator("textarea").count(), 0);
+      const url = new URL("api/prompts/compare", server.url);
+      const headers = { "Content-Type": "application/json", Authorization: `Bearer ${ANA}` };
+      for (const method of ["POST", "PUT", "DELETE"]) assert.equal((await fetch(url, { method, headers, body: "{}" })).status, 403);
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("axe finds no violation in the editor, and it is drawn at each width in each scheme", async () => {
+  const server = await serve(PROBLEMS, { tokens: TOKENS });
+  try {
+    for (const colorScheme of SCHEMES) {
+      for (const width of WIDTHS) {
+        const viewport = { width, height: width === 390 ? 844 : 900 };
+        await openAs(WRITER, server, { colorScheme, bypassCSP: true, viewport }, async (page) => {
+          const check = async (name) => {
+            await page.evaluate(() => scrollTo(0, 0));
+            await violations(page, `${name} ${colorScheme} ${width}`);
+            const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            assert.ok(overflow <= 0, `${name} is ${overflow} px wider than ${width}`);
+            await page.screenshot({ path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png`, fullPage: true });
+          };
+          const name = `drawn-${colorScheme}-${width}`;
+          await visit(page, `/new?command=${name}`);
+          await page.getByLabel("Text", { exact: true }).fill("---\ndescription: A text\n---\nOne {{input}}\n\n\n\nTwo {{tow}}\n");
+          await page.locator("button.jump").waitFor();
+          await check("new");
+          await press(page, "Review changes");
+          await page.getByRole("button", { name: "Create", exact: true }).waitFor();
+          await check("review");
+          await press(page, "Create");
+          await heading(page, `:${name}`);
+          await check("prompt-of-a-writer");
+          await page.getByRole("link", { name: "Edit" }).click();
+          await page.getByLabel("Text", { exact: true }).fill((await source(page)).replace("One", "First"));
+          server.write(`${name}.md`, "---\ndescription: A text\n---\nOne {{input}}\n\n\n\nTwo, theirs\n");
+          await page.getByText("This prompt was changed after you opened it.").waitFor();
+          await press(page, "Review changes");
+          await press(page, "Add theirs to my text");
+          await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+          server.write(`${name}.md`, "---\ndescription: A text\n---\nFirst, theirs\n\n\n\nTwo, theirs\n");
+          await page.getByText("You and they have changed the same lines.").waitFor();
+          await check("conflict");
+          await press(page, "Save my text over it");
+          await heading(page, `:${name}`);
+          await page.getByRole("link", { name: "History" }).click();
+          await page.getByText("What restoring it changes").waitFor();
+          await check("history");
+          await visit(page, "/edit/compare");
+          await heading(page, "Edit :compare");
+          await check("edit");
+        });
+      }
+    }
+  } finally {
+    await server.stop();
+  }
+});

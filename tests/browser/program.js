@@ -1,7 +1,7 @@
 // The real program with a library of its own, and the prompts of these tests.
 
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -17,6 +17,7 @@ export async function serve(files, { tokens, options = [] } = {}) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   };
+  const read = (name) => readFileSync(join(folder, name), "utf8");
   const remove = (name) => rmSync(join(folder, name));
   mkdirSync(folder);
   for (const [name, text] of Object.entries(files)) write(name, text);
@@ -51,7 +52,7 @@ export async function serve(files, { tokens, options = [] } = {}) {
     if (status !== 0) throw new Error(`expand ${words} fails`);
     return JSON.parse(stdout).prompt;
   };
-  return { url, write, remove, stop, expand };
+  return { url, read, write, remove, stop, expand };
 }
 
 const prompt = (frontmatter, body) => `---\n${frontmatter}\n---\n${body}\n`;

@@ -455,10 +455,11 @@ fn what_cannot_be_a_prompt_is_not_written() {
     let problem = &broken.json()["error"]["problem"];
     assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
     assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit for a prompt is 4194304"));
+    let authorization = format!("Bearer {ANA}");
     for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
-        let token = format!("Bearer {ANA}");
-        let headers = [("Authorization", &*token), ("Origin", "http://localhost:1"), ("Content-Type", content_type)];
-        assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415);
+        let headers =
+            [("Content-Type", content_type), ("Authorization", &authorization), ("Origin", "http://localhost:1")];
+        assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415, "{content_type}");
     }
     assert_eq!(
         failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400).contains("`file`"),

@@ -590,10 +590,23 @@ fn a_write_that_is_sent_again_is_done_once() {
     let update = json!({"command": "a", "text": "B", "expected": first["revision"], "operation_id": "2"});
     let second = client.call("update_prompt", update.clone()).structured();
     assert_eq!(client.call("update_prompt", update).structured(), second);
+    // The same without the revision, which the conversation remembers.
+    let update = json!({"command": "a", "text": "B2", "operation_id": "3"});
+    let third = client.call("update_prompt", update.clone()).structured();
+    assert_eq!(client.call("update_prompt", update).structured(), third);
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "4"})).structured();
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "4"})).structured();
+    let restore = json!({"command": "a", "operation_id": "5"});
+    assert_eq!(client.call("restore_prompt", restore.clone()).structured(), third);
+    assert_eq!(client.call("restore_prompt", restore.clone()).structured(), third);
+    let server =
+        HttpServer::start_with(Client::new().arguments(["--prompts", client.prompts().to_str().unwrap()]), &["--edit"]);
+    let again = call(&server, "", "restore_prompt", restore);
+    assert_eq!(again["result"]["structuredContent"], third, "{again}");
     let reused = json!({"command": "a", "text": "C", "expected": second["revision"], "operation_id": "2"});
     let error = client.call("update_prompt", reused).error();
     assert!(error.contains("`operation_id`"), "{error}");
-    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 5);
     for (key, length) in [("note", 2_001), ("operation_id", 201)] {
         let error = client.call("create_prompt", json!({"command": "b", "text": "B", key: "x".repeat(length)})).error();
         assert!(error.contains(&format!("`{key}` is longer than")), "{error}");
@@ -738,4 +751,39 @@ fn a_limit_for_a_method_that_edits_is_kept() {
     );
     assert_eq!(server.post(&body).status, 200);
     assert_eq!(server.post(&body).status, 429);
+}
+
+#[test]
+fn a_prompt_that_the_agent_shows_only_in_part_comes_with_a_warning() {
+    let long = "A long line of text.\n".repeat(2_000);
+    for (name, is_warned) in [("codex-mcp-client", true), ("it", false)] {
+        let mut client = editing().prompt("long.md", &long).prompt("short.md", "Short");
+        client.introduce(LEGACY, name);
+        let read = history(&mut client, "long");
+        assert_eq!(read["file"], long);
+        assert_eq!(read["warning"].as_str().is_some_and(|text| text.contains("do not write `text`")), is_warned);
+        assert_eq!(history(&mut client, "short").get("warning"), None);
+    }
+}
+
+#[test]
+fn the_history_has_as_many_versions_as_the_option_says() {
+    let mut client = Client::new().arguments([&EDIT[..], &["--history", "2"]].concat());
+    client.initialize(LEGACY);
+    client.call("create_prompt", json!({"command": "a", "text": "0"})).structured();
+    for number in 1..5 {
+        client.call("update_prompt", json!({"command": "a", "text": number.to_string()})).structured();
+    }
+    let read = history(&mut client, "a");
+    assert_eq!((read["file"].as_str(), read["versions"].as_array().unwrap().len()), (Some("4\n"), 3), "{read}");
+    client.ignore_notifications();
+    let arguments = Client::new().arguments([]);
+    for (line, wanted) in [
+        (["serve", "--history", "0"].as_slice(), "--history"),
+        (&["--edit", "list"], "`list` has no option --edit"),
+        (&["list", "--edit"], "--edit"),
+    ] {
+        let ran = arguments.run(line.iter().copied(), "");
+        assert!(ran.status.code() == Some(2) && ran.stderr.contains(wanted), "{line:?}: {}", ran.stderr);
+    }
 }

@@ -13,6 +13,8 @@ mod api;
 mod attachments;
 mod cases;
 mod changes;
+#[cfg(all(target_os = "linux", feature = "http"))]
+mod chaos;
 mod check;
 mod client;
 mod command_line;
@@ -30,6 +32,7 @@ mod explain;
 mod faults;
 #[cfg(unix)]
 mod fresh;
+mod history;
 mod hook;
 #[cfg(all(unix, feature = "http"))]
 mod hostile_clients;
@@ -57,6 +60,8 @@ mod native_prompts;
 mod new;
 #[cfg(all(unix, feature = "openapi", feature = "http"))]
 mod openapi;
+#[cfg(feature = "openapi")]
+mod openapi_call;
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;

@@ -32,7 +32,7 @@ const USED_IN: [(&str, &[&str]); 24] = [
     ("diffy", &["cli", "library"]),
     ("dirs", &["cli"]),
     ("governor", &["transport"]),
-    ("jiff", &["cli", "library", "server", "transport"]),
+    ("jiff", &["library", "server", "transport"]),
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),

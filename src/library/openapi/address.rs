@@ -9,7 +9,7 @@ use ureq::http::Uri;
 
 /// The scheme, the host, the port and the beginning of the path of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Base {
+pub(super) struct Base {
     /// Without a slash at its end.
     url: String,
     host: String,
@@ -20,7 +20,7 @@ pub(crate) struct Base {
 
 /// Who says what the base address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NamedBy {
+pub(super) enum NamedBy {
     /// The document, which may be from anywhere.
     Document,
     /// The user, with `--openapi-base`.
@@ -29,7 +29,7 @@ pub(crate) enum NamedBy {
 
 /// The addresses that the host of a service may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Allowed {
+pub(super) enum Allowed {
     /// Those that everybody can reach.
     Public,
     /// Those of this machine.
@@ -40,7 +40,7 @@ pub(crate) enum Allowed {
 
 /// An address that is not [`Allowed`]. Its `Display` is a clause about the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(super) struct Refused {
     host: String,
     address: IpAddr,
     allowed: Allowed,
@@ -52,7 +52,7 @@ impl Base {
     ///
     /// # Errors
     /// Why it cannot be one, worded to follow it, and what to do. The text is not repeated, as it may have a password.
-    pub(crate) fn new(text: &str, named_by: NamedBy, allow_private: bool) -> Result<Base, &'static str> {
+    pub(super) fn new(text: &str, named_by: NamedBy, allow_private: bool) -> Result<Base, &'static str> {
         const NOT_ABSOLUTE: &str =
             "must be a whole address, such as `https://prompts.example.com/v1`; give it with --openapi-base";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
@@ -82,7 +82,7 @@ impl Base {
         };
         let is_loopback = is_loopback(&host);
         if !is_encrypted && !is_loopback {
-            return Err("must begin with https://; http:// is for services on this machine only");
+            return Err("is not encrypted, and not on this machine; begin it with https://");
         }
         if is_loopback && named_by == NamedBy::Document && !allow_private {
             return Err("is on this machine; name it with --openapi-base if that is meant");
@@ -101,7 +101,7 @@ impl Base {
     ///
     /// # Errors
     /// There is none that may be called, and what to do.
-    pub(crate) fn of(operation: &Operation, options: &Options) -> Result<Base, String> {
+    pub(super) fn of(operation: &Operation, options: &Options) -> Result<Base, String> {
         let base = operation
             .base
             .as_deref()
@@ -111,7 +111,7 @@ impl Base {
     }
 
     /// The address without a slash at its end.
-    pub(crate) fn url(&self) -> &str {
+    pub(super) fn url(&self) -> &str {
         &self.url
     }
 
@@ -340,10 +340,10 @@ mod tests {
             ("https://exa mple", "must be a whole address"),
             ("https://{region}.example.com", "must be a whole address"),
             ("ftp://example.com", "must begin with https://"),
-            ("http://example.com", "must begin with https://"),
-            ("http://10.0.0.1", "must begin with https://"),
-            ("http://localhost.example.com", "must begin with https://"),
-            ("http://127.0.0.1.example.com", "must begin with https://"),
+            ("http://example.com", "is not encrypted"),
+            ("http://10.0.0.1", "is not encrypted"),
+            ("http://localhost.example.com", "is not encrypted"),
+            ("http://127.0.0.1.example.com", "is not encrypted"),
             ("https://ana:secret@example.com", "must not have a user name"),
             ("https://localhost@example.com", "must not have a user name"),
             ("https://example.com/?a=b", "without `?` or `#`"),

@@ -128,7 +128,7 @@ impl Answer {
             401 | 403 => "check --openapi-header, and that what it names is still valid",
             404 | 405 => "check that the document is of this version of the service, and its address",
             400 | 409 | 413..=415 | 422 => "correct the values of the arguments",
-            429 | 500..600 => "try again later; if it stays like this, ask those who operate the service",
+            429 | 500..600 => "try again later, and if it stays like this, ask those who operate the service",
             _ => "ask those who operate the service",
         };
         let reason = || {

@@ -122,6 +122,8 @@ pub(crate) struct Options {
 pub(crate) struct SecretHeader {
     /// A valid name of a header.
     pub(crate) name: String,
+    /// The word before the secret, which is none itself: `Bearer`.
+    pub(crate) scheme: Option<String>,
     pub(crate) value: HeaderValue,
 }
 
@@ -134,11 +136,13 @@ pub(crate) enum HeaderValue {
     Variable(String),
 }
 
-impl fmt::Display for HeaderValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HeaderValue::File(path) => write!(f, "(secret: the content of {})", path.display()),
-            HeaderValue::Variable(name) => write!(f, "(secret: the value of ${name})"),
-        }
+impl SecretHeader {
+    /// Its value for a person, without the secret.
+    pub(super) fn shown_value(&self) -> String {
+        let value = match &self.value {
+            HeaderValue::File(path) => format!("(secret: the content of {})", path.display()),
+            HeaderValue::Variable(name) => format!("(secret: the value of ${name})"),
+        };
+        self.scheme.as_ref().map_or(value.clone(), |scheme| format!("{scheme} {value}"))
     }
 }

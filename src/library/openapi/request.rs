@@ -29,21 +29,21 @@ const PATH: AsciiSet = CONTROLS
 
 /// A request as it would be sent, without the values of its secret headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) method: super::Method,
+pub(super) struct Request {
+    pub(super) method: super::Method,
     /// The whole address, percent-encoded.
-    pub(crate) url: String,
+    pub(super) url: String,
     /// Those that are no secret.
-    pub(crate) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<(String, String)>,
     /// Compact JSON, but for values that are JSON themselves, which stay as they are.
-    pub(crate) body: Option<String>,
+    pub(super) body: Option<String>,
 }
 
 /// The request for the values of a call, one for each parameter, in their order. An empty value is left out of the query and the body.
 ///
 /// # Errors
 /// [`ExpandError::NotOfType`]: a value is not what its parameter takes. [`ExpandError::Service`]: there is no usable address.
-pub(crate) fn request(operation: &Operation, values: &[Bound<'_>], options: &Options) -> Result<Request, ExpandError> {
+pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Options) -> Result<Request, ExpandError> {
     let base = Base::of(operation, options).map_err(ExpandError::Service)?;
     let is_given = |(parameter, bound): &(&Parameter, &Bound<'_>)| match parameter.kind {
         Kind::Text => !bound.value.is_empty(),

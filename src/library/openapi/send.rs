@@ -39,7 +39,7 @@ const CHECK_HEADER: &str = "correct it, or the option --openapi-header";
 ///
 /// # Errors
 /// [`ExpandError::Service`]: the address is refused, the service cannot be reached, or its answer is no prompt.
-pub(crate) fn send(operation: &Operation, request: &Request, options: &Options) -> Result<Messages, ExpandError> {
+pub(super) fn send(operation: &Operation, request: &Request, options: &Options) -> Result<Messages, ExpandError> {
     send_with(DefaultResolver::default(), ANSWER_WITHIN, operation, request, options)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn send(operation: &Operation, request: &Request, options: &Options) 
 ///
 /// # Errors
 /// The address is refused, a header cannot be read, or the service cannot be reached: a clause, and what to do.
-pub(crate) fn reach(operation: &Operation, options: &Options) -> Result<u16, String> {
+pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, String> {
     let base = Base::of(operation, options)?;
     let request = Request { method: super::Method::Get, url: base.url().to_owned(), headers: Vec::new(), body: None };
     let exchange = secrets(&options.headers)
@@ -238,7 +238,7 @@ impl Service {
                 rustls::Error::InvalidCertificate(error) => format!("its certificate is not accepted: {error}"),
                 error => format!("TLS fails: {error}"),
             }),
-            fix: "check its address, and its certificate; the variable SSL_CERT_FILE names certificates that are accepted on Linux",
+            fix: "check its address, and its certificate: on Linux, the variable SSL_CERT_FILE names those that are accepted",
         };
         match error {
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
@@ -247,7 +247,7 @@ impl Service {
             ureq::Error::Timeout(_) => NoPrompt {
                 what: format!("did not answer within {} s", self.within.as_secs_f32()),
                 details: None,
-                fix: "try again later; if it stays like this, ask those who operate the service",
+                fix: "try again later, and if it stays like this, ask those who operate the service",
             },
             ureq::Error::Other(error) => match error.downcast_ref::<Refused>() {
                 Some(refused) => NoPrompt {
@@ -266,7 +266,7 @@ impl Service {
                 None if is_closed(&error) => NoPrompt {
                     what: "closed the connection before the end of its answer".to_owned(),
                     details: None,
-                    fix: "try again later; if it stays like this, ask those who operate the service",
+                    fix: "try again later, and if it stays like this, ask those who operate the service",
                 },
                 None => unreachable(printable(&error.to_string())),
             },
@@ -324,7 +324,7 @@ const RESERVED: [HeaderName; 8] =
 
 /// Reads the values of secret headers.
 fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, NoPrompt> {
-    let read = |SecretHeader { name, value }: &SecretHeader| {
+    let read = |SecretHeader { name, scheme, value }: &SecretHeader| {
         let not_called =
             |details: String| NoPrompt { what: "is not called".to_owned(), details: Some(details), fix: CHECK_HEADER };
         let (source, text) = match value {
@@ -358,7 +358,8 @@ fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, NoPrompt> {
                 "{source} has a line break, or another control character, within its text"
             )));
         }
-        let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name.as_str()), http::HeaderValue::try_from(text)) else {
+        let sent = scheme.as_ref().map_or(text.to_owned(), |scheme| format!("{scheme} {text}"));
+        let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name.as_str()), http::HeaderValue::try_from(sent)) else {
             return Err(not_called(format!("{source} has characters that can be in no header")));
         };
         if RESERVED.contains(&name) {
@@ -722,14 +723,16 @@ mod tests {
         };
         let header = |name: &str, path: &std::path::Path| SecretHeader {
             name: name.to_owned(),
+            scheme: None,
             value: HeaderValue::File(path.to_owned()),
         };
         let token = file("token", b"Bearer s3cret\r\n");
         let echo = |index: usize, mut connection: TcpStream| {
-            let body = ["{\"error\":\"no Bearer s3cret\"}", "{\"error\":\"s3cret?\"}"][index];
-            let head =
-                format!("HTTP/1.1 401 No\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-            connection.write_all((head + body).as_bytes()).unwrap();
+            let body = ["no Bearer s3cret", "s3cret?", "no Basic s3cret"][index];
+            let body = format!("{{\"error\":\"{body}\"}}");
+            let length = body.len();
+            let head = format!("HTTP/1.1 401 No\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+            connection.write_all((head + &body).as_bytes()).unwrap();
         };
         let (port, requests) = service(echo);
         let base = format!("http://localhost:{port}");
@@ -755,8 +758,13 @@ mod tests {
             assert!(error.contains(want) && error.ends_with(CHECK_HEADER) && !error.contains("s3cret"), "{error}");
             assert!(name == "Host" || error.contains(&format!("`{}`", path.display())), "{error}");
         }
-        let unset =
-            SecretHeader { name: "X-Key".to_owned(), value: HeaderValue::Variable("PROMPT_EXPANDER_UNSET".to_owned()) };
+        let bare = file("bare", b"s3cret");
+        let with_scheme = SecretHeader { scheme: Some("Basic".to_owned()), ..header("Authorization", &bare) };
+        let error = with(with_scheme).unwrap_err();
+        assert!(error.contains("no Basic …; check") && !error.contains("s3cret"), "{error}");
+        assert!(requests.recv().unwrap().contains("authorization: Basic s3cret\r\n"));
+        let variable = HeaderValue::Variable("PROMPT_EXPANDER_UNSET".to_owned());
+        let unset = SecretHeader { name: "X-Key".to_owned(), scheme: None, value: variable };
         let error = with(unset).unwrap_err();
         assert!(
             error.contains("the environment variable `PROMPT_EXPANDER_UNSET` of the header `X-Key` is not set"),
@@ -772,7 +780,7 @@ mod tests {
         std::fs::write(&path, "s3cret").unwrap();
         let (other_port, other_requests) = answering(&[]);
         let (port, _requests) = answering(&[&redirect(307, &format!("http://localhost:{other_port}/p"))]);
-        let header = SecretHeader { name: "X-Key".to_owned(), value: HeaderValue::File(path) };
+        let header = SecretHeader { name: "X-Key".to_owned(), scheme: None, value: HeaderValue::File(path) };
         let options = options(&format!("http://localhost:{port}"), &[header]);
         let error = call_with(DefaultResolver::default(), WITHIN, &options).unwrap_err();
         assert!(error.contains("is not followed"), "{error}");

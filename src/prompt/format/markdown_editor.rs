@@ -400,4 +400,99 @@ mod tests {
             "\u{feff}---\r\n# c\r\ntitle:  New one  # why\r\n\r\ntags: [a]\r\n---\r\n\r\nText.",
         );
     }
+
+    /// The file in which a key has each kind of value.
+    const ALL: &str = "---\n# first\ndescription: >-\n  folded\n  # text\ntitle: \"It's \\\"T\\\"\"  # why\n\
+                       arguments: # all\n  - name: x\n    # about x\n    required: true\n\n# about tags\ntags:\n- a\n- b\nunknown: {a: [1]}\n---\n\n\nText {{x}}\n";
+
+    fn removed(key: &str) -> Parts {
+        match key {
+            "title" => Parts { title: Some(None), ..Parts::default() },
+            "description" => Parts { description: Some(None), ..Parts::default() },
+            "arguments" => Parts { arguments: Some(None), ..Parts::default() },
+            _ => Parts { tags: Some(None), ..Parts::default() },
+        }
+    }
+
+    #[test]
+    fn only_the_lines_of_a_key_change_however_its_value_is_written() {
+        let description = Parts { description: Some(Some("D: d".to_owned())), ..Parts::default() };
+        let argument = Argument { name: "y".to_owned(), default: Some("1".to_owned()), ..Argument::default() };
+        let arguments = Parts { arguments: Some(Some(vec![argument])), ..Parts::default() };
+        let tags = Parts { tags: Some(Some(vec!["c".to_owned(), "d e".to_owned()])), ..Parts::default() };
+        let folded = "description: >-\n  folded\n  # text\n";
+        let declared = "  - name: x\n    # about x\n    required: true\n";
+        for (parts, old, new) in [
+            (title("T"), "\"It's \\\"T\\\"\"", "T"),
+            (description, folded, "description: \"D: d\"\n"),
+            (arguments, declared, "  - name: y\n    default: \"1\"\n"),
+            (tags, "tags:\n- a\n- b\n", "tags: [c, \"d e\"]\n"),
+            (removed("title"), "title: \"It's \\\"T\\\"\"  # why\n", ""),
+            (removed("description"), folded, ""),
+            (removed("arguments"), &format!("arguments: # all\n{declared}"), ""),
+            (removed("tags"), "tags:\n- a\n- b\n", ""),
+            (Parts { body: Some("New {{x}}".to_owned().into()), ..Parts::default() }, "Text {{x}}\n", "New {{x}}\n"),
+        ] {
+            assert_eq!(ALL.matches(old).count(), 1, "{old}");
+            check(ALL, parts.clone(), &ALL.replace(old, new));
+            let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+            check(&windows(ALL), parts, &windows(&ALL.replace(old, new)));
+        }
+        check(ALL, Parts::default(), ALL);
+    }
+
+    #[test]
+    fn a_new_key_is_put_where_it_is_usually_written() {
+        let tags = Parts { tags: Some(Some(vec!["a".to_owned()])), ..Parts::default() };
+        check(
+            "---\n# c\nauthor: A\nother: x\n---\nB\n",
+            title("T"),
+            "---\ntitle: T\n# c\nauthor: A\nother: x\n---\nB\n",
+        );
+        check(
+            "---\nother: x\ntitle: T\n\n# w\nwords: true\n---\nB\n",
+            tags.clone(),
+            "---\nother: x\ntitle: T\ntags: [a]\n\n# w\nwords: true\n---\nB\n",
+        );
+        let both = Parts { description: Some(Some("D".to_owned())), ..title("T") };
+        check(
+            "B\r\n",
+            Parts { tags: tags.tags, ..both },
+            "---\r\ntitle: T\r\ndescription: D\r\ntags: [a]\r\n---\r\nB\r\n",
+        );
+    }
+
+    #[test]
+    fn a_body_that_looks_like_frontmatter_or_messages_is_a_body() {
+        let body = |text: &str| Parts { body: Some(text.to_owned().into()), ..Parts::default() };
+        check("Old\n", body("---\ntitle: T\n---\nB"), "---\n---\n---\ntitle: T\n---\nB\n");
+        check("---\ntitle: T\n---", body("B"), "---\ntitle: T\n---\nB\n");
+        check("", body("A rule:\n\n---\n"), "A rule:\n\n---\n");
+        let messages = |texts: &[(Role, &str)]| {
+            let texts = texts.iter().map(|(role, text)| (*role, (*text).to_owned())).collect();
+            Parts { body: Some(Body::Messages(texts)), ..Parts::default() }
+        };
+        let several = "---\nmessages: true\n---\nQ\n\n<!-- assistant -->\n\\<!-- user -->\n";
+        check("Old\n", messages(&[(Role::User, "Q"), (Role::Assistant, "<!-- user -->")]), several);
+        check(several, messages(&[(Role::User, "One")]), "---\n---\nOne\n");
+    }
+
+    #[test]
+    fn what_cannot_be_changed_safely_is_refused() {
+        for before in [
+            "---\n{title: T, other: x}\n---\nB\n",
+            "---\ntitle: &t T\nother: *t\n---\nB\n",
+            "---\ntitle: a: b\nother: x\n---\nB\n",
+            "---\ntitle: T\ntitle: U\n---\nB\n",
+            "---\n? title\n: T\n---\nB\n",
+            "---\ntitle: T\rother: x\n---\nB\n",
+            "---\ntitle: T\n",
+        ] {
+            let refused = edit(before, &title("New")).unwrap_err();
+            assert!(refused.fix == FIX || before.ends_with("T\n"), "{before:?}: {refused}");
+        }
+        let twice = vec![Argument { name: "a b".to_owned(), ..Argument::default() }];
+        let refused = edit("B", &Parts { arguments: Some(Some(twice)), ..Parts::default() }).unwrap_err();
+        assert!(refused.message.contains("`arguments`"), "{refused}");
+    }
 }

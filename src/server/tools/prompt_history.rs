@@ -1,9 +1,10 @@
 //! The tool `prompt_history`: the source of a prompt, and its versions.
 
-use super::super::edit::Editing;
+use super::super::edit::{Editing, Reading};
 use super::editing::{self, Command, Revised};
 use super::{Handler, READ_ONLY, ServerTool, ToolError, Work};
 use crate::jsonrpc::{Object, read};
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -19,6 +20,18 @@ pub(super) const TOOL: ServerTool = ServerTool {
     shown_by_claude_code: Some(150_000),
     handler: Handler::Edit(call),
 };
+
+/// For an agent that shows its model only a part: what is not shown would be lost if the model wrote the whole text.
+const MAY_BE_CUT: &str = "this answer is longer than your user's agent shows you: if a part of `file` is missing, do not write \
+                          `text` or `file`, but ask the user to edit the file; you can still change the other keys";
+
+/// A reading that is longer than the agent shows.
+#[derive(Serialize)]
+struct Long {
+    warning: &'static str,
+    #[serde(flatten)]
+    reading: Reading,
+}
 
 fn input_schema() -> Value {
     json!({
@@ -58,7 +71,8 @@ fn output_schema() -> Value {
                     "type": "object"
                 },
                 "type": "array"
-            }
+            },
+            "warning": { "description": "Only if the answer is too long for you to see all of it", "type": "string" }
         },
         "required": ["command", "versions"],
         "type": "object"
@@ -67,5 +81,12 @@ fn output_schema() -> Value {
 
 fn call(editing: &mut Editing<'_>, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
     let (Command { command }, Revised { revision }) = (read(arguments)?, read(arguments)?);
-    Ok(to_raw_value(&editing.read(command, revision)?)?)
+    let reading = editing.read(command, revision)?;
+    let json = to_raw_value(&reading)?;
+    match editing.limit {
+        Some(limit) if limit.unit.count(json.get()) > limit.max => {
+            Ok(to_raw_value(&Long { warning: MAY_BE_CUT, reading })?)
+        }
+        _ => Ok(json),
+    }
 }

@@ -6,13 +6,13 @@ use prompt_expander::prompt::{Argument, Body, Format, Name, Parts, Prompt, Role,
 const SEPARATOR: &[u8] = b"\n====\n";
 
 /// The same for a file and a text in one.
-pub fn check_bytes(bytes: &[u8]) {
+pub(super) fn check_bytes(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (file, text) = at.map_or((bytes, &b"a"[..]), |at| (&bytes[..at], &bytes[at + SEPARATOR.len()..]));
     check(&String::from_utf8_lossy(file), &String::from_utf8_lossy(text));
 }
 
-pub fn check(file: &str, text: &str) {
+pub(super) fn check(file: &str, text: &str) {
     let texts = || vec![text.to_owned(), "b".to_owned()];
     let argument = Argument {
         name: "a".to_owned(),

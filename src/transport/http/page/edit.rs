@@ -329,7 +329,11 @@ fn saving(command: &str, revision: Option<Revision>, has_changed: bool) -> Marku
         div.bar.scripted {
             button #save type="button" data-method=(method) data-url=(path_in(super::API, &name)) data-then=(path_of(&name))
                 data-expected=[revision] {
-                @if has_changed { "Save my text over it" } @else if revision.is_some() { "Save" } @else { "Create" }
+                @match revision {
+                    Some(_) if has_changed => { "Save my text over it" },
+                    Some(_) => { "Save" },
+                    None => { "Create" },
+                }
             }
         }
         p.length.unscripted { "To save, this page needs JavaScript." }

@@ -7,8 +7,8 @@ const query = search.elements.query;
 
 /** Kept here only: it is gone when the page is. */
 let token = "";
-/** Ends the request whose answer is no longer wanted. */
-let loading = new AbortController();
+/** End the request for a page, and that for a part of this one, whose answer is no longer wanted. */
+const loading = { page: new AbortController(), part: new AbortController() };
 /** The list that was left for a prompt, to go back to at once. */
 let list = null;
 /** Whether something changed while this was not shown. */
@@ -56,11 +56,11 @@ async function ask(url, body, signal) {
 
 class Failed extends Error {}
 
-/** The same, unless another request begins before the answer is here; then there is none. */
-async function load(url, body) {
-  loading.abort();
-  loading = new AbortController();
-  const { signal } = loading;
+/** The same, unless another request for a page or a part begins before the answer is here; then there is none. */
+async function load(url, body, what = "page") {
+  loading[what].abort();
+  loading[what] = new AbortController();
+  const { signal } = loading[what];
   try {
     const answer = await ask(url, body, signal);
     return signal.aborted ? null : answer;
@@ -96,7 +96,7 @@ async function open(url) {
   const left = kept.get(path);
   if (left) {
     kept.delete(path);
-    loading.abort();
+    loading.page.abort();
     return left;
   }
   const answer = await load(url);
@@ -111,7 +111,7 @@ async function visit(url, { replace = false } = {}) {
   if (!to) return;
   if (isList(from) && !isList(url)) list = before;
   if (replace) history.replaceState(null, "", url);
-  else history.pushState(null, "", url);
+  else history.pushState({ from }, "", url);
   show(to.main, to.title);
   if (replace) return;
   scrollTo(0, 0);
@@ -141,7 +141,7 @@ addEventListener("click", (event) => {
   if (link.origin !== location.origin || link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
   if (link.matches(".more")) more(link);
-  else if (link.matches(".back") && list) history.back();
+  else if (link.matches(".back") && link.pathname === "/" && list && history.state?.from === list.url) history.back();
   else visit(link.href);
 });
 
@@ -232,14 +232,15 @@ function linkWithValues(form) {
 }
 
 const putLink = debounced(400, (form) => {
-  if (isValues(form)) history.replaceState(null, "", linkWithValues(form) ?? location.pathname);
+  if (isValues(form)) history.replaceState(history.state, "", linkWithValues(form) ?? location.pathname);
 });
 
 const expand = debounced(120, async (form) => {
   if (!isValues(form)) return;
-  const answer = await load(location.pathname, fields(form));
+  const answer = await load(location.pathname, fields(form), "part");
+  if (!isValues(form)) return;
   const result = answer?.page.querySelector("#result");
-  if (result && isValues(form)) replaceKeeping(find("#result"), result);
+  if (result) replaceKeeping(find("#result"), result);
   else if (answer) show(answer.page.querySelector("main"), answer.page.title);
 });
 
@@ -302,7 +303,7 @@ function typed(form, step) {
 async function check(form, step) {
   checkSoon.cancel();
   if (!isEditor(form)) return false;
-  const answer = await load(pathOf(form), typed(form, step));
+  const answer = await load(pathOf(form), typed(form, step), "part");
   if (!isEditor(form) || !answer) return false;
   const fresh = answer.page.querySelector("#side");
   if (fresh) showSide(find("#side"), fresh);
@@ -515,9 +516,9 @@ async function copyExpansion() {
   expand.cancel();
   const form = find("#form");
   if (form && !find("#request")) {
-    const answer = await load(location.pathname, fields(form));
+    const answer = await load(location.pathname, fields(form), "part");
     const result = answer?.page.querySelector("#result");
-    if (!result) return;
+    if (!result || !isValues(form)) return;
     replaceKeeping(find("#result"), result);
   }
   const text = find("#expansion");

@@ -1,0 +1,455 @@
+//! What is written to a folder of prompts, and to its history.
+
+use super::*;
+use crate::library::{PROJECT_FOLDER, Role, Token};
+use crate::prompt::Position;
+use Operation::{ByHand, Create, Delete, Restore, Update};
+use std::fs;
+use std::path::Path;
+use std::thread;
+use tempfile::TempDir;
+
+/// A folder of prompts with these files, and the library of it.
+fn folder(files: &[(&str, &str)]) -> (TempDir, Library) {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, text) in files {
+        put(folder.path(), file, text);
+    }
+    let library = Library::named([folder.path().to_owned()]).with_builtin();
+    (folder, library)
+}
+
+fn put(folder: &Path, file: &str, text: &str) {
+    let path = folder.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn file(text: &str) -> Change {
+    Change::File(text.to_owned())
+}
+
+fn of(text: &str) -> Revision {
+    Revision::of(text.as_bytes())
+}
+
+/// A write with this id.
+fn once(id: &str) -> About {
+    About { operation_id: Some(id.to_owned()), ..About::default() }
+}
+
+/// Somebody else who may write, only in this folder if there is one.
+fn stranger(prefix: Option<&str>) -> Caller {
+    let token = Token { id: [0; 16], name: "t".into() };
+    Caller { token: Some(token), role: Role::Write, prefix: prefix.map(|prefix| Prefix::new(prefix).unwrap()) }
+}
+
+fn operations(editor: &Editor<'_>, name: &str) -> Vec<Operation> {
+    editor.history(name).unwrap().iter().map(|version| version.operation).collect()
+}
+
+/// The names of the files in a folder that end like this, sorted.
+fn names(folder: &Path, end: &str) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(end)).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_version() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let about = About::default();
+    let path = folder.path().join("git/a.md");
+    let first = editor.create("git/a", &file("One.\n"), &about).unwrap();
+    assert_eq!((first.name.as_str(), first.revision), ("git/a", of("One.\n")));
+    let by = About { author: Some("ada".into()), note: Some("shorter".to_owned()), operation_id: None };
+    let second = editor.update("git/a", first.revision, &file("Two.\n"), &by).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"Two.\n");
+    let refused = editor.update("git/a", first.revision, &file("Three.\n"), &about).unwrap_err();
+    assert!(matches!(&refused, EditError::Conflict { diff, .. } if diff.contains("-One.\n+Two.\n")), "{refused}");
+    fs::write(&path, "By hand.\n").unwrap();
+    let third = of("By hand.\n");
+    assert!(matches!(editor.delete("git/a", second.revision, &about), Err(EditError::Conflict { .. })));
+    editor.delete("git/a", third, &about).unwrap();
+    assert!(!path.exists());
+    let refused = editor.delete("git/a", third, &about).unwrap_err();
+    assert!(matches!(refused, EditError::Conflict { current: None, .. }), "{refused}");
+    let restored = editor.restore("git/a", None, None, &about).unwrap();
+    assert_eq!((restored.revision, fs::read(&path).unwrap()), (third, b"By hand.\n".to_vec()));
+    let history = editor.history("git/a").unwrap();
+    assert_eq!(operations(&editor, "git/a"), [Restore, Delete, ByHand, Update, Create]);
+    assert!(history.is_sorted_by_key(|version| std::cmp::Reverse(version.at)));
+    assert!(history[0].is_current && history.iter().skip(1).all(|version| !version.is_current));
+    assert_eq!((history[3].author.as_deref(), history[3].note.as_deref()), (Some("ada"), Some("shorter")));
+    for (version, text) in history.iter().zip(["By hand.\n", "By hand.\n", "By hand.\n", "Two.\n", "One.\n"]) {
+        assert_eq!(editor.version("git/a", version.revision).unwrap(), text);
+    }
+    // A person finds the texts by their times.
+    let texts = names(&folder.path().join(".history/git/a"), ".md").into_iter();
+    let texts: Vec<String> =
+        texts.map(|name| fs::read_to_string(folder.path().join(".history/git/a").join(name)).unwrap()).collect();
+    assert_eq!(texts, ["One.\n", "Two.\n", "By hand.\n", "By hand.\n"]);
+    assert_eq!(names(folder.path(), ""), [".history", "git"], "no temporary file is left");
+    // The same text again is no change.
+    assert_eq!(editor.update("git/a", third, &file("By hand.\n"), &about).unwrap().revision, third);
+    assert_eq!(operations(&editor, "git/a").len(), 5);
+}
+
+#[test]
+fn a_version_that_was_made_by_hand_is_shown_as_current_and_kept_when_it_is_replaced() {
+    let (folder, library) = folder(&[("a.md", "By hand.")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    assert_eq!(operations(&editor, "a"), [ByHand]);
+    assert!(editor.history("a").unwrap()[0].is_current);
+    assert!(!folder.path().join(".history").exists(), "reading writes nothing");
+    editor.update("a", of("By hand."), &file("New."), &About::default()).unwrap();
+    fs::write(folder.path().join("a.md"), "Again.").unwrap();
+    assert_eq!(operations(&editor, "a"), [ByHand, Update, ByHand]);
+    assert_eq!(editor.version("a", of("Again.")).unwrap(), "Again.");
+    let restored = editor.restore("a", Some(of("Again.")), None, &About::default()).unwrap();
+    assert_eq!(restored.revision, of("New."));
+    assert_eq!(operations(&editor, "a"), [Restore, ByHand, Update, ByHand]);
+    let missing = editor.restore("a", Some(of("New.")), Some(of("never")), &About::default());
+    assert!(matches!(missing, Err(EditError::NoVersion(_, Some(_)))));
+}
+
+#[test]
+fn a_write_that_is_sent_again_is_done_once_and_its_id_is_for_no_other() {
+    let (_folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(editor.create("a", &file("A"), &once("1")).unwrap().revision, of("A"));
+    }
+    let title = |title: &str| Change::Parts(Parts { title: Some(Some(title.to_owned())), ..Parts::default() });
+    let changed = of("---\ntitle: T\n---\nA");
+    for _ in 0..2 {
+        // The second time, the prompt is no longer as it is expected.
+        assert_eq!(editor.update("a", of("A"), &title("T"), &once("2")).unwrap().revision, changed);
+    }
+    for (change, id) in [(title("U"), "2"), (file("B"), "1")] {
+        let refused = editor.update("a", of("A"), &change, &once(id)).unwrap_err();
+        assert!(matches!(refused, EditError::OtherOperation(_)), "{refused}");
+    }
+    editor.update("a", changed, &file("C"), &once("3")).unwrap();
+    assert_eq!(editor.update("a", of("A"), &title("T"), &once("2")).unwrap().revision, changed, "after another write");
+    for _ in 0..2 {
+        assert_eq!(editor.delete("a", of("C"), &once("4")).unwrap().revision, of("C"));
+    }
+    for _ in 0..2 {
+        assert_eq!(editor.restore("a", None, Some(of("A")), &once("5")).unwrap().revision, of("A"));
+    }
+    assert_eq!(operations(&editor, "a"), [Restore, Delete, Update, Update, Create]);
+}
+
+#[test]
+fn a_write_that_a_crash_ended_between_its_record_and_the_file_is_forgotten_or_done_again() {
+    for is_repeated in [false, true] {
+        let (folder, library) = folder(&[("a.md", "A")]);
+        let editor = library.editor(&Caller::local()).unwrap();
+        let history = folder.path().join(".history/a");
+        editor.update("a", of("A"), &file("B"), &once("1")).unwrap();
+        // As it was before the last step.
+        fs::write(folder.path().join("a.md"), "A").unwrap();
+        let record = history.join(names(&history, ".json").pop().unwrap());
+        fs::rename(&record, record.with_extension("pending")).unwrap();
+        assert_eq!(operations(&editor, "a"), [ByHand]);
+        if is_repeated {
+            assert_eq!(editor.update("a", of("A"), &file("B"), &once("1")).unwrap().revision, of("B"));
+        } else {
+            editor.update("a", of("A"), &file("C"), &once("2")).unwrap();
+            assert!(matches!(editor.update("a", of("A"), &file("B"), &once("1")), Err(EditError::Conflict { .. })));
+        }
+        assert_eq!(operations(&editor, "a"), [Update, ByHand]);
+        // Even earlier, there is a record without a text; and one that was written twice is shown once.
+        let now = fs::read_to_string(folder.path().join("a.md")).unwrap();
+        let text = names(&history, ".md").pop().unwrap();
+        let record = names(&history, ".json").pop().unwrap();
+        let copy = |from: &str, to: &str| fs::copy(history.join(from), history.join(to)).unwrap();
+        copy(&text, &format!("20980101T000000.000000000Z-{}.md", of(&now)));
+        copy(&record, &format!("20980101T000000.000000000Z-{}.json", of(&now)));
+        copy(&record, &format!("20990101T000000.000000000Z-{}.pending", of("x")));
+        assert_eq!(operations(&editor, "a"), [Update, ByHand]);
+        editor.update("a", of(&now), &file("D"), &About::default()).unwrap();
+        assert_eq!((names(&history, ".json").len(), names(&history, ".md").len()), (3, 4));
+        assert_eq!(operations(&editor, "a"), [Update, Update, ByHand]);
+    }
+}
+
+#[test]
+fn a_version_that_a_person_has_removed_or_undone_by_hand_stays_in_the_history() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let path = folder.path().join("a.md");
+    editor.create("a", &file("A"), &About::default()).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(operations(&editor, "a"), [Create]);
+    assert!(!editor.history("a").unwrap()[0].is_current);
+    assert_eq!(editor.restore("a", None, None, &About::default()).unwrap().revision, of("A"));
+    editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
+    fs::write(&path, "A").unwrap();
+    editor.update("a", of("A"), &file("C"), &About::default()).unwrap();
+    assert_eq!(operations(&editor, "a"), [Update, ByHand, Update, Restore]);
+    assert_eq!(editor.version("a", of("B")).unwrap(), "B");
+}
+
+#[test]
+fn the_next_write_removes_the_temporary_file_of_a_process_that_was_killed() {
+    let (folder, library) = folder(&[("git/a.md", "A"), ("own.md", "Own")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.create("b", &file("B"), &About::default()).unwrap();
+    let lock = folder.path().join(".history/lock");
+    let left = folder.path().join("git/.prompt-expander-1-2");
+    for (path, is_removed) in [(&left, true), (&folder.path().join("own.md"), false)] {
+        fs::write(path, "half").unwrap();
+        fs::write(&lock, path.as_os_str().as_encoded_bytes()).unwrap();
+        let now = editor.current("b").unwrap();
+        editor.update("b", now.revision, &file(&format!("{}B", now.file)), &About::default()).unwrap();
+        assert_eq!(path.exists(), !is_removed, "{}", path.display());
+    }
+}
+
+#[test]
+fn so_many_versions_are_kept_besides_the_current_one() {
+    let (folder, library) = folder(&[]);
+    let library = library.with_history(NonZeroUsize::new(3).unwrap());
+    let editor = library.editor(&Caller::local()).unwrap();
+    let mut revision = editor.create("a", &file("0"), &About::default()).unwrap().revision;
+    for number in 1..10 {
+        revision = editor.update("a", revision, &file(&number.to_string()), &About::default()).unwrap().revision;
+    }
+    assert_eq!(names(&folder.path().join(".history/a"), ".md").len(), 4);
+    assert_eq!(names(&folder.path().join(".history/a"), ".json").len(), 4);
+    assert_eq!(editor.history("a").unwrap().len(), 4);
+    editor.version("a", of("6")).unwrap();
+    assert!(matches!(editor.version("a", of("5")), Err(EditError::NoVersion(..))));
+    assert_eq!(VERSIONS.get(), 50);
+}
+
+#[test]
+fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
+    let (_folder, library) = folder(&[("a.md", "0")]);
+    let mut expected = of("0");
+    for round in 0..10 {
+        let write = |writer: usize| {
+            let editor = library.editor(&Caller::local()).unwrap();
+            editor.update("a", expected, &file(&format!("{round} {writer}")), &About::default())
+        };
+        let results: Vec<_> = thread::scope(|scope| {
+            let writers: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(writer))).collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        assert_eq!(won.len(), 1, "{lost:?}");
+        for refused in lost {
+            assert!(matches!(refused, Err(EditError::Conflict { .. })), "{refused:?}");
+        }
+        expected = library.editor(&Caller::local()).unwrap().current("a").unwrap().revision;
+    }
+    assert_eq!(operations(&library.editor(&Caller::local()).unwrap(), "a").len(), 11);
+}
+
+#[test]
+fn a_prompt_in_a_folder_is_restored_as_that() {
+    let (folder, library) = folder(&[("x/SKILL.md", "Skill."), ("x/more.txt", "more")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.delete("x", of("Skill."), &About::default()).unwrap();
+    assert_eq!(names(&folder.path().join("x"), ""), ["more.txt"]);
+    editor.restore("x", None, None, &About::default()).unwrap();
+    assert_eq!(names(&folder.path().join("x"), ""), ["SKILL.md", "more.txt"]);
+}
+
+#[test]
+fn a_restored_text_may_be_broken_and_a_new_one_may_not() {
+    let (_folder, library) = folder(&[("a.md", "---\ntitle: never closed")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let now = editor.current("a").unwrap();
+    assert_eq!(library.view().list().entries[0].info().revision, Some(now.revision), "a broken file can be repaired");
+    editor.update("a", now.revision, &file("Good."), &About::default()).unwrap();
+    let refused = editor.update("a", of("Good."), &file("---\ntitle: x\n"), &About::default()).unwrap_err();
+    let EditError::Invalid(problem) = &refused else { panic!("{refused}") };
+    assert_eq!(problem.diagnostic.position, Some(Position { line: 1, column: 1 }));
+    assert!(refused.to_string().starts_with("line 1, column 1: the frontmatter that line 1 opens"), "{refused}");
+    let restored = editor.restore("a", Some(of("Good.")), Some(now.revision), &About::default()).unwrap();
+    assert_eq!(restored.warnings.len(), 1);
+    let large = editor.create("large", &file(&"x".repeat(crate::prompt::MAX_FILE + 1)), &About::default());
+    assert!(matches!(large, Err(EditError::Invalid(_))), "{large:?}");
+    let warned = editor.create("b", &file("---\ntitel: T\n---\nB"), &About::default()).unwrap();
+    assert_eq!(warned.warnings.len(), 1, "{warned:?}");
+}
+
+#[test]
+fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overridden() {
+    let project = tempfile::tempdir().unwrap();
+    put(&project.path().join(PROJECT_FOLDER), "plan.md", "Project's.");
+    let claude = project.path().join("home/.claude/commands");
+    put(&claude, "command.md", "Claude's.");
+    let (first, second) = (project.path().join("first"), project.path().join("second"));
+    put(&second, "second.md", "Second.");
+    let library = Library::named([claude, first.clone(), second]).with_builtin().with_project(project.path(), None);
+    let editor = library.editor(&Caller::local()).unwrap();
+    for (name, layer) in
+        [("plan", Layer::Project), ("command", Layer::User), ("second", Layer::User), ("review", Layer::Builtin)]
+    {
+        let revision = editor.current(name).unwrap().revision;
+        for refused in [
+            editor.update(name, revision, &file("x"), &About::default()).map(|_| ()),
+            editor.delete(name, revision, &About::default()).map(|_| ()),
+            editor.history(name).map(|_| ()),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(&refused, EditError::NotYours(_, found) if *found == layer), "{name}: {refused}");
+            assert!(refused.to_string().contains("create a prompt"), "{refused}");
+        }
+        let created = editor.create(name, &file("Mine."), &About::default()).unwrap();
+        let is_overridden = matches!(name, "plan" | "command");
+        assert_eq!(created.warnings.len(), usize::from(is_overridden), "{name}: {:?}", created.warnings);
+        assert_eq!(fs::read_to_string(first.join(format!("{name}.md"))).unwrap(), "Mine.");
+    }
+    // What the caller has read is the project's.
+    let refused = editor.update("plan", of("Project's."), &file("x"), &About::default()).unwrap_err();
+    assert!(matches!(refused, EditError::NotYours(_, Layer::Project)), "{refused}");
+    for (name, end) in [("../x", "hidden"), ("a b", "a-b"), ("x.md", "no suffix"), ("con", "Windows"), ("", "empty")] {
+        let refused = editor.create(name, &file("x"), &About::default()).unwrap_err();
+        assert!(matches!(&refused, EditError::BadName(why) if why.contains(end)), "{refused}");
+    }
+    assert!(matches!(editor.create("plan", &file("x"), &About::default()), Err(EditError::Exists(_))));
+    assert!(
+        matches!(editor.delete("revew", of("x"), &About::default()), Err(EditError::Unknown(why)) if why.contains("`review`"))
+    );
+    assert!(matches!(Library::default().with_builtin().editor(&Caller::local()), Err(EditError::NoFolder)));
+}
+
+#[test]
+fn for_a_caller_with_a_prefix_nothing_else_exists_or_can_be_reached() {
+    let (folder, library) =
+        folder(&[("team/a.md", "A"), ("other/b.md", "B"), ("secret.md", "S"), ("team/pic.png", "x")]);
+    let editor = library.editor(&stranger(Some("team/"))).unwrap();
+    let about = About::default();
+    for name in ["other/b", "secret", "review", "none"] {
+        assert!(matches!(editor.update(name, of("B"), &file("x"), &about), Err(EditError::Unknown(_))), "{name}");
+        assert!(matches!(editor.current(name), Err(EditError::Unknown(_))));
+        assert!(matches!(editor.create(name, &file("x"), &about), Err(EditError::Outside(_))), "{name}");
+    }
+    assert!(matches!(editor.create("team/../secret2", &file("x"), &about), Err(EditError::BadName(_))));
+    let include = |path: &str| file(&format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n"));
+    for path in ["/secret", "../secret", "/other/b", "../nowhere"] {
+        let refused = editor.create("team/c", &include(path), &about).unwrap_err();
+        assert!(matches!(refused, EditError::Invalid(_)), "{path}: {refused}");
+    }
+    editor.create("team/c", &include("a"), &about).unwrap();
+    let attach = |path: &str| file(&format!("---\nattachments: [{path}]\n---\nLook.\n"));
+    let absolute = folder.path().join("secret.md");
+    for path in ["../secret.md", "../other/b.md", absolute.to_str().unwrap(), "../nowhere.md"] {
+        let refused = editor.create("team/d", &attach(path), &about).unwrap_err();
+        assert!(matches!(refused, EditError::Invalid(_)), "{path}: {refused}");
+    }
+    editor.create("team/d", &attach("a.md"), &about).unwrap();
+    // What the owner of the folder has written, and removed again, is not brought back by somebody who could not write it.
+    put(folder.path(), "team/a.md", "---\nattachments: [../secret.md]\n---\nA");
+    let now = editor.current("team/a").unwrap().revision;
+    editor.update("team/a", now, &file("B"), &about).unwrap();
+    let refused = editor.restore("team/a", Some(of("B")), Some(now), &about).unwrap_err();
+    assert!(matches!(refused, EditError::Invalid(_)), "{refused}");
+    // For somebody without a prefix it is a matter of the prompt.
+    let all = library.editor(&stranger(None)).unwrap();
+    all.create("e", &attach("secret.md"), &about).unwrap();
+}
+
+#[test]
+fn the_history_is_no_prompt_no_include_no_attachment_and_not_unread() {
+    let (folder, library) = folder(&[("a.md", "A")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
+    let version = names(&folder.path().join(".history/a"), ".md").remove(0);
+    let view = library.view();
+    assert_eq!(view.names().own, [Name::new("a").unwrap()]);
+    assert!(view.check().problems.is_empty() && view.unread().is_empty(), "{:?}", view.unread());
+    let include = format!("---\ninclude: true\n---\n{{{{> .history/a/{version}}}}}\n");
+    let refused = editor.create("b", &file(&include), &About::default()).unwrap_err();
+    assert!(matches!(refused, EditError::Invalid(_)), "{refused}");
+    let attach = format!("---\nattachments: [.history/a/{version}]\n---\nB\n");
+    let warned = editor.create("b", &file(&attach), &About::default()).unwrap();
+    assert!(warned.warnings[0].to_string().contains(".history"), "{warned:?}");
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn versions_are_as_private_as_the_prompt_whose_permissions_stay() {
+        let (folder, library) = folder(&[("a.md", "A")]);
+        let path = folder.path().join("a.md");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let editor = library.editor(&Caller::local()).unwrap();
+        editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        let history = folder.path().join(".history/a");
+        for version in names(&history, ".md") {
+            assert_eq!(mode(&history.join(version)), 0o640);
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        let refused = editor.update("a", of("B"), &file("C"), &About::default()).unwrap_err();
+        assert!(refused.is_io() && refused.to_string().contains("read-only"), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), b"B");
+    }
+
+    #[test]
+    fn of_a_symlink_the_target_is_written_unless_a_stranger_would_reach_another_folder() {
+        let outside = tempfile::tempdir().unwrap();
+        put(outside.path(), "out.md", "Out.");
+        let (folder, library) = folder(&[("team/in.md", "In."), ("other/x.md", "X.")]);
+        symlink(outside.path().join("out.md"), folder.path().join("team/out.md")).unwrap();
+        symlink("in.md", folder.path().join("team/link.md")).unwrap();
+        symlink("../other/x.md", folder.path().join("team/x.md")).unwrap();
+        symlink(outside.path(), folder.path().join("team/away")).unwrap();
+        let about = About::default();
+        let local = library.editor(&Caller::local()).unwrap();
+        for caller in [stranger(None), stranger(Some("team/"))] {
+            let editor = library.editor(&caller).unwrap();
+            let refused = editor.update("team/out", of("Out."), &file("No."), &about).unwrap_err();
+            assert!(matches!(refused, EditError::Escapes(_)), "{refused}");
+            let refused = editor.create("team/away/new", &file("No."), &about).unwrap_err();
+            assert!(matches!(refused, EditError::Escapes(_)), "{refused}");
+            let link = editor.current("team/link").unwrap();
+            editor.update("team/link", link.revision, &file(&format!("{}+", link.file)), &about).unwrap();
+        }
+        let team = library.editor(&stranger(Some("team/"))).unwrap();
+        assert!(matches!(team.update("team/x", of("X."), &file("No."), &about), Err(EditError::Escapes(_))));
+        assert_eq!(fs::read_to_string(folder.path().join("team/in.md")).unwrap(), "In.++");
+        local.update("team/out", of("Out."), &file("Written."), &about).unwrap();
+        assert_eq!(fs::read_to_string(outside.path().join("out.md")).unwrap(), "Written.");
+        assert!(fs::symlink_metadata(folder.path().join("team/out.md")).unwrap().is_symlink());
+        assert_eq!(names(outside.path(), ""), ["out.md"], "neither a temporary file nor a history");
+    }
+
+    #[test]
+    fn a_history_that_is_a_symlink_or_a_file_is_refused_and_nothing_is_written() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        for is_below in [false, true] {
+            for is_link in [false, true] {
+                let (folder, library) = folder(&[("a.md", "A")]);
+                let editor = library.editor(&Caller::local()).unwrap();
+                let obstacle = folder.path().join(if is_below { ".history/a" } else { ".history" });
+                fs::create_dir_all(obstacle.parent().unwrap()).unwrap();
+                if is_link {
+                    symlink(elsewhere.path(), &obstacle).unwrap()
+                } else {
+                    fs::write(&obstacle, "").unwrap()
+                }
+                let refused = editor.update("a", of("A"), &file("B"), &About::default()).unwrap_err();
+                assert!(matches!(&refused, EditError::Obstacle(path) if *path == obstacle), "{refused}");
+                assert!(refused.to_string().contains("move it away"), "{refused}");
+                assert_eq!(fs::read(folder.path().join("a.md")).unwrap(), b"A");
+                assert_eq!(names(elsewhere.path(), "").len(), 0);
+            }
+        }
+    }
+}

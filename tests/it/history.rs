@@ -1,0 +1,200 @@
+//! The versions of a prompt at the command line: `history`, `diff` and `restore`; and disks that refuse a write.
+
+use crate::client::{Client, LEGACY};
+use prompt_expander::library::Revision;
+use serde_json::{Value, json};
+use std::fs;
+#[cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::process::Command;
+
+const EDIT: [&str; 4] = ["--no-builtin", "--prompts", "prompts", "--edit"];
+
+fn revision(text: &str) -> String {
+    Revision::of(text.as_bytes()).to_string()
+}
+
+fn run(client: &Client, arguments: &[&str]) -> crate::client::Ran {
+    client.run(arguments.iter().copied(), "")
+}
+
+/// A client whose prompt `a` was made by hand, changed by an agent, and changed by hand.
+fn changed() -> Client {
+    let client = Client::new().prompt("a.md", "One.\n");
+    let prompts = client.prompts();
+    let mut server = Client::new().arguments(["--prompts", prompts.to_str().unwrap(), "--edit"]);
+    server.initialize(LEGACY);
+    let arguments = json!({"command": "a", "file": "Two.\n", "expected": revision("One.\n"), "note": "a\tnote"});
+    server.call("update_prompt", arguments).structured();
+    server.ignore_notifications();
+    drop(server);
+    client.write("a.md", "Three.\n");
+    client
+}
+
+#[test]
+fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
+    let client = changed();
+    let ran = run(&client, &["history", ":a"]);
+    let lines: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split('\t').collect()).collect();
+    let (by_hand, agent) = ("by hand", "updated");
+    let shown: Vec<(&str, &str, &str)> = lines.iter().map(|line| (line[0], line[2], line[4])).collect();
+    assert_eq!(
+        shown,
+        [
+            (&*revision("Three.\n"), by_hand, ""),
+            (&*revision("Two.\n"), agent, "a note"),
+            (&*revision("One.\n"), by_hand, "")
+        ]
+    );
+    let json: Value = serde_json::from_str(&run(&client, &["history", "a", "--json"]).stdout).unwrap();
+    assert_eq!(json["name"], "a");
+    let mut first = json["versions"][0].clone();
+    assert!(first["at"].as_str().unwrap().ends_with('Z'), "{first}");
+    first.as_object_mut().unwrap().remove("at");
+    assert_eq!(first, json!({"revision": revision("Three.\n"), "operation": "by_hand", "current": true}));
+    assert_eq!(
+        (&json["versions"][1]["operation"], &json["versions"][1]["note"]),
+        (&json!("update"), &json!("a\tnote"))
+    );
+    run(&client, &["history", "b"]).failed(1, "error: no prompt named `b`; did you mean `a`?\n");
+    let with_builtin = client.arguments(["--prompts", "prompts"]);
+    let builtin = run(&with_builtin, &["history", "review"]);
+    assert!(builtin.stderr.contains("built-in prompt, which cannot be changed"), "{builtin:?}");
+}
+
+#[test]
+fn diff_shows_what_has_changed_since_a_version() {
+    let client = changed();
+    let (one, two, three) = (revision("One.\n"), revision("Two.\n"), revision("Three.\n"));
+    let diff = |from: &str, old: &str| format!("--- {from}\n+++ {three}\n@@ -1 +1 @@\n-{old}\n+Three.\n");
+    run(&client, &["diff", "a"]).printed(&diff(&two, "Two."));
+    run(&client, &["diff", "a", &one[..6]]).printed(&diff(&one, "One."));
+    run(&client, &["diff", "a", &one.to_uppercase()]).printed(&diff(&one, "One."));
+    let json: Value = serde_json::from_str(&run(&client, &["diff", "a", "--json"]).stdout).unwrap();
+    assert_eq!(json, json!({"name": "a", "from": two, "to": three, "diff": diff(&two, "Two.")}));
+    run(&client, &["diff", "a", &three]).said("note: `a` has the same text as that version\n");
+    for (typed, want) in [("abc", "at least 4 characters"), ("0000000", "no version has the revision")] {
+        let ran = run(&client, &["diff", "a", typed]);
+        assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{ran:?}");
+    }
+    client.write("new.md", "New.");
+    run(&client, &["diff", "new"]).failed(1, "error: `new` has no earlier version\n");
+}
+
+#[test]
+fn restore_undoes_a_change_a_restore_and_a_removal() {
+    let client = changed();
+    let file = client.prompts().join("a.md");
+    let restored = format!("{}\n", fs::canonicalize(client.root()).unwrap().join("prompts/a.md").display());
+    let undo = |text: &str| format!("note: `prompt-expander restore a {}` undoes this\n", &revision(text)[..8]);
+    let two = revision("Two.\n");
+    for (arguments, was, is) in [
+        (&["restore", "a"][..], "Three.\n", "Two.\n"),
+        (&["restore", "a"], "Two.\n", "Three.\n"),
+        (&["restore", "a", &two[..5]], "Three.\n", "Two.\n"),
+    ] {
+        let ran = run(&client, arguments);
+        assert_eq!((ran.stdout.as_str(), ran.stderr), (&*restored, undo(was)));
+        assert_eq!(fs::read_to_string(&file).unwrap(), is);
+    }
+    run(&client, &["restore", "a", &two]).said("note: `a` has this text already; nothing is changed\n");
+    fs::remove_file(&file).unwrap();
+    let json: Value = serde_json::from_str(&run(&client, &["restore", "a", "--json"]).stdout).unwrap();
+    assert_eq!(json, json!({"path": restored.trim_end(), "revision": two}));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "Two.\n");
+    run(&client, &["restore", "never"]).failed(1, "error: no prompt named `never`\n");
+}
+
+#[test]
+fn lists_and_show_have_the_revision() {
+    let client = Client::new().prompt("a.md", "One.\n");
+    let list: Value = serde_json::from_str(&run(&client, &["list", "--json"]).stdout).unwrap();
+    assert_eq!(list["prompts"][0]["revision"], revision("One.\n"));
+    let show: Value = serde_json::from_str(&run(&client, &["show", "a", "--json"]).stdout).unwrap();
+    assert_eq!(show["revision"], revision("One.\n"));
+}
+
+/// A file system of its own, which ends with the value.
+#[cfg(target_os = "linux")]
+struct Mounted(PathBuf);
+
+#[cfg(target_os = "linux")]
+impl Mounted {
+    /// `None` if the system does not let the tests mount one, as without root's rights.
+    fn new(folder: &Path, size: &str) -> Option<Mounted> {
+        let options = format!("size={size}");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(folder).output();
+        mount.is_ok_and(|mount| mount.status.success()).then(|| Mounted(folder.to_owned()))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        assert!(Command::new("umount").arg(&self.0).status().unwrap().success());
+    }
+}
+
+/// The files below a folder.
+#[cfg(target_os = "linux")]
+fn files(folder: &Path) -> Vec<String> {
+    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap).filter(|file| file.file_type().is_file());
+    let mut files: Vec<String> =
+        files.map(|file| file.path().strip_prefix(folder).unwrap().display().to_string()).collect();
+    files.sort();
+    files
+}
+
+/// Needs root's rights.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_full_or_read_only_disk_nothing_changes_and_the_message_has_the_path() {
+    let mut client = Client::new().arguments(EDIT);
+    let prompts = client.prompts();
+    let Some(mounted) = Mounted::new(&prompts, "96k") else {
+        return assert!(!client.is_root(), "root can mount a file system");
+    };
+    client.initialize(LEGACY);
+    let large = "x".repeat(30_000);
+    client.call("create_prompt", json!({"command": "a", "text": "A"})).structured();
+    let before = files(&prompts);
+    let refused = client.call("create_prompt", json!({"command": "b", "text": large.repeat(2)})).error();
+    assert!(refused.contains("No space left on device") && refused.contains("prompts/"), "{refused}");
+    assert_eq!(files(&prompts), before, "neither a part of a file, nor a version");
+    let refused = client.call("update_prompt", json!({"command": "a", "text": large.repeat(2)})).error();
+    assert!(refused.contains("No space left on device"), "{refused}");
+    assert_eq!((files(&prompts), fs::read(prompts.join("a.md")).unwrap()), (before, b"A\n".to_vec()));
+    client.call("create_prompt", json!({"command": "c", "text": large})).structured();
+
+    let remount = |option: &str| Command::new("mount").args(["-o", option]).arg(&prompts).status().unwrap().success();
+    assert!(remount("remount,ro"));
+    let before = files(&prompts);
+    for (tool, arguments) in [
+        ("create_prompt", json!({"command": "d", "text": "D"})),
+        ("update_prompt", json!({"command": "a", "text": "B"})),
+        ("delete_prompt", json!({"command": "c"})),
+    ] {
+        let refused = client.call(tool, arguments).error();
+        assert!(refused.contains("Read-only file system") && refused.contains("/prompts/"), "{tool}: {refused}");
+        assert_eq!(files(&prompts), before);
+    }
+    client.finish();
+    drop(mounted);
+}
+
+#[cfg(unix)]
+#[test]
+fn in_a_folder_without_permission_to_write_nothing_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut client = Client::new().arguments(EDIT).prompt("a.md", "A\n").unprivileged();
+    let readable = |mode| fs::set_permissions(client.prompts(), fs::Permissions::from_mode(mode)).unwrap();
+    readable(0o555);
+    client.initialize(LEGACY);
+    let arguments = json!({"command": "a", "text": "B", "expected": revision("A\n")});
+    let refused = client.call("update_prompt", arguments).error();
+    assert!(refused.contains("Permission denied") && refused.contains("/prompts/.history"), "{refused}");
+    assert_eq!(fs::read_dir(client.prompts()).unwrap().count(), 1);
+    fs::set_permissions(client.prompts(), fs::Permissions::from_mode(0o755)).unwrap();
+}
