@@ -9,12 +9,14 @@ mod check;
 mod clipboard;
 mod completions;
 mod copy;
+mod diff;
 mod doctor;
 mod edit;
 mod editor;
 mod expand;
 mod explain;
 mod export;
+mod history;
 mod hook;
 mod import;
 mod install;
@@ -27,6 +29,7 @@ mod output;
 mod path;
 mod prompts;
 mod record;
+mod restore;
 mod rm;
 mod serve;
 mod show;
@@ -200,6 +203,22 @@ enum Command {
     /// overwritten. The test file is renamed, too. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(WithCommon<mv::Mv>),
+    /// List the versions of one of your prompts, with who wrote them and why
+    ///
+    /// Each change by an agent, the web page or `restore` keeps the old text in the folder `.history` next to your prompts. A version
+    /// that you made in an editor is kept when it is replaced. Prints the newest first; without a terminal, one line for each version
+    /// with tabs between revision, time, what was done, author and note.
+    #[command(after_help = with_common(history::EXAMPLES))]
+    History(WithCommon<history::History>),
+    /// Show what has changed in one of your prompts since its last version, or an earlier one
+    #[command(after_help = with_common(diff::EXAMPLES))]
+    Diff(WithCommon<diff::Diff>),
+    /// Restore an earlier version of one of your prompts, or a prompt that was deleted
+    ///
+    /// Prints the path of the file. The text that is replaced stays in the history, so that a restore can be undone. A prompt that you
+    /// removed yourself can be restored if it was changed by an agent, the web page or `restore` before.
+    #[command(after_help = with_common(restore::EXAMPLES))]
+    Restore(WithCommon<restore::Restore>),
     /// Import prompts of other programs: write them as Markdown files into your own folder
     ///
     /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm, Continue or hexai as those read it, and
@@ -324,6 +343,9 @@ impl Cli {
             Some(Command::Show(show)) => show.command.run(&before.and(show.common)),
             Some(Command::Rm(rm)) => rm.command.run(&before.and(rm.common)),
             Some(Command::Mv(mv)) => mv.command.run(&before.and(mv.common)),
+            Some(Command::History(history)) => history.command.run(&before.and(history.common)),
+            Some(Command::Diff(diff)) => diff.command.run(&before.and(diff.common)),
+            Some(Command::Restore(restore)) => restore.command.run(&before.and(restore.common)),
             Some(Command::Import(import)) => import.command.run(&before.and(import.common)),
             Some(Command::Export(export)) => export.command.run(&before.and(export.common)),
             Some(Command::Check(check)) => check.command.run(&before.and(check.common)),

@@ -66,13 +66,14 @@
 //! - A name from a client becomes a path in one function, `Folder::resolve` in `library/folder.rs`, segment by segment. A project's
 //!   prompts (`library/project.rs`) are served only on request, and no symlink in them may point outside. The path of an included file is
 //!   another matter: `library/include.rs` reads it only if it is in the folder after all symlinks are resolved.
-//! - The program writes only files that its user named, and agents' configs after asking: `agents/config_file.rs` reads and writes
-//!   them, and `agents/edit.rs` is text in, text out.
+//! - The program writes only files that its user named, prompts for callers who may edit them, and agents' configs after asking:
+//!   `agents/config_file.rs` reads and writes these, and `agents/edit.rs` is text in, text out.
 //! - A file that cannot be a prompt is data, a [`library::Problem`], and affects no other file.
 //! - Each answer shows what is on disk, whether the watch has noticed a change or not. A parsed file is cached with a stamp,
 //!   which is compared at each request (`library/cache.rs`).
 //! - A [`server::Server`] is shared by all conversations. A [`server::Session`] is one of them: its protocol version, its
-//!   subscriptions, and a hash of each list that its client was shown.
+//!   subscriptions, a hash of each list that its client was shown, and the revision of each prompt that a client has seen that may edit
+//!   prompts.
 //! - The whole of a message is handled with one [`library::View`].
 //! - Requests on stdio are answered one after the other, in the order of their arrival; over HTTP all at once, those that scan folders
 //!   on a few threads ([`server::Server::work`]). The notifier has a thread of its own, which starts

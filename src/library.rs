@@ -9,7 +9,11 @@ mod attachments;
 mod builtin;
 mod cache;
 mod caller;
+mod difference;
+mod editor;
 mod folder;
+mod folder_writer;
+mod history;
 mod include;
 mod jsonl;
 mod lookup;
@@ -18,6 +22,7 @@ mod openapi;
 mod project;
 mod query;
 mod read;
+mod revision;
 mod snapshot;
 mod test_files;
 mod unread;
@@ -27,6 +32,10 @@ mod watch_paths;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, Token};
+pub use difference::difference;
+use editor::Writer;
+pub use editor::{About, Change, Current, EditError, Editor, Written};
+pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 #[cfg(feature = "openapi")]
@@ -39,14 +48,14 @@ pub(crate) use query::has_tag;
 
 pub use read::is_prompt_file;
 pub(crate) use read::read_whole;
+pub use revision::{InvalidRevision, Revision};
 pub use snapshot::Snapshot;
 pub(crate) use test_files::{TestFile, TestFileError, is_test_file};
 pub use unread::Unread;
 pub use walk::{MAX_ENTRIES, MAX_LINKED_FOLDERS};
 pub use watch::{Changes, POLL, Watch};
-pub(crate) use write::{
-    FileState, OwnFile, WriteError, create, create_file, create_with_folders, delete_if, plan, replace,
-};
+pub use write::WriteError;
+pub(crate) use write::{FileState, OwnFile, create, create_file, create_with_folders, delete_if, plan, replace};
 
 use crate::prompt::{
     Attachment, Call, Diagnostic, ExpandError, Messages, Name, Piece, Position, Prompt, Summary, System,
@@ -61,6 +70,7 @@ use openapi::OpenApi;
 use project::Project;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -73,6 +83,8 @@ pub struct Library {
     sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
+    /// How many versions of a prompt a write leaves in its history, if not [`VERSIONS`].
+    versions: Option<NonZeroUsize>,
 }
 
 /// Where prompts come from.
@@ -85,9 +97,19 @@ trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What changes the user's prompts in it.
+    fn writer(self: Arc<Self>) -> Option<Arc<dyn Writer>> {
+        None
+    }
+
     /// The folder that new prompts are written to, which may be missing; `Err` with the reason if nothing can be written.
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         None
+    }
+
+    /// Whether its prompts are only for those who may edit prompts.
+    fn is_for_editing(&self) -> bool {
+        false
     }
 
     /// Whether services render its prompts.
@@ -220,6 +242,8 @@ pub struct View {
     sources: Arc<[LazyView]>,
     /// Nothing else exists.
     prefix: Option<Prefix>,
+    /// Whether the prompts that tell a model how to edit prompts exist.
+    is_for_editing: bool,
 }
 
 /// The view of a source, which is made when it is first needed, because a project's folder must be searched for.
@@ -307,11 +331,24 @@ pub struct Problem {
     pub diagnostic: Diagnostic,
 }
 
+/// A text that is not saved, as the file of a prompt.
+#[derive(Debug)]
+pub struct Draft {
+    /// The path that the file has, or would have.
+    pub path: PathBuf,
+    /// The prompt; `None` if the file would be broken.
+    pub prompt: Option<Prompt>,
+    /// Everything that is, or looks, wrong.
+    pub problems: Vec<Problem>,
+}
+
 /// What lists and change detection need of a prompt.
 #[derive(Debug, Clone)]
 pub struct FileInfo {
     /// All of the prompt but its text; `Err` if its file is broken.
     pub summary: Result<Arc<Summary>, Arc<Problem>>,
+    /// `None` if the file cannot be read. A broken one has a revision, so that it can be repaired.
+    pub revision: Option<Revision>,
     pub(crate) fingerprint: Fingerprint,
     /// The size of the file, in bytes.
     pub size: u64,
@@ -385,6 +422,11 @@ impl Library {
         self
     }
 
+    /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
+    pub fn with_history(self, versions: NonZeroUsize) -> Library {
+        Library { versions: Some(versions), ..self }
+    }
+
     /// Adds the prompts that services render: operations of these documents.
     #[cfg(feature = "openapi")]
     pub(crate) fn with_openapi(mut self, documents: Vec<PathBuf>, options: openapi::Options) -> Library {
@@ -394,7 +436,8 @@ impl Library {
 
     /// Adds the built-in prompts as the last source.
     pub fn with_builtin(mut self) -> Library {
-        self.sources.push(Arc::new(Builtin));
+        self.sources
+            .extend([false, true].map(|is_for_editing| Arc::new(Builtin { is_for_editing }) as Arc<dyn Source>));
         self
     }
 
@@ -410,7 +453,7 @@ impl Library {
     /// The library at this moment. To be called once for each message; nothing is looked at yet.
     pub fn view(&self) -> View {
         let lazy = |source| LazyView { source: Arc::clone(source), view: OnceLock::new() };
-        View { sources: self.sources.iter().map(lazy).collect(), prefix: None }
+        View { sources: self.sources.iter().map(lazy).collect(), prefix: None, is_for_editing: false }
     }
 
     /// The same for a caller: what they may not see is not in it.
@@ -457,7 +500,17 @@ pub(crate) fn system_of(path: &Path) -> System {
 impl View {
     /// The same state of all sources, with only what a caller may see.
     pub fn restricted_to(&self, caller: &Caller) -> View {
-        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone() }
+        View { sources: Arc::clone(&self.sources), prefix: caller.prefix.clone(), ..*self }
+    }
+
+    /// The same for somebody who may, or may not, edit prompts: with, or without, the built-in prompts that tell a model how to.
+    pub fn for_editing(self, may_edit: bool) -> View {
+        View { is_for_editing: may_edit, ..self }
+    }
+
+    /// The folder of the caller for whom nothing else exists.
+    pub fn prefix(&self) -> Option<&Prefix> {
+        self.prefix.as_ref()
     }
 
     /// The prompt with exactly this name; `Err` if its file is broken: a broken file overrides the prompts of later sources
@@ -516,7 +569,17 @@ impl View {
     /// # Errors
     /// An attachment cannot be used.
     pub fn attach_to_file(&self, file: &Path, prompt: &Prompt, messages: Messages) -> Result<Messages, ExpandError> {
-        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file).collect()))
+        let prefix = self.prefix.as_ref();
+        with_attachments(messages, self.in_folder_of(file, |folder| folder.attachments(prompt, file, prefix).collect()))
+    }
+
+    /// What a text that is not saved would be as the file of this name in the folder that new prompts of the user are written to.
+    /// `None` if there is no such folder.
+    pub fn draft(&self, name: &Name, text: &str) -> Option<Draft> {
+        let is_own = |source: &&dyn SourceView| {
+            source.layer() == Layer::User && source.folder().is_some_and(|folder| !folder.is_read_only())
+        };
+        self.sources().find(is_own)?.folder().map(|folder| folder.draft(name, text, self.prefix.as_ref()))
     }
 
     /// The prompt in a file, in one of the folders or not. Elsewhere, the end of a folder's path says how the file is read, as in
@@ -686,13 +749,16 @@ impl View {
     /// The same up to the first whose prompts services render.
     fn local_sources_of(&self, name: &Name) -> impl Iterator<Item = &dyn SourceView> {
         let is_visible = self.prefix.as_ref().is_none_or(|prefix| prefix.contains(name));
-        let local = self.sources.iter().take_while(move |lazy| is_visible && !lazy.source.is_remote());
-        local.map(LazyView::get)
+        self.existing().take_while(move |lazy| is_visible && !lazy.source.is_remote()).map(LazyView::get)
     }
 
     /// All of them, for the person whose folders they are.
     fn sources(&self) -> impl Iterator<Item = &dyn SourceView> {
-        self.sources.iter().map(LazyView::get)
+        self.existing().map(LazyView::get)
+    }
+
+    fn existing(&self) -> impl Iterator<Item = &LazyView> {
+        self.sources.iter().filter(|lazy| self.is_for_editing || !lazy.source.is_for_editing())
     }
 }
 

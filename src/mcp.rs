@@ -6,7 +6,7 @@
 
 use crate::jsonrpc::{Id, count, object, object_or_none};
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -93,7 +93,7 @@ pub(crate) struct DiscoverResult {
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerCapabilities {
     pub(crate) tools: ListChanged,
-    pub(crate) prompts: ListChanged,
+    pub(crate) prompts: PromptsCapability,
     pub(crate) resources: ResourcesCapability,
     /// Since 2025-03-26.
     pub(crate) completions: Empty,
@@ -108,6 +108,15 @@ pub(crate) struct ServerCapabilities {
 pub(crate) struct ListChanged {
     /// Whether clients are notified of changes.
     pub(crate) list_changed: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptsCapability {
+    pub(crate) list_changed: bool,
+    /// Whether the client may call `prompts/create`, `prompts/update` and `prompts/delete`, which are not in the schema.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) mutable: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -197,12 +206,12 @@ pub(crate) struct Tool {
     /// Hints (2025-03-26).
     pub(crate) annotations: ToolAnnotations,
     /// Hints for particular clients (2025-06-18).
-    #[serde(rename = "_meta")]
+    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub(crate) meta: Map<String, Value>,
 }
 
 /// Hints about a tool's behavior.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolAnnotations {
     pub(crate) read_only_hint: bool,
@@ -266,7 +275,7 @@ pub(crate) struct Prompt {
     pub(crate) meta: Option<PromptMeta>,
 }
 
-/// What the file of a prompt says about itself (2025-06-18).
+/// What the file of a prompt says about itself (2025-06-18), and which content it has.
 #[derive(Debug, Serialize)]
 pub(crate) struct PromptMeta {
     #[serde(rename = "io.github.prompt-expander/tags", skip_serializing_if = "Vec::is_empty")]
@@ -277,6 +286,8 @@ pub(crate) struct PromptMeta {
     pub(crate) author: Option<String>,
     #[serde(rename = "io.github.prompt-expander/version", skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
+    #[serde(rename = "io.github.prompt-expander/revision", skip_serializing_if = "Option::is_none")]
+    pub(crate) revision: Option<String>,
 }
 
 /// An argument of a prompt. Its value is a string.
@@ -355,6 +366,98 @@ pub(crate) enum Role {
     Assistant,
 }
 
+/// Params of `prompts/create`, besides [`PromptParts`] and [`ChangeParams`]. The methods that edit prompts are not in the schema; they
+/// come from another server.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NewPromptParams<'l> {
+    pub(crate) name: &'l str,
+    pub(crate) title: &'l str,
+    #[serde(borrow)]
+    pub(crate) messages: Vec<EditedMessage<'l>>,
+}
+
+/// The same of `prompts/update`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct UpdatePromptParams<'l> {
+    pub(crate) name: &'l str,
+    #[serde(borrow)]
+    pub(crate) messages: Option<Vec<EditedMessage<'l>>>,
+}
+
+/// The same of `prompts/delete`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PromptNameParams<'l> {
+    pub(crate) name: &'l str,
+}
+
+/// What is read of a request that changes a prompt, whether it is a method or a call of a tool.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ChangeParams<'l> {
+    /// The revision that the prompt must still have.
+    pub(crate) expected: Option<&'l str>,
+    /// Why, for the history.
+    pub(crate) note: Option<String>,
+    /// The change is made once, however often a request with this id is sent.
+    pub(crate) operation_id: Option<String>,
+}
+
+/// The keys of a prompt's frontmatter in such a request. What is missing stays as it is, and what is `null` is removed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PromptParts {
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) title: Option<Option<String>>,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) description: Option<Option<String>>,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) arguments: Option<Option<Vec<DeclaredArgument>>>,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) tags: Option<Option<Vec<String>>>,
+}
+
+/// An argument, as the frontmatter of a prompt has it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeclaredArgument {
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) required: Option<bool>,
+    pub(crate) default: Option<String>,
+    pub(crate) choices: Option<Vec<String>>,
+    pub(crate) strict: Option<bool>,
+}
+
+/// A message, whose text is a template.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EditedMessage<'l> {
+    pub(crate) role: &'l str,
+    #[serde(borrow, deserialize_with = "object")]
+    pub(crate) content: EditedContent<'l>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct EditedContent<'l> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'l str,
+    pub(crate) text: Option<&'l str>,
+}
+
+/// For `deserialize_with`, with a default: `null` is a value of its own.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Result of `prompts/create`, `prompts/update` and `prompts/delete`.
+#[derive(Debug, Serialize)]
+pub(crate) struct EditPromptResult {
+    pub(crate) success: bool,
+    /// `Created prompt: NAME`
+    pub(crate) message: String,
+    /// That of the new text, or of the deleted one.
+    pub(crate) revision: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
+}
+
 /// Result of `resources/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -381,6 +484,15 @@ pub(crate) struct Resource {
     pub(crate) size: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) annotations: Option<Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(crate) meta: Option<RevisionMeta>,
+}
+
+/// Which content the file of a prompt has (2025-06-18).
+#[derive(Debug, Serialize)]
+pub(crate) struct RevisionMeta {
+    #[serde(rename = "io.github.prompt-expander/revision")]
+    pub(crate) revision: String,
 }
 
 /// Hints about a resource.
@@ -431,6 +543,8 @@ pub(crate) struct TextResourceContents {
     pub(crate) uri: String,
     pub(crate) mime_type: &'static str,
     pub(crate) text: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(crate) meta: Option<RevisionMeta>,
 }
 
 /// Params of `completion/complete`.

@@ -10,6 +10,7 @@
 //! | a test file is read, and a case of it compared | [`Tests::parse`], [`Case::run`], in `golden.rs` |
 //! | files become one text | [`Format::parse_with`], in `include.rs` |
 //! | a template decides | `engine: jinja`, in `jinja.rs` |
+//! | parts of a file are changed | [`edit`], in `format/markdown_editor.rs` |
 //! | a prompt is written in another format | [`import`], [`export`], in `conversion.rs` |
 //! | what `check` warns of | [`Prompt::warnings`], in `lint.rs` and `foreign_marks.rs` |
 //! | whose files are prompts | [`System`], in `system.rs` |
@@ -37,8 +38,10 @@ mod unexpanded;
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use conversion::{Conversion, ExportFormat, export, import};
+pub(crate) use diagnostic::Positions;
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
+pub use format::markdown_editor::{Body, Parts, edit};
 pub(crate) use format::yaml;
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};

@@ -3,10 +3,12 @@
 //! The keys in JSON are those of `--json`. A few more are only for the text form, and [`Explanation::for_scripts`] leaves them out.
 
 mod call;
+mod draft;
 mod explanation;
 mod tokens;
 
 pub use call::{Call, Found, expand};
+pub use draft::{Checked, Draft, DraftFile, check};
 pub use explanation::{
     Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, Shadowed, UnexpandedText, explain,
 };
@@ -68,6 +70,9 @@ pub struct Listed {
     /// The arguments that it declares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<Argument>,
+    /// Which content its file has; see [`library::Revision`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
 }
 
 /// An argument that a prompt declares.
@@ -121,6 +126,9 @@ pub struct Shown {
     /// Its path, or that of the OpenAPI document; absent for a built-in prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Which content it has; see [`library::Revision`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// What it contains.
     pub text: String,
 }
@@ -196,6 +204,7 @@ impl Listed {
             tags: prompt.tags.clone(),
             usage: prompt.usage.clone(),
             arguments: prompt.arguments.iter().map(Into::into).collect(),
+            revision: entry.info().revision.map(|revision| revision.to_string()),
         }
     }
 }
@@ -283,7 +292,8 @@ pub fn show(view: &View, command: &str) -> Result<Shown, Failure> {
         Location::File(file) | Location::Document(file) => Some(file.display().to_string()),
         Location::Builtin => None,
     };
-    Ok(Shown { name: name.to_string(), layer: layer(of), path, text })
+    let revision = Some(library::Revision::of(text.as_bytes()).to_string());
+    Ok(Shown { name: name.to_string(), layer: layer(of), path, revision, text })
 }
 
 /// The commands of a message that a user submitted to an agent with a hook, and what its hook adds to the message.

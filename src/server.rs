@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
+mod edit;
 mod lifecycle;
 mod notifier;
 mod opencode;
@@ -24,11 +25,12 @@ pub use session::Session;
 pub use subscriptions::{MAX_LISTENS, MAX_SUBSCRIBED, all_lists_changed, end_of_listen};
 pub use tools::LEAST_LIMIT;
 
-use crate::agents::{PartLimit, Unit};
+use crate::agents::{Agent, PartLimit, Unit};
 use crate::jsonrpc::{Error, Id, Message, Notification, Object, Outgoing, Request, Response, read};
-use crate::library::{Caller, Library, Snapshot, View};
+use crate::library::{Caller, Library, Role, Snapshot, View};
 use crate::mcp;
 use crate::wording::quoted;
+use edit::Editing;
 use lifecycle::{Era, Failure, FailureKind};
 use notifier::Notifier;
 use page::{Kind, Page};
@@ -43,13 +45,16 @@ use tools::ServerTool;
 pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 
 /// The methods of all requests, of both eras, and how long each may take. For `tools/call`, the tool says it.
-const METHODS: [(&str, Work); 15] = [
+const METHODS: [(&str, Work); 18] = [
     ("completion/complete", Work::Blocking),
     ("initialize", Work::Quick),
     ("logging/setLevel", Work::Quick),
     ("ping", Work::Quick),
+    ("prompts/create", Work::Blocking),
+    ("prompts/delete", Work::Blocking),
     ("prompts/get", Work::Quick),
     ("prompts/list", Work::List),
+    ("prompts/update", Work::Blocking),
     ("resources/list", Work::List),
     ("resources/read", Work::Quick),
     ("resources/subscribe", Work::Quick),
@@ -62,7 +67,7 @@ const METHODS: [(&str, Work); 15] = [
 ];
 
 /// The names of all methods of requests.
-pub fn methods() -> [&'static str; 15] {
+pub fn methods() -> [&'static str; 18] {
     METHODS.map(|(name, _)| name)
 }
 
@@ -70,7 +75,10 @@ pub fn methods() -> [&'static str; 15] {
 #[derive(Debug)]
 pub struct Server {
     library: Arc<Library>,
+    /// Those for editing included, which not every caller may call.
     tools: &'static [ServerTool],
+    /// Whether the user of this machine may edit prompts.
+    edit: bool,
     page_size: NonZeroUsize,
     /// For all clients; `None`: that of the agent, if it is known.
     result_limit: Option<PartLimit>,
@@ -109,6 +117,7 @@ impl Server {
         Server {
             library,
             tools: tools::TOOLS,
+            edit: false,
             page_size: PAGE_SIZE,
             result_limit: None,
             notifier: None,
@@ -119,6 +128,11 @@ impl Server {
     /// The library that it serves.
     pub fn library(&self) -> &Library {
         &self.library
+    }
+
+    /// The same where the user of this machine may edit prompts. A token may in any case, if its role is [`Role::Write`] or more.
+    pub fn with_editing(self, edit: bool) -> Server {
+        Server { edit, ..self }
     }
 
     /// The same with this many prompts, or resources, in one page of a list.
@@ -136,8 +150,18 @@ impl Server {
 
     /// The same with notifications of changes. `warn` receives, once, the reason why they are delayed.
     pub fn with_notifications(self, warn: fn(&str)) -> Server {
-        let notifier = Notifier::new(Arc::clone(&self.library), self.tools, warn);
+        let notifier = Notifier::new(Arc::clone(&self.library), self.edit, warn);
         Server { notifier: Some(notifier), ..self }
+    }
+
+    /// Whether a caller may edit prompts.
+    pub fn may_edit(&self, caller: &Caller) -> bool {
+        may_edit(self.edit, caller)
+    }
+
+    /// The library at this moment, as a caller may see it.
+    pub fn view(&self, caller: &Caller) -> View {
+        self.library.view_for(caller).for_editing(self.may_edit(caller))
     }
 
     /// Adds a conversation, which is notified of changes until it is dropped.
@@ -202,7 +226,7 @@ impl Server {
     /// Whether the prompt of this name was found before, and so will be again without a scan; without a name, the request is
     /// refused.
     fn is_known(&self, caller: &Caller, name: Option<&Value>) -> bool {
-        name.and_then(Value::as_str).is_none_or(|name| self.library.view_for(caller).was_found(name))
+        name.and_then(Value::as_str).is_none_or(|name| self.view(caller).was_found(name))
     }
 
     fn quick_unless_on_network(&self) -> Work {
@@ -315,6 +339,16 @@ impl Server {
         }
     }
 
+    /// What a caller who may edit prompts can do in their conversation; `Err` says what others need.
+    fn editing<'s>(&'s self, session: &'s mut Session, agent: Option<&Agent>) -> Result<Editing<'s>, String> {
+        let Session { caller, seen, .. } = session;
+        if !self.may_edit(caller) {
+            return Err(how_to_edit(caller));
+        }
+        let author = caller.token.as_ref().map(|token| Arc::clone(&token.name)).or_else(|| Some(agent?.name.into()));
+        Ok(Editing { server: self, caller, author, seen })
+    }
+
     /// The table of methods.
     fn dispatch(
         &self,
@@ -329,13 +363,18 @@ impl Server {
         let page = |kind, size| Page::requested(kind, size, read(params)?);
         let agent = era.agent(params).or(session.agent);
         let version = session.protocol_version.filter(|_| era == Era::Legacy);
-        let view = &self.library.view_for(&session.caller);
+        let may_edit = self.may_edit(&session.caller);
+        if may_edit && !session.is_one_request {
+            session.seen.remember();
+        }
+        let view = &self.view(&session.caller);
         let response = match (method, era) {
             ("initialize", Era::Legacy) => {
-                let result = lifecycle::initialize(&mut session.protocol_version, params, !session.is_one_request)?;
+                let result =
+                    lifecycle::initialize(&mut session.protocol_version, params, !session.is_one_request, may_edit)?;
                 session.agent = lifecycle::agent(result.client_info.as_ref());
                 session.subscriptions.initialize();
-                (session.shown, session.lists) = Default::default();
+                (session.shown, session.lists, session.seen) = Default::default();
                 era.response(id, result, None)
             }
             ("ping", Era::Legacy) => era.response(id, mcp::Empty {}, None),
@@ -346,13 +385,14 @@ impl Server {
                 self.watch_for(session);
                 let names = view.names();
                 if !session.is_one_request {
-                    session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(self.tools, &names)));
+                    session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(&names)));
                 }
-                era.response(id, tools::list(self.tools, &names), Some(FRESH))
+                era.response(id, tools::list(self.tools, &names, may_edit), Some(FRESH))
             }
             ("tools/call", _) => {
                 let limit = self.result_limit.or_else(|| agent?.part);
-                era.response(id, tools::call(self.tools, view, era, limit, params)?, None)
+                let editing = self.editing(session, agent);
+                era.response(id, tools::call(self.tools, view, era, limit, editing, params)?, None)
             }
             ("prompts/list", _) => {
                 let list: mcp::ListPromptsParams<'_> = read(params)?;
@@ -361,7 +401,11 @@ impl Server {
                 self.watch_for(session);
                 let snapshot = self.snapshot_of_one_page(session, view, page.size);
                 session.shown_list(|lists| &mut lists.prompts, snapshot.map(|snapshot| snapshot.listing_hash()));
-                era.response(id, prompts::list(view, &page, list.filter.as_ref(), version), Some(FRESH))
+                era.response(
+                    id,
+                    prompts::list(view, &page, list.filter.as_ref(), version, &mut session.seen),
+                    Some(FRESH),
+                )
             }
             ("prompts/get", _) => era.response(id, prompts::get(view, agent, version, read(params)?)?, None),
             ("resources/list", _) => {
@@ -369,7 +413,7 @@ impl Server {
                 self.watch_for(session);
                 let snapshot = self.snapshot_of_one_page(session, view, page.size);
                 session.shown_list(|lists| &mut lists.resources, snapshot.map(|snapshot| snapshot.contents_hash()));
-                era.response(id, resources::list(view, &page), Some(FRESH))
+                era.response(id, resources::list(view, &page, &mut session.seen), Some(FRESH))
             }
             ("resources/templates/list", _) => {
                 page::only_page(read(params)?)?;
@@ -379,7 +423,7 @@ impl Server {
                 self.watch_for(session);
                 let params: mcp::ResourceParams<'_> = read(params)?;
                 session.subscriptions.shown(view, params.uri);
-                era.response(id, resources::read(view, params)?, Some(FRESH))
+                era.response(id, resources::read(view, params, &mut session.seen)?, Some(FRESH))
             }
             ("resources/subscribe", Era::Legacy) if !session.is_one_request => {
                 self.watch_for(session);
@@ -395,10 +439,35 @@ impl Server {
                 let acknowledgement = session.subscriptions.listen(view, id, read(params)?)?;
                 return Ok(Reply::Stream(acknowledgement));
             }
+            ("prompts/create" | "prompts/update" | "prompts/delete", _) => {
+                let mut editing = self
+                    .editing(session, agent)
+                    .map_err(|how| Failure::new(FailureKind::MethodNotFound, format!("{method}; {how}")))?;
+                let edit = match method {
+                    "prompts/create" => edit::create,
+                    "prompts/update" => edit::update,
+                    _ => edit::delete,
+                };
+                era.response(id, edit(&mut editing, params)?, None)
+            }
             ("completion/complete", _) => era.response(id, completion::complete(view, read(params)?)?, None),
             _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),
         };
         Ok(Reply::Response(response))
+    }
+}
+
+/// Whether a caller may edit prompts, on a server where the user of this machine may, or may not.
+fn may_edit(edit: bool, caller: &Caller) -> bool {
+    caller.role >= Role::Write && (edit || caller.token.is_some())
+}
+
+/// What is needed for a caller to edit prompts, who may not.
+fn how_to_edit(caller: &Caller) -> String {
+    let role = caller.role.as_str();
+    match caller.token {
+        None => "start the server with --edit".to_owned(),
+        Some(_) => format!("that needs a token with the role `write`, and yours has `{role}`"),
     }
 }
 

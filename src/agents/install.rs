@@ -224,9 +224,18 @@ impl Installation {
             ));
         }
         if let Some(key) = self.agent.config.trust {
-            if !self.trust {
+            // Nobody should lose a text because an agent did not ask.
+            let edits = self.http.is_none() && arguments.iter().any(|argument| argument == "--edit");
+            if !self.trust || edits {
                 entry.initial.retain(|(initial, _)| *initial != key);
                 entry.required.push((key, None));
+                let was_there = |server: &Registration| server.entry.iter().any(|(known, _)| known == key);
+                if self.trust && present.as_ref().is_none_or(was_there) {
+                    planner.notes.push(format!(
+                        "without `\"{key}\": true`, because of --edit: {} asks you before it calls a tool of this server",
+                        self.agent.title
+                    ));
+                }
             } else if present.is_none() {
                 planner.notes.push(format!(
                     "because of `\"{key}\": true`, {} calls the tools of this server without asking you; --no-trust leaves \

@@ -6,7 +6,7 @@
 use super::source::PromptSource;
 use super::{Cli, output, parse_leniently};
 use crate::agents::Agent;
-use crate::library::{Layer, Library, Lookup};
+use crate::library::{Caller, Layer, Library, Lookup, Version};
 use crate::prompt::{Argument, COLONS, spelled_as_typed};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches};
 use clap_complete::aot::Shell;
@@ -124,6 +124,22 @@ pub(super) fn values(written: &OsStr) -> Vec<CompletionCandidate> {
     }
     candidates.retain(|(text, _)| text.starts_with(written) && is_plain(&text.replacen('=', "", 1)));
     candidates.into_iter().map(|(text, description)| CompletionCandidate::new(text).help(description)).collect()
+}
+
+/// The revisions of the prompt in the line that begin with this text, and when they were written.
+pub(super) fn revisions(written: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(written) = written.to_str() else { return Vec::new() };
+    let line = matches_of_line(std::env::args_os().skip(2));
+    let name = line.subcommand().and_then(|(_, matches)| matches.try_get_one::<String>("name").ok().flatten());
+    let library = library_of(&line);
+    let editor = library.editor(&Caller::local()).ok();
+    let versions = name.and_then(|name| editor?.history(name).ok()).unwrap_or_default();
+    let written_at = |version: &Version| format!("{}", version.at.strftime("%Y-%m-%d %H:%M:%S UTC"));
+    let mut known = BTreeSet::new();
+    let versions = versions.into_iter().filter(|version| !version.is_current && known.insert(version.revision));
+    let candidates = versions.map(|version| (version.revision.short(), written_at(&version)));
+    let candidates = candidates.filter(|(revision, _)| revision.starts_with(written));
+    candidates.map(|(revision, at)| CompletionCandidate::new(revision).help(Some(at.into()))).collect()
 }
 
 /// The tags that begin with this text.

@@ -48,7 +48,7 @@ pub(super) struct List {
     #[arg(long, short)]
     long: bool,
     /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), format of another
-    /// program (such as `claude`), source, tags, usage and arguments, and `problems` if there are any
+    /// program (such as `claude`), source, tags, usage, arguments and revision, and `problems` if there are any
     #[arg(long)]
     json: bool,
     #[command(flatten)]

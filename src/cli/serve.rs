@@ -5,7 +5,7 @@ mod http;
 
 use super::output;
 use super::record::{self, Log};
-use crate::library::Library;
+use crate::library::{Library, VERSIONS};
 use crate::server::{LEAST_LIMIT, PAGE_SIZE, Server};
 use crate::transport::{Tap, stdio};
 use anyhow::Context;
@@ -52,6 +52,15 @@ pub(super) struct Serve {
     /// below what each of them shows its model, and for no other client.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     result_limit: Option<usize>,
+    /// Let agents create, change and delete prompts in your folder, or in the first --prompts folder
+    ///
+    /// They get tools for it. Earlier versions are kept, and `prompt-expander restore` brings them back. Over HTTP with
+    /// --token-file, the role of a token decides instead: `write` and `admin` may edit prompts.
+    #[arg(long)]
+    edit: bool,
+    /// How many earlier versions of a prompt are kept, in the folder `.history`, when an agent changes it
+    #[arg(long, value_name = "COUNT", default_value_t = VERSIONS)]
+    history: NonZeroUsize,
     /// What to log on standard error; the default is nothing, or `info` with --log-file or --log-format
     ///
     /// Nothing is ever logged on standard output, which carries the protocol.
@@ -119,7 +128,7 @@ impl ServeCommand {
     pub(super) fn run(self, library: Library) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "http")]
         if let Some(address) = self.http.address() {
-            let library = Arc::new(library);
+            let library = Arc::new(library.with_history(self.serve.history));
             http::hold_warnings();
             let server = self.serve.server(Arc::clone(&library), http::warn);
             let tap = self.serve.open_tap(&library, http::warn);
@@ -155,7 +164,7 @@ impl Serve {
             );
         }
         let tap = self.open_tap(&library, output::warning);
-        let server = self.server(Arc::new(library), output::warning);
+        let server = self.server(Arc::new(library.with_history(self.history)), output::warning);
         // `io::stdout` has a buffer for lines, and would write a frame in two pieces.
         #[cfg(unix)]
         let output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned().context("standard output failed")?);
@@ -173,6 +182,7 @@ impl Serve {
 
     fn server(&self, library: Arc<Library>, warn: fn(&str)) -> Server {
         Server::new(library)
+            .with_editing(self.edit)
             .with_page_size(self.page_size)
             .with_result_limit(self.result_limit)
             .with_notifications(warn)

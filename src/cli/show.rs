@@ -25,7 +25,7 @@ pub(super) struct Show {
     /// The prompt's name, with or without a colon: `research`, `:git/commit`
     #[arg(add = ArgValueCompleter::new(completions::names))]
     name: String,
-    /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in) and `text`
+    /// Print one JSON object: `name`, `layer`, `path` (unless the prompt is built in), `revision` and `text`
     #[arg(long)]
     json: bool,
     #[command(flatten)]

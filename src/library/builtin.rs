@@ -11,29 +11,41 @@ macro_rules! files {
 }
 
 /// Names and texts, sorted by name. A test compares the list with the folder.
-const FILES: [(&str, &str); 12] = files![
+const FILES: [(&str, &str); 14] = files![
     "commit",
     "critique",
     "debug",
     "decide",
     "explain",
+    "improve-prompt",
     "plan",
     "refactor",
     "research",
     "review",
     "rewrite",
+    "save-prompt",
     "summarize",
     "test",
 ];
+
+/// The names of those that tell a model how to edit prompts.
+const FOR_EDITING: [&str; 2] = ["improve-prompt", "save-prompt"];
 
 static PROMPTS: LazyLock<Vec<BuiltinPrompt>> = LazyLock::new(|| {
     let prompt = |(name, text)| Some(BuiltinPrompt { name: Name::new(name).ok()?, text, parsed: OnceLock::new() });
     FILES.into_iter().filter_map(prompt).collect()
 });
 
-/// The source of the built-in prompts.
+/// Whether this is the name of a built-in prompt that there is only for those who may edit prompts.
+pub(super) fn is_for_editing(name: &Name) -> bool {
+    FOR_EDITING.contains(&name.as_str())
+}
+
+/// A source of built-in prompts: of those for everybody, or of those for who may edit prompts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Builtin;
+pub(super) struct Builtin {
+    pub(super) is_for_editing: bool,
+}
 
 /// A file of `prompts/`.
 #[derive(Debug)]
@@ -45,9 +57,19 @@ struct BuiltinPrompt {
     parsed: OnceLock<(Arc<Prompt>, FileInfo)>,
 }
 
+impl Builtin {
+    fn find(self, name: &Name) -> Option<&'static BuiltinPrompt> {
+        PROMPTS.iter().find(|prompt| prompt.name == *name && is_for_editing(name) == self.is_for_editing)
+    }
+}
+
 impl Source for Builtin {
     fn view(self: Arc<Self>) -> Arc<dyn SourceView> {
         self
+    }
+
+    fn is_for_editing(&self) -> bool {
+        self.is_for_editing
     }
 }
 
@@ -57,34 +79,31 @@ impl SourceView for Builtin {
     }
 
     fn get(&self, name: &Name) -> Option<Result<Arc<Prompt>, Problem>> {
-        find(name).map(|prompt| prompt.parsed().map(|(prompt, _)| Arc::clone(prompt)))
+        self.find(name).map(|prompt| prompt.parsed().map(|(prompt, _)| Arc::clone(prompt)))
     }
 
     fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
-        find(name).map(|prompt| Ok(prompt.text.to_owned()))
+        self.find(name).map(|prompt| Ok(prompt.text.to_owned()))
     }
 
     fn locate(&self, name: &Name) -> Option<Location> {
-        find(name).map(|_| Location::Builtin)
+        self.find(name).map(|_| Location::Builtin)
     }
 
     fn list(&self) -> Listing<'_> {
         let entry = |prompt: &'static BuiltinPrompt| Entry { name: &prompt.name, view: self };
-        Listing { entries: PROMPTS.iter().map(entry).collect(), ..Listing::default() }
+        let own = PROMPTS.iter().filter(|prompt| is_for_editing(&prompt.name) == self.is_for_editing);
+        Listing { entries: own.map(entry).collect(), ..Listing::default() }
     }
 
     fn info(&self, name: &Name) -> Option<FileInfo> {
-        find(name).map(|prompt| prompt.parsed().map_or_else(FileInfo::unreadable, |(_, info)| info.clone()))
+        self.find(name).map(|prompt| prompt.parsed().map_or_else(FileInfo::unreadable, |(_, info)| info.clone()))
     }
 }
 
 /// The text of the file of a built-in prompt.
 pub(super) fn text(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
-fn find(name: &Name) -> Option<&'static BuiltinPrompt> {
-    PROMPTS.iter().find(|prompt| prompt.name == *name)
 }
 
 impl BuiltinPrompt {

@@ -14,7 +14,7 @@
 //! cached with the stamps of all folders it came from (`walk.rs`).
 
 use super::folder::PromptFile;
-use super::{FileInfo, Problem};
+use super::{FileInfo, Problem, Revision};
 use crate::prompt::{Prompt, Summary};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -159,8 +159,9 @@ impl FileInfo {
             Ok(prompt) => Ok(Arc::new(prompt.summary())),
             Err(problem) => Err(Arc::new(problem.clone())),
         };
-        let fingerprint = Fingerprint::of(bytes, summary.as_deref().ok());
-        FileInfo { summary, fingerprint, size: bytes.len() as u64, modified }
+        let revision = Revision::of(bytes);
+        let fingerprint = Fingerprint::of(revision, summary.as_deref().ok());
+        FileInfo { summary, revision: Some(revision), fingerprint, size: bytes.len() as u64, modified }
     }
 
     /// The same with what it includes, which has this hash.
@@ -174,15 +175,15 @@ impl FileInfo {
     /// The information about a file that cannot be read.
     pub(super) fn unreadable(problem: Problem) -> FileInfo {
         let fingerprint = Fingerprint { summary: None, content: hash(&problem.to_string()) };
-        FileInfo { summary: Err(Arc::new(problem)), fingerprint, size: 0, modified: None }
+        FileInfo { summary: Err(Arc::new(problem)), revision: None, fingerprint, size: 0, modified: None }
     }
 }
 
 impl Fingerprint {
-    /// The fingerprint of a file that holds these bytes, with the summary of its prompt unless it is broken.
-    pub(super) fn of(bytes: &[u8], summary: Option<&Summary>) -> Fingerprint {
+    /// The fingerprint of a file of this revision, with the summary of its prompt unless it is broken.
+    pub(super) fn of(revision: Revision, summary: Option<&Summary>) -> Fingerprint {
         let listed = summary.filter(|summary| !summary.is_template);
-        Fingerprint { summary: listed.map(|summary| hash(&shown(summary))), content: hash(&bytes) }
+        Fingerprint { summary: listed.map(|summary| hash(&shown(summary))), content: revision.hash() }
     }
 }
 

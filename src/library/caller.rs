@@ -2,8 +2,9 @@
 
 use super::{Listing, Problem};
 use crate::prompt::Name;
-use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 /// Who sent a message. There is no default: it would grant rights to whoever was forgotten.
 ///
@@ -93,8 +94,18 @@ impl Prefix {
     }
 
     /// Whether the prompt of this name exists for the caller.
-    pub(super) fn contains(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         name.starts_with(&*self.0)
+    }
+
+    /// Whether a file of a prompts folder is in the folder of this prefix. `target` is its path without symlinks.
+    pub(super) fn has_file(&self, folder: &Path, target: &Path) -> bool {
+        fs::canonicalize(folder.join(self.folder())).is_ok_and(|own| target.starts_with(own))
+    }
+
+    /// The folder, without the slash after it.
+    pub(super) fn folder(&self) -> &str {
+        self.0.trim_end_matches('/')
     }
 
     /// Leaves only what exists for the caller. A problem of the whole prompts folder does not.

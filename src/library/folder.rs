@@ -5,13 +5,15 @@
 //! nothing else in it is one; which files do that, and which suffixes a prompt file has, [`System::files`] says.
 
 use super::cache::{Cache, FolderCache, Stamp, lock};
+use super::caller::Prefix;
+use super::editor::Writer;
 use super::include::Includes;
 use super::jsonl::is_jsonl;
 use super::read::{self, Content};
 use super::unread;
 use super::walk::Scan;
 use super::watch_paths::WatchPaths;
-use super::{Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
+use super::{Draft, Entry, FileInfo, Layer, Listing, Location, Problem, Report, Source, SourceView};
 use crate::prompt::{
     Attachment, Diagnostic, FileName, Format, IncludeReader, InvalidName, MAX_NAME, Name, Prompt, System, is_partial,
     not_utf8,
@@ -79,6 +81,11 @@ impl Source for Folder {
         Arc::new(FolderView { folder: self, scan: OnceLock::new() })
     }
 
+    fn writer(self: Arc<Self>) -> Option<Arc<dyn Writer>> {
+        let is_writable = !self.is_read_only() && self.layer == Layer::User;
+        is_writable.then_some(self as Arc<dyn Writer>)
+    }
+
     fn folder_for_new_prompts(&self) -> Option<Result<PathBuf, String>> {
         (!self.is_read_only()).then(|| Ok(self.path.clone()))
     }
@@ -132,7 +139,7 @@ impl SourceView for FolderView {
         let file = self.folder.resolve(&prompt.name);
         let file =
             file.ok_or_else(|| Diagnostic::error(None, "the prompt was deleted just now", "list the prompts again"))?;
-        self.folder.attachments(prompt, &file.path).collect()
+        self.folder.attachments(prompt, &file.path, None).collect()
     }
 
     fn missing(&self) -> Vec<Problem> {
@@ -436,7 +443,7 @@ impl Folder {
         }
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
         let mut includes = Includes::of(self, &file.path);
-        let prompt = self.parsed(file, &content, &mut includes).map(Arc::new);
+        let prompt = self.parsed(file, &content.bytes, &mut includes).map(Arc::new);
         let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_deref());
         let info = info.with_included(includes.hash());
         self.remember(file, &content, includes, info, prompt.as_ref().ok().cloned());
@@ -451,7 +458,7 @@ impl Folder {
         match self.read(file) {
             Ok(content) => {
                 let mut includes = Includes::of(self, &file.path);
-                let prompt = self.parsed(file, &content, &mut includes);
+                let prompt = self.parsed(file, &content.bytes, &mut includes);
                 let info = FileInfo::of(&content.bytes, content.stamp.modified, prompt.as_ref());
                 let info = info.with_included(includes.hash());
                 self.remember(file, &content, includes, info.clone(), None);
@@ -497,18 +504,37 @@ impl Folder {
     /// Reads and parses a file, without the cache.
     fn parse(&self, file: &PromptFile) -> Result<Prompt, Problem> {
         let content = self.read(file).map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
-        self.parsed(file, &content, &mut Includes::of(self, &file.path))
+        self.parsed(file, &content.bytes, &mut Includes::of(self, &file.path))
     }
 
     /// What is wrong, or looks wrong, in a file. It is read without the cache.
     fn check(&self, file: &PromptFile) -> Vec<Problem> {
         match self.parse(file) {
-            Ok(prompt) => {
-                let attachments = self.attachments(&prompt, &file.path).filter_map(Result::err);
-                let warnings = prompt.warnings().into_iter().chain(attachments);
-                warnings.map(|diagnostic| self.problem(&file.path, diagnostic)).collect()
-            }
+            Ok(prompt) => self.warnings(&prompt, &file.path, None),
             Err(problem) => vec![problem],
+        }
+    }
+
+    /// What looks wrong in a prompt of this file, and which attachments cannot be used.
+    fn warnings(&self, prompt: &Prompt, file: &Path, prefix: Option<&Prefix>) -> Vec<Problem> {
+        let attachments = self.attachments(prompt, file, prefix).filter_map(Result::err);
+        let warnings = prompt.warnings().into_iter().chain(attachments);
+        warnings.map(|diagnostic| self.problem(file, diagnostic)).collect()
+    }
+
+    /// What a text would be as the file of this name; with a prefix, as that of somebody for whom there is nothing else.
+    pub(super) fn draft(&self, name: &Name, text: &str, prefix: Option<&Prefix>) -> Draft {
+        let in_new_file = || {
+            let path = self.path_for_new(name).unwrap_or_else(|| self.path.join(format!("{name}.md"))).into();
+            let (name, format) = (name.clone(), Format::Markdown);
+            PromptFile { name, format, is_in_folder: false, path, is_symlinked: false }
+        };
+        let file = self.resolve(name).unwrap_or_else(in_new_file);
+        let mut includes = Includes::of(self, &file.path).only_within(prefix);
+        let path = file.path.to_path_buf();
+        match self.parsed(&file, text.as_bytes(), &mut includes) {
+            Ok(prompt) => Draft { problems: self.warnings(&prompt, &path, prefix), prompt: Some(prompt), path },
+            Err(problem) => Draft { problems: vec![problem], prompt: None, path },
         }
     }
 
@@ -635,10 +661,10 @@ impl Folder {
         })
     }
 
-    fn parsed(&self, file: &PromptFile, content: &Content, includes: &mut Includes<'_>) -> Result<Prompt, Problem> {
+    fn parsed(&self, file: &PromptFile, bytes: &[u8], includes: &mut Includes<'_>) -> Result<Prompt, Problem> {
         // Other programs' files include nothing.
         let includes: Option<&mut dyn IncludeReader> = if self.is_read_only() { None } else { Some(includes) };
-        let prompt = file.format.parse_with(file.name.clone(), &content.bytes, includes);
+        let prompt = file.format.parse_with(file.name.clone(), bytes, includes);
         let prompt = prompt.map_err(|diagnostic| self.problem(&file.path, diagnostic))?;
         if prompt.is_jinja() && self.layer == Layer::Project {
             let message = "`engine: jinja` is not used in the prompts of a project";

@@ -3,6 +3,7 @@
 
 use super::builtin;
 use super::cache::Stamp;
+use super::caller::Prefix;
 use super::folder::{Folder, is_hidden};
 use super::read;
 use crate::prompt::{Diagnostic, IncludeReader, IncludedFile};
@@ -20,6 +21,8 @@ pub(super) struct Includes<'f> {
     folder: &'f Folder,
     /// The prompt's own file.
     own: &'f Path,
+    /// No other file of the folder may be included.
+    prefix: Option<&'f Prefix>,
     /// Each file that was read, as it was looked up, with the stamp that it had before.
     stamps: Vec<(PathBuf, Stamp)>,
     /// Whether the next change of each is sure to show another stamp.
@@ -30,7 +33,12 @@ pub(super) struct Includes<'f> {
 
 impl<'f> Includes<'f> {
     pub(super) fn of(folder: &'f Folder, own: &'f Path) -> Includes<'f> {
-        Includes { folder, own, stamps: Vec::new(), is_reliable: true, hasher: None }
+        Includes { folder, own, prefix: None, stamps: Vec::new(), is_reliable: true, hasher: None }
+    }
+
+    /// The same for a text of somebody for whom there is nothing else in the folder.
+    pub(super) fn only_within(self, prefix: Option<&'f Prefix>) -> Includes<'f> {
+        Includes { prefix, ..self }
     }
 
     /// Whether a file was included, or should have been.
@@ -55,7 +63,18 @@ impl<'f> Includes<'f> {
 
     /// The bytes of a file of the prompts folder.
     fn read_file(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
-        let target = fs::canonicalize(path).map_err(|error| {
+        let target = fs::canonicalize(path);
+        if let Some(prefix) = self.prefix
+            && !target.as_ref().is_ok_and(|target| prefix.has_file(&self.folder.path, target))
+        {
+            // Whether there is such a file elsewhere is not said.
+            return Err(Diagnostic::error(
+                None,
+                format!("there is no such file in {}", quoted(&prefix.to_string())),
+                FIX,
+            ));
+        }
+        let target = target.map_err(|error| {
             let reason = match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => "there is no such file".to_owned(),
                 _ => error.to_string(),
@@ -128,7 +147,7 @@ impl IncludeReader for Includes<'_> {
             };
             let below = path.trim_start_matches('/');
             let whole = folder.join(format!("{below}{end}"));
-            let is_other = !end.is_empty() && !whole.exists() && folder.join(below).is_file();
+            let is_other = self.prefix.is_none() && !end.is_empty() && !whole.exists() && folder.join(below).is_file();
             self.read_file(&whole).map_err(|error| refused(if is_other { not_markdown() } else { error }))?
         };
         (&file.name, &bytes).hash(self.hasher.get_or_insert_default());

@@ -43,6 +43,7 @@ struct Lines {
 struct Line {
     file: PathBuf,
     number: usize,
+    /// With a line ending.
     text: String,
     prompt: Arc<Prompt>,
     info: FileInfo,
@@ -147,8 +148,9 @@ impl Lines {
         for ((at, text), prompt) in texts.zip(hexai_prompts(bytes)) {
             match prompt {
                 Ok(prompt) => {
-                    let info = FileInfo::of(text, modified, Ok(&prompt));
-                    let (text, prompt) = (String::from_utf8_lossy(text).into_owned(), Arc::new(prompt));
+                    let text = format!("{}\n", String::from_utf8_lossy(text).trim_end());
+                    let info = FileInfo::of(text.as_bytes(), modified, Ok(&prompt));
+                    let prompt = Arc::new(prompt);
                     lines.prompts.push(Arc::new(Line { file: file.to_owned(), number: at + 1, text, prompt, info }));
                 }
                 Err(diagnostic) => lines.problems.push(problem(file, diagnostic)),
@@ -177,7 +179,7 @@ impl SourceView for JsonlView {
     }
 
     fn raw(&self, name: &Name) -> Option<Result<String, Problem>> {
-        self.prompts.get(name).map(|line| Ok(format!("{}\n", line.text.trim_end())))
+        self.prompts.get(name).map(|line| Ok(line.text.clone()))
     }
 
     fn locate(&self, name: &Name) -> Option<Location> {

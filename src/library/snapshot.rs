@@ -1,6 +1,7 @@
 //! What a library shows at one moment, as hashes that can be compared with those of another moment. A file that is
 //! rewritten with the same content changes none of them.
 
+use super::builtin;
 use super::cache::Fingerprint;
 use super::{Layer, Names, Prefix, View};
 use crate::prompt::Name;
@@ -18,9 +19,12 @@ impl Snapshot {
         Snapshot(entries.map(|entry| (entry.name().clone(), (entry.layer(), entry.fingerprint()))).collect())
     }
 
-    /// What callers with this prefix see of it.
-    pub fn restricted_to(&self, prefix: &Prefix) -> Snapshot {
-        let visible = self.0.iter().filter(|(name, _)| prefix.contains(name));
+    /// What somebody sees of it who has this prefix, or sees everything, and who may edit prompts, or not.
+    pub fn restricted_to(&self, prefix: Option<&Prefix>, may_edit: bool) -> Snapshot {
+        let visible = self.0.iter().filter(|(name, (layer, _))| {
+            prefix.is_none_or(|prefix| prefix.contains(name))
+                && (may_edit || *layer != Layer::Builtin || !builtin::is_for_editing(name))
+        });
         Snapshot(visible.map(|(name, state)| (name.clone(), *state)).collect())
     }
 

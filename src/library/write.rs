@@ -15,7 +15,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Why a file was neither created nor renamed.
 #[derive(Debug)]
-pub(crate) enum WriteError {
+pub enum WriteError {
     /// There is such a file, and it stays as it is.
     Exists(PathBuf),
     /// The folder is another program's, which is only read.
@@ -270,7 +270,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// Renames a file, and fails if there is one at the new path.
-fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -404,7 +404,7 @@ pub(crate) fn delete_if(file: &Path, is_as_expected: impl FnOnce(&[u8]) -> bool)
 }
 
 /// Where the file of a new prompt belongs.
-fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
+pub(super) fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
     folder.path_for_new(name).ok_or_else(|| {
         let without_rules = Folder::new(folder.path.clone(), folder.system, true, &Arc::default());
         let path = folder.path.join(name.as_str());
@@ -417,13 +417,21 @@ fn path_for_new(folder: &Folder, name: &Name) -> Result<PathBuf, WriteError> {
     })
 }
 
+/// Waits until the names in a folder are stored, so that they are there after a crash. Only Unix can.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    fs::File::open(folder)?.sync_all()?;
+    _ = folder;
+    Ok(())
+}
+
 fn create_parent(path: &Path) -> Result<(), WriteError> {
     let Some(parent) = path.parent() else { return Ok(()) };
     fs::create_dir_all(parent).map_err(|error| cannot_create_folder(parent, error))
 }
 
 /// Why a folder could not be created: the first part of its path that is not a folder, else the error of the system.
-fn cannot_create_folder(folder: &Path, error: io::Error) -> WriteError {
+pub(super) fn cannot_create_folder(folder: &Path, error: io::Error) -> WriteError {
     let mut parts: Vec<&Path> = folder.ancestors().collect();
     parts.reverse();
     let obstacle = parts.into_iter().find(|part| fs::symlink_metadata(part).is_ok() && !part.is_dir());

@@ -10,6 +10,7 @@ pub(super) mod gemini_toml;
 pub(super) mod hexai_jsonl;
 mod llm_template;
 pub(super) mod markdown;
+pub(super) mod markdown_editor;
 pub(super) mod markdown_writer;
 mod messages;
 mod vscode_prompt;

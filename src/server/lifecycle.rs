@@ -9,8 +9,8 @@ use crate::agents::Agent;
 use crate::jsonrpc::{self, Id, Mismatch, Object, Request, Response, read};
 use crate::mcp::{
     CacheScope, Cacheable, DiscoverResult, Empty, Icon, Implementation, InitializeParams, InitializeResult,
-    ListChanged, ModernParams, ModernResult, RequestMeta, ResourcesCapability, ResultMeta, ServerCapabilities,
-    SetLevelParams,
+    ListChanged, ModernParams, ModernResult, PromptsCapability, RequestMeta, ResourcesCapability, ResultMeta,
+    ServerCapabilities, SetLevelParams,
 };
 use crate::wording::printable_json;
 use base64::Engine;
@@ -230,11 +230,12 @@ pub(super) fn set_level(params: SetLevelParams<'_>) -> Result<Empty, Failure> {
 }
 
 /// `initialize`: the client's version if it is a legacy one, else the newest legacy version. It may be repeated.
-/// `can_subscribe`: whether the client can subscribe to resources.
+/// `can_subscribe`: whether the client can subscribe to resources. `may_edit`: whether it may edit prompts.
 pub(super) fn initialize(
     negotiated: &mut Option<&'static str>,
     params: &Object,
     can_subscribe: bool,
+    may_edit: bool,
 ) -> Result<InitializeResult, Failure> {
     let InitializeParams { protocol_version: requested } = read(params)?;
     let client_info = params.get("clientInfo").filter(|client_info| !client_info.is_null()).cloned();
@@ -244,7 +245,7 @@ pub(super) fn initialize(
     *negotiated = Some(version);
     Ok(InitializeResult {
         protocol_version: version,
-        capabilities: capabilities(Era::Legacy, can_subscribe),
+        capabilities: capabilities(Era::Legacy, can_subscribe, may_edit),
         server_info: if version == newest { server_info_with_icon() } else { SERVER_INFO },
         instructions: INSTRUCTIONS.trim_ascii_end(),
         client_info,
@@ -265,7 +266,7 @@ pub(super) fn logged(json: &impl Serialize) -> String {
 pub(super) fn discover(id: &Id) -> Response {
     let result = DiscoverResult {
         supported_versions: MODERN,
-        capabilities: capabilities(Era::Modern, true),
+        capabilities: capabilities(Era::Modern, true, false),
         instructions: INSTRUCTIONS.trim_ascii_end(),
     };
     modern_response(id, result, Some(CONSTANT), server_info_with_icon())
@@ -292,10 +293,10 @@ fn server_info_with_icon() -> Implementation {
     Implementation { icons: vec![icon], ..SERVER_INFO }
 }
 
-fn capabilities(era: Era, can_subscribe: bool) -> ServerCapabilities {
+fn capabilities(era: Era, can_subscribe: bool, may_edit: bool) -> ServerCapabilities {
     ServerCapabilities {
         tools: ListChanged { list_changed: true },
-        prompts: ListChanged { list_changed: true },
+        prompts: PromptsCapability { list_changed: true, mutable: may_edit },
         resources: ResourcesCapability { subscribe: can_subscribe, list_changed: true },
         completions: Empty {},
         logging: (era == Era::Legacy).then_some(Empty {}),

@@ -19,7 +19,7 @@
 //!   have changed before or after it was read for the baseline;
 //! - an event of a burst during which the client was shown a page: it may be of a state between the snapshots.
 
-use super::tools::{self, ServerTool};
+use super::{may_edit, tools};
 use crate::library::{Caller, Library, Prefix, Snapshot, Watch};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,10 +55,14 @@ pub struct Change {
 pub(super) struct Look {
     pub(super) lists: ListHashes,
     pub(super) snapshot: Snapshot,
-    tools: &'static [ServerTool],
-    /// The same for those who see only a part of it, made when the first of them needs it.
-    restricted: Mutex<BTreeMap<Prefix, Arc<Look>>>,
+    /// Whether the user of this machine may edit prompts.
+    edit: bool,
+    /// The same for those who see only a part of it, by their prefix and whether they may edit prompts; made when the first of
+    /// them needs it.
+    restricted: Mutex<RestrictedLooks>,
 }
+
+type RestrictedLooks = BTreeMap<(Option<Prefix>, bool), Arc<Look>>;
 
 /// A hash of each list.
 #[derive(Debug, Clone, Copy)]
@@ -83,20 +87,23 @@ impl Change {
 }
 
 impl Look {
-    fn new(snapshot: Snapshot, tools: &'static [ServerTool]) -> Look {
+    fn new(snapshot: Snapshot, edit: bool) -> Look {
         let lists = ListHashes {
-            tools: tools::descriptions_hash(tools, &snapshot.names()),
+            tools: tools::descriptions_hash(&snapshot.names()),
             prompts: snapshot.listing_hash(),
             resources: snapshot.contents_hash(),
         };
-        Look { lists, snapshot, tools, restricted: Mutex::default() }
+        Look { lists, snapshot, edit, restricted: Mutex::default() }
     }
 
     fn restricted_to(self: &Arc<Self>, caller: &Caller) -> Arc<Look> {
-        let Some(prefix) = &caller.prefix else { return Arc::clone(self) };
+        let (prefix, may_edit) = (caller.prefix.as_ref(), may_edit(self.edit, caller));
+        if prefix.is_none() && may_edit {
+            return Arc::clone(self);
+        }
         let mut restricted = lock(&self.restricted);
-        let look = || Arc::new(Look::new(self.snapshot.restricted_to(prefix), self.tools));
-        Arc::clone(restricted.entry(prefix.clone()).or_insert_with(look))
+        let look = || Arc::new(Look::new(self.snapshot.restricted_to(prefix, may_edit), self.edit));
+        Arc::clone(restricted.entry((prefix.cloned(), may_edit)).or_insert_with(look))
     }
 }
 
@@ -104,7 +111,8 @@ impl Look {
 #[derive(Debug)]
 pub(super) struct Notifier {
     library: Arc<Library>,
-    tools: &'static [ServerTool],
+    /// Whether the user of this machine may edit prompts.
+    edit: bool,
     shared: Arc<Shared>,
     is_started: Mutex<bool>,
     /// Receives a warning for a person, once.
@@ -130,8 +138,8 @@ impl std::fmt::Debug for Listeners {
 }
 
 impl Notifier {
-    pub(super) fn new(library: Arc<Library>, tools: &'static [ServerTool], warn: fn(&str)) -> Notifier {
-        Notifier { library, tools, shared: Arc::default(), is_started: Mutex::new(false), warn }
+    pub(super) fn new(library: Arc<Library>, edit: bool, warn: fn(&str)) -> Notifier {
+        Notifier { library, edit, shared: Arc::default(), is_started: Mutex::new(false), warn }
     }
 
     /// Adds a listener, which is notified until it is dropped.
@@ -157,12 +165,12 @@ impl Notifier {
         if *is_started {
             return;
         }
-        let (library, shared, tools) = (Arc::clone(&self.library), Arc::clone(&self.shared), self.tools);
+        let (library, shared, edit) = (Arc::clone(&self.library), Arc::clone(&self.shared), self.edit);
         // The thread first: without it, events would be of no use.
         let (sender, receiver) = mpsc::sync_channel(1);
         let run = move || {
             if let Ok(watch) = receiver.recv() {
-                run(watch, &library, tools, &shared);
+                run(watch, &library, edit, &shared);
             }
         };
         match thread::Builder::new().name("notifier".to_owned()).spawn(run) {
@@ -185,8 +193,8 @@ impl Drop for Notifier {
 }
 
 /// Runs until the notifier is dropped.
-fn run(mut watch: Watch, library: &Library, tools: &'static [ServerTool], shared: &Shared) {
-    let look = || Arc::new(Look::new(Snapshot::of(&library.view()), tools));
+fn run(mut watch: Watch, library: &Library, edit: bool, shared: &Shared) {
+    let look = || Arc::new(Look::new(Snapshot::of(&library.view().for_editing(true)), edit));
     // A bug must not end the notifications: after a panic, anything may have changed.
     let mut before = catch_unwind(AssertUnwindSafe(look)).ok();
     let baseline = Instant::now();

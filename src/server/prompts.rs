@@ -1,11 +1,12 @@
 //! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
 
+use super::edit::Seen;
 use super::lifecycle::{Failure, FailureKind};
 use super::opencode;
 use super::page::{Kind, Page};
 use super::resources;
 use crate::agents::{Agent, MenuMessages};
-use crate::library::{Entry, Lookup, View, has_tag};
+use crate::library::{Entry, FileInfo, Lookup, Revision, View, has_tag};
 use crate::mcp;
 use crate::prompt::{
     Attachment, Call, Content, ExpandError, INPUT, Icon, Media, Message, Metadata, Piece, Prompt, Role, Summary,
@@ -24,6 +25,7 @@ pub(super) fn list(
     page: &Page,
     filter: Option<&mcp::PromptFilter<'_>>,
     version: Option<&str>,
+    seen: &mut Seen,
 ) -> mcp::ListPromptsResult {
     let has_icons = has(version, WITH_ICONS);
     let mut entries = match filter.and_then(|filter| filter.query) {
@@ -32,14 +34,19 @@ pub(super) fn list(
     };
     entries.sort_by(|a, b| a.name().cmp(b.name())); // a query gives the best match first
     let listed = |entry: &Entry<'_>| {
-        let prompt = &entry.summary().ok().filter(|prompt| !prompt.is_template)?;
-        filter.is_none_or(|filter| matches(filter, prompt)).then(|| mcp::Prompt {
+        let FileInfo { summary, revision, .. } = entry.info();
+        let prompt = &summary.ok().filter(|prompt| !prompt.is_template)?;
+        if !filter.is_none_or(|filter| matches(filter, prompt)) {
+            return None;
+        }
+        seen.record(entry.name(), revision);
+        Some(mcp::Prompt {
             name: entry.name().to_string(),
             title: prompt.title.clone(),
             description: listed_description(entry, prompt.description.as_deref()),
             arguments: arguments(prompt),
             icons: if has_icons { prompt.metadata.icons.iter().map(icon).collect() } else { Vec::new() },
-            meta: meta(prompt),
+            meta: meta(prompt, revision),
         })
     };
     let (prompts, next_cursor) = page.fill(&entries, |entry| entry.name(), listed);
@@ -61,12 +68,12 @@ pub(super) fn kind(params: &mcp::ListPromptsParams<'_>) -> Kind {
     Kind::FilteredPrompts(hasher.finish())
 }
 
-/// What a prompt says about itself; `None` if that is nothing.
-fn meta(prompt: &Summary) -> Option<mcp::PromptMeta> {
+/// What a prompt says about itself, and its revision.
+fn meta(prompt: &Summary, revision: Option<Revision>) -> Option<mcp::PromptMeta> {
     let Metadata { author, version, category, icons: _ } = prompt.metadata.clone();
-    let tags = prompt.tags.clone();
-    let says_nothing = tags.is_empty() && [&author, &version, &category].into_iter().all(Option::is_none);
-    (!says_nothing).then_some(mcp::PromptMeta { tags, category, author, version })
+    let (tags, revision) = (prompt.tags.clone(), revision.map(|revision| revision.to_string()));
+    let says_nothing = tags.is_empty() && [&author, &version, &category, &revision].into_iter().all(Option::is_none);
+    (!says_nothing).then_some(mcp::PromptMeta { tags, category, author, version, revision })
 }
 
 /// The description of a prompt, never empty, because some clients do not show a prompt without one.
@@ -218,6 +225,7 @@ fn content(
                 uri: resources::uri_of_attachment(&prompt.name, &name),
                 mime_type,
                 text,
+                meta: None,
             },
         },
     }

@@ -3,10 +3,11 @@
 //! A prompt's URI is `prompt://` and its name, percent-encoded (RFC 3986) except for `/`. A URI is decoded to a name, which
 //! is then looked up in the library: no part of a URI is ever used as a path.
 
+use super::edit::Seen;
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use super::prompts::listed_description;
-use crate::library::{Entry, FileInfo, Listing, View};
+use crate::library::{Entry, FileInfo, Listing, Revision, View};
 use crate::mcp;
 use crate::prompt::{MAX_NAME, Name};
 use crate::wording::quoted;
@@ -31,16 +32,17 @@ const MIME_TYPE: &str = "text/markdown";
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// `resources/list`.
-pub(super) fn list(view: &View, page: &Page) -> mcp::ListResourcesResult {
+pub(super) fn list(view: &View, page: &Page, seen: &mut Seen) -> mcp::ListResourcesResult {
     let listing = view.list();
-    let (resources, next_cursor) = page.fill(&listing.entries, |entry| entry.name(), |entry| resource(entry));
+    let (resources, next_cursor) = page.fill(&listing.entries, |entry| entry.name(), |entry| resource(entry, seen));
     mcp::ListResourcesResult { resources, next_cursor }
 }
 
 /// `None` for a broken file, and for a template that was not changed.
-fn resource(entry: &Entry<'_>) -> Option<mcp::Resource> {
-    let FileInfo { summary, size, modified, .. } = entry.info();
+fn resource(entry: &Entry<'_>, seen: &mut Seen) -> Option<mcp::Resource> {
+    let FileInfo { summary, revision, size, modified, .. } = entry.info();
     let (name, summary) = (entry.name(), summary.ok().filter(|summary| !summary.is_template)?);
+    seen.record(name, revision);
     let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
     Some(mcp::Resource {
         uri: uri(name),
@@ -51,6 +53,7 @@ fn resource(entry: &Entry<'_>) -> Option<mcp::Resource> {
         size: size as usize,
         annotations: modified
             .map(|time| mcp::Annotations { last_modified: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }),
+        meta: revision.map(meta),
     })
 }
 
@@ -71,11 +74,23 @@ pub(super) fn templates() -> mcp::ListResourceTemplatesResult {
 ///
 /// # Errors
 /// Those of [`not_found`]; the file cannot be read as text.
-pub(super) fn read(view: &View, params: mcp::ResourceParams<'_>) -> Result<mcp::ReadResourceResult, Failure> {
+pub(super) fn read(
+    view: &View,
+    params: mcp::ResourceParams<'_>,
+    seen: &mut Seen,
+) -> Result<mcp::ReadResourceResult, Failure> {
     let uri = params.uri.to_owned();
-    let file = name_of(view, &uri).and_then(|name| view.raw(&name)).ok_or_else(|| not_found(&uri))?;
+    let file = name_of(view, &uri).and_then(|name| Some((view.raw(&name)?, name)));
+    let (file, name) = file.ok_or_else(|| not_found(&uri))?;
     let text = file.map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
-    Ok(mcp::ReadResourceResult { contents: [mcp::TextResourceContents { uri, mime_type: MIME_TYPE, text }] })
+    let revision = Revision::of(text.as_bytes());
+    seen.record(&name, Some(revision));
+    let meta = Some(meta(revision));
+    Ok(mcp::ReadResourceResult { contents: [mcp::TextResourceContents { uri, mime_type: MIME_TYPE, text, meta }] })
+}
+
+fn meta(revision: Revision) -> mcp::RevisionMeta {
+    mcp::RevisionMeta { revision: revision.to_string() }
 }
 
 /// The failure for a URI of no prompt.

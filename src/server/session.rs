@@ -1,5 +1,6 @@
 //! What the server knows of one conversation.
 
+use super::edit::Seen;
 use super::lifecycle;
 use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};
@@ -30,6 +31,8 @@ pub struct Session {
     /// When the client was last shown a page of a list of which there is no hash.
     pub(super) shown: Option<Instant>,
     pub(super) lists: ShownLists,
+    /// The prompts that the client has seen, if it may edit prompts.
+    pub(super) seen: Seen,
 }
 
 /// A hash of each list that the client was last shown; `None` if that is unknown.
@@ -51,6 +54,7 @@ impl Session {
             is_one_request: false,
             shown: None,
             lists: ShownLists::default(),
+            seen: Seen::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::library::{Caller, Lookup, Prefix, Role};
-use crate::server::tools::ToolError;
+use crate::server::tools::{Handler, READ_ONLY, ToolError};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -14,12 +14,14 @@ const PANICKING: &[ServerTool] = &[ServerTool {
     description: |_| String::new(),
     input_schema: || json!({}),
     output_schema: || json!({}),
+    annotations: READ_ONLY,
+    is_always_loaded: true,
     work: Work::Quick,
     shown_by_claude_code: None,
-    call: |call| match call.arguments.get("x") {
+    handler: Handler::Read(|call| match call.arguments.get("x") {
         None => panic!("on purpose, in a test"),
         Some(_) => Err(ToolError::Internal("reported, not thrown".to_owned())),
-    },
+    }),
 }];
 
 fn handle(server: &Server, line: &str) -> Value {

@@ -1,15 +1,23 @@
-//! The tools: one table that is both what `tools/list` shows and what `tools/call` calls.
+//! The tools: one table that is both what `tools/list` shows and what `tools/call` calls. Those that edit prompts are only for callers who
+//! may do so.
 //!
 //! There are two kinds of errors, never mixed: a request that violates the protocol is a JSON-RPC error; what a model or a
 //! person can correct is a result with `isError`.
 
+mod create_prompt;
+mod delete_prompt;
+mod editing;
 mod expand_prompt;
 mod list_prompts;
 mod parts;
+mod prompt_history;
+mod restore_prompt;
+mod update_prompt;
 
 pub use parts::LEAST_LIMIT;
 
 use super::Work;
+use super::edit::{Editing, Seen};
 use super::lifecycle::{Era, Failure, FailureKind};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read};
@@ -22,7 +30,23 @@ use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The tools, in the order of the listing. The first one works without arguments, as some clients try it.
-pub(super) const TOOLS: &[ServerTool] = &[list_prompts::TOOL, expand_prompt::TOOL];
+pub(super) const TOOLS: &[ServerTool] = &[
+    list_prompts::TOOL,
+    expand_prompt::TOOL,
+    create_prompt::TOOL,
+    update_prompt::TOOL,
+    delete_prompt::TOOL,
+    prompt_history::TOOL,
+    restore_prompt::TOOL,
+];
+
+/// Codex refuses to call, or asks before it calls, a tool that is not annotated as read-only.
+pub(super) const READ_ONLY: ToolAnnotations =
+    ToolAnnotations { read_only_hint: true, destructive_hint: false, idempotent_hint: true, open_world_hint: false };
+
+/// Agents ask their user before they call such a tool.
+const REPLACES: ToolAnnotations =
+    ToolAnnotations { read_only_hint: false, destructive_hint: true, idempotent_hint: true, open_world_hint: false };
 
 /// A tool as clients see it, and the function that it calls.
 #[derive(Debug, Clone, Copy)]
@@ -33,20 +57,40 @@ pub(super) struct ServerTool {
     pub(super) description: fn(&Names) -> String,
     pub(super) input_schema: fn() -> Value,
     pub(super) output_schema: fn() -> Value,
+    pub(super) annotations: ToolAnnotations,
+    /// Whether Claude Code should show the tool to its model before any search.
+    pub(super) is_always_loaded: bool,
     pub(super) work: Work,
     /// How many characters of a result Claude Code should show its model; `None`: its default, 50,000.
     pub(super) shown_by_claude_code: Option<u32>,
-    /// Returns structured content by the output schema.
-    pub(super) call: fn(&ToolCall<'_>) -> Result<Box<RawValue>, ToolError>,
+    pub(super) handler: Handler,
 }
 
-/// A call of a tool.
+/// The function of a tool, which returns structured content by the output schema.
 #[derive(Debug, Clone, Copy)]
+pub(super) enum Handler {
+    /// For all callers.
+    Read(fn(&mut ToolCall<'_>) -> Result<Box<RawValue>, ToolError>),
+    /// For callers who may edit prompts, with the arguments.
+    Edit(fn(&mut Editing<'_>, &Object) -> Result<Box<RawValue>, ToolError>),
+}
+
+impl ServerTool {
+    /// Whether a caller may call it.
+    fn is_for(&self, may_edit: bool) -> bool {
+        may_edit || matches!(self.handler, Handler::Read(_))
+    }
+}
+
+/// A call of a tool for all callers.
+#[derive(Debug)]
 pub(super) struct ToolCall<'c> {
     pub(super) view: &'c View,
     pub(super) arguments: &'c Object,
     /// The longest result that the client gets in one part; `None` if it gets all of it.
     pub(super) limit: Option<PartLimit>,
+    /// What the conversation has seen, for callers who may edit prompts.
+    pub(super) seen: Option<&'c mut Seen>,
 }
 
 /// Why a call failed.
@@ -67,23 +111,16 @@ impl From<serde_json::Error> for ToolError {
 }
 
 /// `tools/list`.
-pub(super) fn list(tools: &[ServerTool], names: &Names) -> ListToolsResult {
-    let tools = tools.iter().map(|tool| Tool {
+pub(super) fn list(tools: &[ServerTool], names: &Names, may_edit: bool) -> ListToolsResult {
+    let tools = tools.iter().filter(|tool| tool.is_for(may_edit)).map(|tool| Tool {
         name: tool.name,
         title: tool.title,
         description: (tool.description)(names),
         input_schema: (tool.input_schema)(),
         output_schema: (tool.output_schema)(),
-        // Codex refuses to call, or asks before it calls, a tool that is not annotated as read-only.
-        annotations: ToolAnnotations {
-            read_only_hint: true,
-            destructive_hint: false,
-            idempotent_hint: true,
-            open_world_hint: false,
-        },
-        // Claude Code shows a tool to its model before any search only if the tool asks for it.
+        annotations: tool.annotations,
         meta: [
-            ("anthropic/alwaysLoad", Some(json!(true))),
+            ("anthropic/alwaysLoad", tool.is_always_loaded.then_some(json!(true))),
             ("anthropic/maxResultSizeChars", tool.shown_by_claude_code.map(Value::from)),
         ]
         .into_iter()
@@ -93,37 +130,50 @@ pub(super) fn list(tools: &[ServerTool], names: &Names) -> ListToolsResult {
     ListToolsResult { tools: tools.collect() }
 }
 
-/// A hash of the current descriptions of the tools, which name the commands.
-pub(super) fn descriptions_hash(tools: &[ServerTool], names: &Names) -> u64 {
+/// A hash of the current descriptions of the tools for all callers, which name the commands; those of the others never change.
+pub(super) fn descriptions_hash(names: &Names) -> u64 {
     let mut hasher = DefaultHasher::new();
-    tools.iter().for_each(|tool| (tool.description)(names).hash(&mut hasher));
+    TOOLS.iter().filter(|tool| tool.is_for(false)).for_each(|tool| (tool.description)(names).hash(&mut hasher));
     hasher.finish()
 }
 
-/// `tools/call`.
+/// `tools/call`. `editing` is an error for a caller who may not edit prompts, which says what is needed.
 ///
 /// # Errors
-/// The tool is unknown; invalid params; in the legacy era also arguments that do not match the input schema.
+/// The tool is unknown to the caller; invalid params; in the legacy era also arguments that do not match the input schema.
 pub(super) fn call(
     tools: &[ServerTool],
     view: &View,
     era: Era,
     limit: Option<PartLimit>,
+    mut editing: Result<Editing<'_>, String>,
     params: &Object,
 ) -> Result<ToolResult, Failure> {
     let CallToolParams { name } = read(params)?;
-    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-        let text = format!("unknown tool {}; the tools are {}", quoted(name), names.join(" and "));
-        return Err(Failure::new(FailureKind::UnknownTool, text));
+    let may_edit = editing.is_ok();
+    let unknown = |how_to_edit: &str| {
+        let names: Vec<&str> = tools.iter().filter(|tool| tool.is_for(may_edit)).map(|tool| tool.name).collect();
+        let (last, others) = names.split_last().unwrap_or((&"", &[]));
+        let text =
+            format!("unknown tool {}; the tools are {} and {last}{how_to_edit}", quoted(name), others.join(", "));
+        Failure::new(FailureKind::UnknownTool, text)
     };
+    let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| unknown(""))?;
     let none = Object::new();
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => &none,
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Err(Failure::invalid_params("`arguments` must be an object")),
     };
-    match (tool.call)(&ToolCall { view, arguments, limit }) {
+    let outcome = match (tool.handler, &mut editing) {
+        (Handler::Read(call), editing) => {
+            let seen = editing.as_mut().ok().map(|editing| &mut *editing.seen);
+            call(&mut ToolCall { view, arguments, limit, seen })
+        }
+        (Handler::Edit(call), Ok(editing)) => call(editing, arguments),
+        (Handler::Edit(_), Err(how)) => return Err(unknown(&format!("; {how}"))),
+    };
+    match outcome {
         Ok(structured) => Ok(ToolResult::Structured(structured)),
         Err(ToolError::Internal(text)) => Err(Failure::new(FailureKind::Internal, text)),
         Err(ToolError::Arguments(text)) if !era.lets_model_correct_arguments() => Err(Failure::invalid_params(text)),

@@ -29,12 +29,12 @@ pub use sessions::Keys;
 use super::tap::Tap;
 use crate::agents::MCP_PATH;
 use crate::jsonrpc::{Error, Id, Message, Response as Answer};
-use crate::library::{Caller, View};
+use crate::library::{Caller, EditError, Editor, Role, View};
 use crate::server::{Reply, Server, Session, Work};
 use auth::Access;
 use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
-use axum::http::{self, Method, Uri};
+use axum::http::{self, Method, StatusCode, Uri};
 use axum::{Router, routing};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -420,6 +420,17 @@ impl App {
         self.access.authorize(&head.headers, exchange.address())
     }
 
+    /// # Errors
+    /// 403: the caller may not edit prompts.
+    fn check_may_edit(&self, caller: &Caller) -> Result<(), Refusal> {
+        if self.server.may_edit(caller) {
+            return Ok(());
+        }
+        auth::require(caller, Role::Write)?;
+        let message = "this server does not let anyone edit prompts; start it with `--edit`";
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
+    }
+
     /// Reads what a caller may see of the library. The metrics count it as `name`, and rate limits as `method`, which is one of MCP.
     ///
     /// # Errors
@@ -434,7 +445,7 @@ impl App {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
         let may_call = names.0 == "api/expand" && server.library().view().has_remote();
         let threads = if may_call { &self.calls } else { &self.blocking };
-        let read = on_thread(threads, move || read(&server.library().view_for(&viewer)));
+        let read = on_thread(threads, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
     }
 
@@ -449,8 +460,24 @@ impl App {
     ) -> Result<Result<Bytes, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
         let key = AddressKey::of(&caller, address);
-        let read = shared.get(key, move || read(&server.library().view_for(&viewer)));
+        let read = shared.get(key, move || read(&server.view(&viewer)));
         self.count(&caller, exchange, names, read).await
+    }
+
+    /// Changes the library for a caller.
+    ///
+    /// # Errors
+    /// Those of [`App::read_library`]. What takes too long may be done all the same.
+    async fn edit_library<T: Send + 'static, E: From<EditError> + Send + 'static>(
+        &self,
+        caller: Caller,
+        exchange: &Exchange,
+        names: (&'static str, &str),
+        edit: impl FnOnce(&Editor<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<Result<T, E>, Refusal> {
+        let (server, editor) = (Arc::clone(&self.server), caller.clone());
+        let edit = on_thread(&self.blocking, move || edit(&server.library().editor(&editor)?));
+        self.count(&caller, exchange, names, edit).await
     }
 
     async fn count<T, E>(

@@ -166,7 +166,10 @@ fn a_mistake_in_the_request_is_an_error_that_names_it() {
         (failed(&wrong_method, 405).as_str(), wrong_method.header("allow")),
         ("this path has POST only", Some("POST"))
     );
-    assert_eq!(failed(&server.send("DELETE", "/api/prompts/two", &[], ""), 405), "this path has GET only");
+    assert_eq!(failed(&server.send("DELETE", "/api/prompts", &[], ""), 405), "this path has GET only");
+    let wrong_method = server.send("PATCH", "/api/prompts/two", &[], "");
+    assert_eq!(failed(&wrong_method, 405), "this path has GET, POST, PUT, DELETE only");
+    assert_eq!(wrong_method.header("allow"), Some("GET, POST, PUT, DELETE"));
     let form = server.send("POST", "/api/expand", &[("Content-Type", "text/plain")], "{\"command\":\"two\"}");
     assert_eq!(failed(&form, 415), "the body must be JSON, with the header `Content-Type: application/json`");
 }
@@ -271,4 +274,252 @@ fn requests_are_counted_and_recorded() {
     for entry in [" POST /api/expand {\"command\":\"a\"}\n", " {\"prompt\":\"A\"}\n", " GET /api/prompts?query=a"] {
         assert!(record.contains(entry), "{entry} in {record}");
     }
+}
+
+const WRITER_A: &str = "the-token-of-somebody-of-team-a-who-writes";
+
+/// A server with tokens of a writer of everything, of a writer of `team-a/`, and of a reader.
+fn for_writers(home: Client) -> HttpServer {
+    let tokens =
+        format!("{ANA} role=write name=ana\n{WRITER_A} role=write name=anton prefix=team-a/\n{TEAM_A} name=reader\n");
+    write_secret(home.root().join("tokens"), &tokens);
+    HttpServer::start_with(home, &["--token-file", "tokens"])
+}
+
+fn ask(server: &HttpServer, token: &str, method: &str, path: &str, body: Value) -> Answer {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    server.send(method, path, &[JSON, ("Authorization", &format!("Bearer {token}"))], body)
+}
+
+#[test]
+fn a_text_that_is_not_saved_is_checked_and_expanded() {
+    let server = for_writers(Client::new().prompt("parts/_tone.md", "Be kind."));
+    let check = |draft: Value| ask(&server, ANA, "POST", "/api/check", draft);
+    let file = "---\ninclude: true\narguments: [{name: a, required: true}]\n---\n{{> parts/_tone}}\nAbout {{a}} {{b}}.";
+    let checked = check(json!({"command": "new", "file": file, "arguments": {"a": "x"}})).json();
+    assert_eq!(checked["prompt"], "Be kind.\nAbout x {{b}}.");
+    let problem = &checked["problems"][0];
+    assert_eq!(
+        (&problem["severity"], &problem["line"], &problem["column"]),
+        (&json!("warning"), &json!(6), &json!(13))
+    );
+    assert!(problem["file"].as_str().unwrap().ends_with("new.md") && problem["repair"].is_string(), "{problem}");
+
+    let missing = check(json!({"command": "new", "file": file})).json();
+    assert!(missing["error"].as_str().unwrap().contains("it needs a value for `a`") && missing["prompt"].is_null());
+    let broken = check(json!({"command": "new", "file": "---\ntitle: never closed\n"})).json();
+    assert_eq!((&broken["problems"][0]["severity"], &broken["problems"][1]), (&json!("error"), &Value::Null));
+    assert_eq!((&broken["prompt"], &broken["error"]), (&Value::Null, &Value::Null));
+
+    let why = failed(&check(json!({"command": "a b", "file": ""})), 422);
+    assert_eq!(why, "`a b` cannot be the name of a prompt: a space ends a command in a chat; write `a-b`");
+    let why = failed(&check(json!({"command": "a"})), 400);
+    assert_eq!(why, "in the body, `file` is missing");
+    assert_eq!(get_with(&server, ANA, "/api/prompts/new").status, 404, "nothing is written");
+}
+
+fn get_with(server: &HttpServer, token: &str, path: &str) -> Answer {
+    ask(server, token, "GET", path, Value::Null)
+}
+
+#[test]
+fn a_text_is_checked_only_for_those_who_may_write_it() {
+    let server = for_writers(Client::new());
+    let draft = json!({"command": "x", "file": "X"});
+    let why = failed(&ask(&server, TEAM_A, "POST", "/api/check", draft.clone()), 403);
+    assert_eq!(why, "this needs a token with the role `write`, and yours has `read`; ask for another one");
+    let without_tokens = HttpServer::start(Client::new());
+    let why = failed(&post(&without_tokens, "/api/check", draft), 403);
+    assert_eq!(why, "this server does not let anyone edit prompts; start it with `--edit`");
+}
+
+#[test]
+fn a_text_of_a_caller_with_a_prefix_includes_and_attaches_nothing_outside_of_it() {
+    let home = Client::new().prompt("secret.md", "The secret.").prompt("team-b/secret.md", "The secret.");
+    let home = home
+        .prompt("notes.txt", "The secret.")
+        .prompt("team-a/own.md", "Own text.")
+        .prompt("team-a/own.txt", "Own file.");
+    std::os::unix::fs::symlink("../secret.md", home.root().join("prompts/team-a/link.md")).unwrap();
+    let server = for_writers(home);
+    let check = |token: &str, file: String| {
+        ask(&server, token, "POST", "/api/check", json!({"command": "team-a/new", "file": file})).json()
+    };
+    let including = |path: &str| format!("---\ninclude: true\n---\n{{{{> {path}}}}}\n");
+    let attaching = |path: &str| format!("---\nattachments: [{path}]\n---\nText\n");
+    let mut answers = Vec::new();
+    for path in
+        ["../secret", "/secret", "/team-b/secret", "link", "../notes.txt", "../notes", "../none", "/team-b/none"]
+    {
+        let checked = check(WRITER_A, including(path));
+        let message = checked["problems"][0]["message"].as_str().unwrap();
+        answers.push(message.replace(path, "PATH"));
+        assert!(checked["prompt"].is_null() && !checked.to_string().contains("The secret"), "{checked}");
+    }
+    answers.dedup();
+    assert_eq!(answers, ["`PATH` cannot be included: there is no such file in `team-a/`"]);
+    for path in ["../secret.md", "link.md", "../notes.txt", "../none.txt", "../tokens"] {
+        let checked = check(WRITER_A, attaching(path));
+        let why = format!("the attachment `{path}` does not exist in `team-a/`");
+        assert_eq!(checked["problems"][0]["message"], why);
+        assert!(checked["error"].as_str().unwrap().contains(&why) && checked["prompt"].is_null(), "{checked}");
+    }
+    assert_eq!(check(WRITER_A, including("own"))["prompt"], "Own text.");
+    assert!(check(WRITER_A, attaching("own.txt"))["prompt"].as_str().unwrap().contains("Own file."));
+    // For somebody who may see everything, the same texts are prompts.
+    assert_eq!(check(ANA, including("../secret"))["prompt"], "The secret.");
+    assert!(check(ANA, attaching("../notes.txt"))["prompt"].as_str().unwrap().contains("The secret."));
+    // They may not give a prompt another name either.
+    let draft = json!({"command": "team-b/new", "file": "x"});
+    let why = failed(&ask(&server, WRITER_A, "POST", "/api/check", draft), 422);
+    assert_eq!(why, "the name must begin with `team-a/`");
+}
+
+/// The revision that a write answers.
+#[track_caller]
+fn written(answer: &Answer, command: &str) -> String {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = answer.json();
+    assert_eq!(answer["command"], command, "{answer}");
+    answer["revision"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_prompt_is_created_updated_deleted_and_restored() {
+    let server = for_writers(Client::new());
+    let file = server.home.root().join("prompts/git/history.md");
+    let path = "/api/prompts/git/history";
+    let first = written(&ask(&server, ANA, "POST", path, json!({"file": "One\n", "note": "a start"})), "git/history");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "One\n");
+    let warned = ask(&server, ANA, "PUT", path, json!({"file": "{{two}}\n", "expected": first}));
+    assert!(warned.json()["warnings"][0]["message"].as_str().unwrap().starts_with("`{{two}}` is not a placeholder"));
+    let second = written(&warned, "git/history");
+    assert_eq!(written(&ask(&server, ANA, "DELETE", path, json!({"expected": second})), "git/history"), second);
+    assert!(!file.exists());
+
+    let history = get_with(&server, ANA, "/api/history/git/history").json();
+    assert_eq!((&history["revision"], &history["file"]), (&Value::Null, &Value::Null));
+    let versions = history["versions"].as_array().unwrap();
+    let told: Vec<_> = versions.iter().map(|version| (&version["operation"], &version["revision"])).collect();
+    let want =
+        [("delete", &second), ("update", &second), ("create", &first)].map(|(what, of)| (json!(what), json!(of)));
+    assert_eq!(told, want.iter().map(|(what, of)| (what, of)).collect::<Vec<_>>());
+    assert_eq!((&versions[2]["author"], &versions[2]["note"]), (&json!("ana"), &json!("a start")));
+
+    let restore = json!({"command": "git/history", "revision": first});
+    assert_eq!(written(&ask(&server, ANA, "POST", "/api/restore", restore), "git/history"), first);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "One\n");
+    let restored = get_with(&server, ANA, "/api/history/git/history").json();
+    assert_eq!((&restored["revision"], &restored["file"]), (&json!(first), &json!("One\n")));
+    let old = get_with(&server, ANA, &format!("/api/history/git/history?revision={second}")).json();
+    assert_eq!((&old["revision"], &old["file"]), (&json!(second), &json!("{{two}}\n")));
+    let unknown = get_with(&server, ANA, "/api/history/git/history?revision=00000000000000000000000000000000");
+    assert!(failed(&unknown, 404).contains("has no version"));
+}
+
+#[test]
+fn what_has_changed_since_it_was_read_is_not_overwritten() {
+    let server = for_writers(Client::new().prompt("a.md", "One\n"));
+    let file = server.home.root().join("prompts/a.md");
+    let read = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
+    fs::write(&file, "By hand\n").unwrap();
+    for (method, body) in [("PUT", json!({"file": "Two\n", "expected": read})), ("DELETE", json!({"expected": read}))] {
+        let refused = ask(&server, ANA, method, "/api/prompts/a", body);
+        assert!(failed(&refused, 409).contains("`a` has changed since you read it"), "{}", refused.text());
+        let now = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
+        assert_eq!(refused.json()["error"]["current"], now);
+    }
+    let refused = ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read}));
+    assert!(refused.json()["error"]["diff"].as_str().unwrap().contains("-By hand\n+Two\n"), "{}", refused.text());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "By hand\n");
+    let refused = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "New"}));
+    assert!(failed(&refused, 409).starts_with("there is already a prompt named `a`"));
+    for (method, body) in [("PUT", json!({"file": "x"})), ("DELETE", json!({}))] {
+        let refused = ask(&server, ANA, method, "/api/prompts/a", body);
+        assert_eq!(failed(&refused, 400), "in the body, `expected` is missing");
+    }
+    fs::remove_file(&file).unwrap();
+    let refused = ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read}));
+    assert_eq!((refused.status, &refused.json()["error"]["message"]), (404, &json!("no prompt named `a`")));
+}
+
+#[test]
+fn what_cannot_be_a_prompt_is_not_written() {
+    let server = for_writers(Client::new());
+    let create =
+        |name: &str, file: &str| ask(&server, ANA, "POST", &format!("/api/prompts/{name}"), json!({"file": file}));
+    assert!(failed(&create("a%20b", "x"), 422).contains("write `a-b`"));
+    assert!(failed(&create("..%2Fx", "x"), 422).contains("cannot be the name of a prompt"));
+    let broken = create("x", "---\ntitle: never closed\n");
+    assert!(failed(&broken, 422).starts_with("line 1, column 1: "), "{}", broken.text());
+    let problem = &broken.json()["error"]["problem"];
+    assert_eq!((&problem["line"], &problem["severity"]), (&json!(1), &json!("error")));
+    assert!(failed(&create("x", &"x".repeat(4 * 1024 * 1024 + 1)), 422).contains("the limit for a prompt is 4194304"));
+    for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
+        let token = format!("Bearer {ANA}");
+        let headers = [("Authorization", &*token), ("Origin", "http://localhost:1"), ("Content-Type", content_type)];
+        assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415);
+    }
+    assert_eq!(
+        failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400).contains("`file`"),
+        true
+    );
+    let refused = ask(&server, ANA, "PUT", "/api/prompts/critique", json!({"file": "x", "expected": "0".repeat(32)}));
+    assert_eq!(refused.status, 404, "the server has no built-in prompts here: {}", refused.text());
+    assert_eq!(fs::read_dir(server.home.root().join("prompts")).map_or(0, Iterator::count), 0);
+}
+
+#[test]
+fn only_those_who_may_edit_write_or_see_the_history() {
+    let home = || Client::new().prompt("a.md", "A");
+    let expected = "0".repeat(32);
+    let requests = [
+        ("POST", "/api/prompts/new", json!({"file": "x"})),
+        ("PUT", "/api/prompts/a", json!({"file": "x", "expected": expected})),
+        ("DELETE", "/api/prompts/a", json!({"expected": expected})),
+        ("GET", "/api/history/a", Value::Null),
+        ("POST", "/api/restore", json!({"command": "a"})),
+    ];
+    let (with_tokens, without) = (for_writers(home()), HttpServer::start(home()));
+    for (method, path, body) in requests {
+        let refused = ask(&with_tokens, TEAM_A, method, path, body.clone());
+        let why = "this needs a token with the role `write`, and yours has `read`; ask for another one";
+        assert_eq!(failed(&refused, 403), why, "{method} {path}");
+        assert_eq!(ask(&with_tokens, "wrong", method, path, body.clone()).status, 401);
+        for header in [("Host", "evil.example.com"), ("Origin", "https://evil.example.com")] {
+            let headers = [JSON, header, ("Authorization", &format!("Bearer {ANA}"))];
+            assert_eq!(with_tokens.send(method, path, &headers, body.to_string()).status, 403);
+        }
+        let refused = without.send(method, path, &[JSON], body.to_string());
+        assert_eq!(failed(&refused, 403), "this server does not let anyone edit prompts; start it with `--edit`");
+    }
+    for server in [with_tokens, without] {
+        let home = server.stop();
+        let prompts = home.root().join("prompts");
+        assert_eq!(fs::read_to_string(prompts.join("a.md")).unwrap(), "A");
+        assert!(!prompts.join("new.md").exists() && !prompts.join(".history").exists());
+    }
+}
+
+#[test]
+fn a_caller_with_a_prefix_writes_only_inside_it() {
+    let server = for_writers(Client::new().prompt("team-b/a.md", "B").prompt("shared.md", "S"));
+    let ask = |method: &str, path: &str, body: Value| ask(&server, WRITER_A, method, path, body);
+    written(&ask("POST", "/api/prompts/team-a/own", json!({"file": "A"})), "team-a/own");
+    let created = ask("POST", "/api/prompts/team-b/new", json!({"file": "A"}));
+    assert!(failed(&created, 422).contains("begin with `team-a/`"));
+    let expected = "0".repeat(32);
+    for name in ["team-b/a", "shared", "team-b/none"] {
+        for (method, path, body) in [
+            ("PUT", format!("/api/prompts/{name}"), json!({"file": "x", "expected": expected})),
+            ("DELETE", format!("/api/prompts/{name}"), json!({"expected": expected})),
+            ("GET", format!("/api/history/{name}"), Value::Null),
+            ("POST", "/api/restore".to_owned(), json!({"command": name})),
+        ] {
+            assert_eq!(failed(&ask(method, &path, body), 404), format!("no prompt named `{name}`"), "{method}");
+        }
+    }
+    let reaching = json!({"file": "---\ninclude: true\n---\n{{> ../shared}}\n"});
+    assert_eq!(ask("POST", "/api/prompts/team-a/reaches", reaching).status, 422);
+    assert!(!server.home.root().join("prompts/team-a/reaches.md").exists());
 }

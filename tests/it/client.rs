@@ -66,6 +66,11 @@ pub(crate) fn modern(mut params: Value) -> Value {
     params
 }
 
+/// The `_meta` of a prompt whose file has this text, and that says nothing else of itself.
+pub(crate) fn revision_meta(file: &str) -> Value {
+    json!({"io.github.prompt-expander/revision": prompt_expander::library::Revision::of(file.as_bytes())})
+}
+
 impl Client {
     /// An empty prompts directory, and no shipped prompts.
     pub(crate) fn new() -> Client {

@@ -10,6 +10,7 @@
 
 use crate::client::{Client, LEGACY, memory_kib};
 use crate::http_client::{Endpoint, Events, HttpServer, USUAL, request};
+use crate::websocket::WebSocket;
 use serde_json::{Value, json};
 use std::array;
 use std::fs;
@@ -25,6 +26,7 @@ const SECONDS: u64 = 5;
 const ASKING: usize = 8;
 const STREAMS: usize = 4;
 const LISTENS: usize = 4;
+const CONVERSATIONS: usize = 4;
 const SLOW: usize = 2;
 
 /// How many files are edited, and how many of them so seldom that they are cached meanwhile.
@@ -38,7 +40,7 @@ const LARGE: usize = 4 * 1024 * 1024;
 /// What a client of one kind does. The number tells it from the others of its kind.
 type Kind = fn(&Soak, Endpoint, usize);
 
-/// How many KiB of memory the program may have more at the end than after the first tenth: the answers that slow readers do not
+/// How many KiB of memory the program may have more at the end than after the first third: the answers that slow readers do not
 /// take, and the unevenness of the allocator, of which each thread has its own part.
 const ROOM_KIB: u64 = 48 * 1024;
 
@@ -58,6 +60,8 @@ struct Soak {
     last_changes: [AtomicU64; STREAMS],
     /// How many updates of the marker each listen has received.
     markers: [AtomicU64; LISTENS],
+    /// The same of each conversation over a WebSocket.
+    markers_of_conversations: [AtomicU64; CONVERSATIONS],
 }
 
 /// Pseudo-random numbers: xorshift64*.
@@ -209,6 +213,53 @@ impl Soak {
         }
     }
 
+    /// A client with a WebSocket, which requests expansions and receives notifications in between. Every other one leaves and comes
+    /// back now and then; the others are subscribed all the time.
+    fn converse(&self, endpoint: Endpoint, which: usize) {
+        let mut chance = Chance(which as u64 + 200);
+        let leaves = which % 2 == 1;
+        let mut socket = self.open_conversation(endpoint, which);
+        while !self.is_over() {
+            let file = chance.below(FILES as u64) as usize;
+            let done = self.done[file].load(SeqCst);
+            let arguments = json!({"command": format!("edited{file}"), "input": "x"});
+            let id = socket.send_request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
+            let answer = self.answer(&mut socket, which, id);
+            let shown = version(answer["result"]["structuredContent"]["prompt"].as_str().unwrap());
+            let begun = self.begun[file].load(SeqCst);
+            assert!((done..=begun).contains(&shown), "version {shown} is not one of {done} to {begun}");
+            self.answers.fetch_add(1, SeqCst);
+            if leaves && chance.below(1_000) == 0 {
+                socket = self.open_conversation(endpoint, which);
+                self.reconnects.fetch_add(1, SeqCst);
+            }
+        }
+    }
+
+    fn open_conversation(&self, endpoint: Endpoint, which: usize) -> WebSocket {
+        let mut socket = WebSocket::open(&endpoint.address.to_string(), "");
+        socket.initialize();
+        let id = socket.send_request("resources/subscribe", json!({"uri": "prompt://marker"}));
+        self.answer(&mut socket, which, id);
+        socket
+    }
+
+    /// Reads the answer to a request, and the notifications before it.
+    fn answer(&self, socket: &mut WebSocket, which: usize, id: u64) -> Value {
+        loop {
+            let message = socket.message();
+            if message.get("method").is_none() {
+                assert_eq!(message["id"], id, "{message}");
+                return message;
+            }
+            self.received.fetch_add(1, SeqCst);
+            if message["method"] == "notifications/resources/updated" {
+                assert_eq!(message["params"]["uri"], "prompt://marker", "{message}");
+                self.markers_of_conversations[which].fetch_add(1, SeqCst);
+            }
+        }
+    }
+
     /// A client that requests much, reads little of it and goes away.
     fn read_slowly(&self, endpoint: Endpoint, _: usize) {
         while !self.is_over() {
@@ -276,15 +327,20 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
     let descriptors_before = descriptors();
     thread::scope(|scope| {
         let soak = &soak;
-        for which in 0..ASKING.max(STREAMS).max(LISTENS) {
+        for which in 0..ASKING.max(STREAMS).max(LISTENS).max(CONVERSATIONS) {
             let spawn = |client: Kind| {
                 scope.spawn(move || {
                     let _end = EndAfterPanic(soak);
                     client(soak, endpoint, which);
                 });
             };
-            let kinds: [(usize, Kind); 4] =
-                [(ASKING, Soak::ask), (STREAMS, Soak::stream), (LISTENS, Soak::listen), (SLOW, Soak::read_slowly)];
+            let kinds: [(usize, Kind); 5] = [
+                (ASKING, Soak::ask),
+                (STREAMS, Soak::stream),
+                (LISTENS, Soak::listen),
+                (CONVERSATIONS, Soak::converse),
+                (SLOW, Soak::read_slowly),
+            ];
             kinds.into_iter().filter(|(count, _)| which < *count).for_each(|(_, client)| spawn(client));
         }
         let _end = EndAfterPanic(soak);
@@ -309,7 +365,10 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
             rounds += 1;
             server.home.save("marker.md", format!("Marker {rounds}"));
             wait_until("each listen has the update", || soak.markers.iter().all(|count| count.load(SeqCst) >= rounds));
+            let subscribed = || soak.markers_of_conversations.iter().step_by(2).map(|count| count.load(SeqCst));
+            wait_until("each conversation has the update", || subscribed().all(|count| count >= rounds));
             assert!(soak.markers.iter().all(|count| count.load(SeqCst) == rounds), "an update is doubled");
+            assert!(subscribed().all(|count| count == rounds), "an update is doubled");
             let session = endpoint.initialize(LEGACY);
             endpoint.initialized(&session);
             let last = number(&endpoint.stream(&session).last_id);
@@ -317,7 +376,7 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
                 soak.last_changes.iter().all(|change| change.load(SeqCst) >= last)
             });
             let memory = memory_kib(server.id(), "VmRSS");
-            if started.elapsed().as_secs() * 10 >= seconds && first_memory == 0 {
+            if started.elapsed().as_secs() * 3 >= seconds && first_memory == 0 {
                 first_memory = memory;
             }
             let minute = started.elapsed().as_secs() / 60;
@@ -335,9 +394,9 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
             [&soak.answers, &soak.reconnects, &soak.received].map(|count| count.load(SeqCst));
         println!(
             "{seconds} s: {answers} answers, {edits} edits, {received} notifications, {reconnects} reconnects, \
-             {first_memory} KiB after the first tenth, {memory} KiB at the end"
+             {first_memory} KiB after the first third, {memory} KiB at the end"
         );
-        assert!(memory <= first_memory + ROOM_KIB, "{first_memory} KiB after the first tenth, {memory} KiB at the end");
+        assert!(memory <= first_memory + ROOM_KIB, "{first_memory} KiB after the first third, {memory} KiB at the end");
     });
     wait_until("the connections are closed", || descriptors() <= descriptors_before);
 }

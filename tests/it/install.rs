@@ -1691,3 +1691,17 @@ mod at_a_terminal {
         assert!(said.ends_with(&format!("next: to register, run {both}\r\n")), "{said}");
     }
 }
+
+#[test]
+fn an_agent_that_may_edit_prompts_has_to_ask() {
+    let user = User::new();
+    let is_trusted = || user.read(".gemini/settings.json").contains("\"trust\": true");
+    user.done(&["install", "gemini", "--yes"]);
+    assert!(is_trusted());
+    let said = user.run(&["install", "gemini", "--yes", "--", "--edit"]).stderr;
+    assert!(!is_trusted() && said.contains("because of --edit: Gemini CLI asks you before it calls a tool"), "{said}");
+    user.done(&["install", "gemini", "--yes", "--prompts", "/p"]);
+    assert!(!is_trusted() && user.read(".gemini/settings.json").contains("--edit"));
+    user.done(&["install", "gemini", "--yes", "--reset"]);
+    assert!(is_trusted());
+}

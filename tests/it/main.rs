@@ -21,6 +21,8 @@ mod completions;
 mod doctor;
 #[cfg(all(unix, feature = "http"))]
 mod doctor_http;
+#[cfg(all(unix, feature = "http"))]
+mod edit;
 mod expand;
 mod expand_prompt;
 mod explain;

@@ -1,6 +1,6 @@
 //! `prompts/list` and `prompts/get`, in both eras.
 
-use crate::client::{AUDIT, Client, LEGACY, modern};
+use crate::client::{AUDIT, Client, LEGACY, modern, revision_meta};
 use serde_json::{Value, json};
 
 const COMPARE: &str = "---\ntitle: Compare\ndescription: Compare options\narguments:\n  - name: options\n    description: \
@@ -32,7 +32,7 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
         }
         input
     };
-    let prompts = json!([
+    let mut prompts = json!([
         {"name": "both", "description": "In {{lang}}: {{input}}", "arguments": [{"name": "lang"}, input(None)]},
         {"name": "compare", "title": "Compare", "description": "Compare options", "arguments": [
             {"name": "options", "description": "What to compare", "required": true},
@@ -42,6 +42,10 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
         {"name": "empty", "description": "The prompt `empty`", "arguments": [input(Some(true))]},
         {"name": "git/review", "title": "Review", "description": "Review {{input}}.", "arguments": [input(Some(true))]}
     ]);
+    for prompt in prompts.as_array_mut().unwrap() {
+        let file = client.prompts().join(format!("{}.md", prompt["name"].as_str().unwrap()));
+        prompt["_meta"] = revision_meta(&std::fs::read_to_string(file).unwrap());
+    }
     assert_eq!(client.request("prompts/list", json!({}))["result"], json!({"prompts": prompts}));
     let result = client.request("prompts/list", modern(json!({})))["result"].clone();
     assert_eq!(
@@ -240,18 +244,17 @@ fn a_page_begins_after_the_last_key_even_if_that_was_removed() {
 fn a_prompt_says_its_tags_and_metadata_and_an_argument_its_title() {
     let file = "---\ndescription: D\ntags: [git, Work]\ncategory: dev\nauthor: Ann\nversion: 1.10\narguments:\n  - \
                 {name: a, title: The A}\n---\n{{a}}";
-    let mut client =
-        Client::new().prompt("p.md", file).prompt("plain.md", "---\ntitle: Plain\nauthor: [not, text]\n---\nP");
+    let plain = "---\ntitle: Plain\nauthor: [not, text]\n---\nP";
+    let mut client = Client::new().prompt("p.md", file).prompt("plain.md", plain);
     let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
-    let meta = json!({
-        "io.github.prompt-expander/tags": ["git", "Work"],
-        "io.github.prompt-expander/category": "dev",
-        "io.github.prompt-expander/author": "Ann",
-        "io.github.prompt-expander/version": "1.10"
-    });
+    let mut meta = revision_meta(file);
+    meta["io.github.prompt-expander/tags"] = json!(["git", "Work"]);
+    meta["io.github.prompt-expander/category"] = "dev".into();
+    meta["io.github.prompt-expander/author"] = "Ann".into();
+    meta["io.github.prompt-expander/version"] = "1.10".into();
     let arguments = json!([{"name": "a", "title": "The A"}]);
     assert_eq!(prompts[0], json!({"name": "p", "description": "D", "arguments": arguments, "_meta": meta}));
-    assert_eq!(prompts[1].get("_meta"), None);
+    assert_eq!(prompts[1]["_meta"], revision_meta(plain));
     client.run(["check"], "").printed("2 files checked: 0 errors, 0 warnings\n");
 }
 

@@ -259,11 +259,14 @@ fn only_this_servers_names_and_pages_get_it() {
 }
 
 const ANA: &str = "the-token-of-ana-who-sees-everything";
+const WRITER: &str = "the-token-of-somebody-who-writes-git";
 const TEAM: &str = "the-token-of-the-team-that-sees-git";
 
 fn with_tokens() -> HttpServer {
     let home = home().prompt("git/broken.md", "---\nx").prompt("broken-secret.md", "---\nx");
-    let tokens = format!("{ANA} name=ana\n{TEAM} name=team prefix=git/\n{ANA}-old expires=2001-01-01\n");
+    let tokens = format!(
+        "{ANA} name=ana\n{WRITER} name=writer role=write prefix=git/\n{TEAM} name=team prefix=git/\n{ANA}-old expires=2001-01-01\n"
+    );
     write_secret(home.root().join("tokens"), &tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
@@ -385,4 +388,88 @@ fn a_list_that_many_wait_for_is_complete_for_each_of_them() {
         let answer = connection.read();
         assert!(answer.status == 200 && answer.text() == want[number % paths.len()], "{number}");
     }
+}
+
+const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
+
+fn post_with(server: &HttpServer, path: &str, token: &str, form: &[(&str, &str)]) -> Answer {
+    let form: Vec<String> = form.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    server.send("POST", path, &[FORM, ("Authorization", &format!("Bearer {token}"))], form.join("&"))
+}
+
+fn escaped(value: &str) -> String {
+    value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn only_those_who_may_edit_see_the_editor() {
+    let server = with_tokens();
+    let links =
+        ["href=\"/new\"", "href=\"/edit/git/commit\"", "href=\"/edit/git/broken\"", "href=\"/new?command=git%2Fnone\""];
+    for (path, link) in ["/", "/prompts/git/commit", "/prompts/git/broken", "/prompts/git/none"].into_iter().zip(links)
+    {
+        assert!(get_with(&server, path, WRITER).text().contains(link), "{path}");
+        for token in [TEAM, ANA] {
+            let html = get_with(&server, path, token).text();
+            assert!(!html.contains("href=\"/new") && !html.contains("href=\"/edit"), "{path}");
+        }
+    }
+    for path in ["/new", "/edit/git/commit", "/edit/git/none"] {
+        assert_eq!(get_with(&server, path, WRITER).status, if path.ends_with("none") { 404 } else { 200 }, "{path}");
+        for answer in [get_with(&server, path, TEAM), post_with(&server, path, TEAM, &[("file", "x")])] {
+            let html = answer.text();
+            assert!(
+                answer.status == 403
+                    && html.contains("a token with the role <code><bdi>write")
+                    && !html.contains("textarea")
+            );
+        }
+        assert_eq!(get(&server, path).status, 401);
+    }
+    let without_tokens = HttpServer::start(home());
+    let html = shown(&without_tokens, "/edit/review", 403);
+    assert!(html.contains("start it with <code><bdi>--edit</bdi></code>") && !html.contains("textarea"), "{html}");
+}
+
+#[test]
+fn the_editor_shows_the_text_its_problems_and_its_expansion() {
+    let server = with_tokens();
+    let html = get_with(&server, "/edit/git/commit", WRITER).text();
+    assert!(html.contains(">\nCommit {{input}}</textarea>") && html.contains("No problems."), "{html}");
+    let file = "---\narguments: [a]\n---\n</textarea><b>{{a}} {{b}}";
+    let form = [("file", file), ("value:a", "the <value>"), ("value:none", "x")];
+    let html = post_with(&server, "/edit/git/commit", WRITER, &form).text();
+    assert!(html.contains(">\n---\narguments: [a]\n---\n&lt;/textarea&gt;&lt;b&gt;{{a}} {{b}}</textarea>"), "{html}");
+    assert_eq!(expansion(&html), "</textarea><b>the <value> {{b}}");
+    assert!(html.contains("data-line=\"4\" data-column=\"21\"") && html.contains("name=\"value:a\""), "{html}");
+    let html = post_with(&server, "/edit/git/commit", WRITER, &[("file", "---\nx")]).text();
+    assert!(html.contains("data-line=\"1\" data-column=\"1\"") && !html.contains("id=\"result\""), "{html}");
+    // A broken file can be repaired.
+    let html = get_with(&server, "/edit/git/broken", WRITER).text();
+    assert!(html.contains(">\n---\nx</textarea>") && html.contains("Error: "), "{html}");
+    assert_eq!(
+        get_with(&server, "/prompts/git/commit", WRITER).text().matches("Commit {{").count(),
+        1,
+        "nothing is saved"
+    );
+}
+
+#[test]
+fn a_new_prompt_can_be_tried_before_it_has_a_name() {
+    let server = with_tokens();
+    let html =
+        post_with(&server, "/new", WRITER, &[("command", ""), ("file", "New {{input}}"), ("value:input", "x")]).text();
+    assert_eq!(expansion(&html), "New x");
+    for (name, why) in
+        [("a b", "a space ends a command in a chat"), ("review", "The name must begin with <code><bdi>git/")]
+    {
+        let html = post_with(&server, "/new", WRITER, &[("command", name), ("file", "New")]).text();
+        assert!(html.contains(why) && !html.contains("id=\"result\""), "{html}");
+    }
+    let html = get_with(&server, "/new?command=git%2Fnew", WRITER).text();
+    assert!(html.contains("name=\"command\" value=\"git/new\""), "{html}");
+    let mut connection = server.connect();
+    let head = "POST /new HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\nAuthorization: Bearer";
+    connection.write_raw(format!("{head} {WRITER}\r\n\r\n"));
+    assert_eq!(connection.read().status, 413);
 }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod conversion;
+mod edit;
 mod expand;
 mod foreign;
 mod frames;
@@ -47,6 +48,8 @@ fn the_properties_hold_for_every_seed() {
     for_each_seed("foreign", foreign::check);
     for_each_seed("prompt", conversion::check);
     for_each_seed("foreign", conversion::check);
+    for_each_seed("edit", edit::check_bytes);
+    for_each_seed("prompt", edit::check_bytes);
     for_each_seed("expand", expand::check_bytes);
     for_each_seed("arguments", arguments::check_bytes);
     for_each_seed("golden", golden::check_bytes);
@@ -161,6 +164,17 @@ const FRONTMATTERS: &[&str] = &[
     "---\narguments: [input, a]\n---\n",
 ];
 
+/// Frontmatters in which each value is written in another way.
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "---\n---\n",
+    "---\n# here\ntitle: T # c\n\n# here\ntags: [a, 'b c'] # c\narguments: [a] # c\ndescription: \"a # b\\\"\" # c\n---\n",
+    "---\ntitle: |+\n  T\n  t\n\n# here\ndescription: >-\n  D\n   d\nother: {a: 1}\narguments:\n- name: a\n  # c\n  default: x\n\ntags:\n  - a\n  - b\n---\n",
+    "---\n'title': 'it''s' # c\n\"tags\": a, b\ndescription: D\n  d\n# here\nauthor: A\narguments: # c\n  - a\n---\n",
+    "---\ntitle: &t T\nother: *t\ndescription: &d\n# here\nicons: []\ntags: ~\narguments:\n---\n",
+    "\u{feff}---\nauthor: A\nmessages: true\n# here\n---\n\n\n<!-- assistant -->\n",
+];
+
 /// Signs of placeholders, and names.
 #[rustfmt::skip]
 const BODY: &[&str] = &[
@@ -228,6 +242,19 @@ proptest! {
         ] {
             foreign::check(file.as_bytes());
         }
+    }
+
+    #[test]
+    fn parts_of_any_file_are_changed_and_every_other_line_stays(
+        text in text_of(FILE),
+        frontmatter in prop::sample::select(KEYS),
+        new in text_of(FILE),
+    ) {
+        edit::check(&text, &new);
+        edit::check(&format!("---\n{text}\n---\nText.\n"), &new);
+        edit::check(&format!("{frontmatter}{text}"), &new);
+        edit::check(&frontmatter.replace("# here\n", &text), &new);
+        edit::check(&format!("{frontmatter}{text}").replace('\n', "\r\n"), &new);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`, in both eras.
 
-use crate::client::{Client, LEGACY, modern};
+use crate::client::{Client, LEGACY, modern, revision_meta};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
@@ -28,10 +28,12 @@ fn each_prompt_is_a_resource_with_size_and_time() {
             "description": "Text é.",
             "mimeType": "text/markdown",
             "size": text.len(),
-            "annotations": {"lastModified": "2025-01-12T15:00:58Z"}
+            "annotations": {"lastModified": "2025-01-12T15:00:58Z"},
+            "_meta": revision_meta(text)
         })]
     );
-    let contents = json!([{"uri": "prompt://git/commit", "mimeType": "text/markdown", "text": text}]);
+    let meta = revision_meta(text);
+    let contents = json!([{"uri": "prompt://git/commit", "mimeType": "text/markdown", "text": text, "_meta": meta}]);
     assert_eq!(read(&mut client, "prompt://git/commit")["result"], json!({"contents": contents}));
     let result = client.request("resources/read", modern(json!({"uri": "prompt://git/commit"})))["result"].clone();
     assert_eq!(

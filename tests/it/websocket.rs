@@ -102,13 +102,13 @@ impl WebSocket {
     }
 
     /// The next message.
-    fn message(&mut self) -> Value {
+    pub(crate) fn message(&mut self) -> Value {
         let (opcode, payload) = self.read();
         assert_eq!(opcode, TEXT, "{}", String::from_utf8_lossy(&payload));
         serde_json::from_slice(&payload).unwrap()
     }
 
-    fn send_request(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn send_request(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.send(TEXT, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
@@ -116,7 +116,7 @@ impl WebSocket {
     }
 
     /// Sends a request, and reads its answer, which is the next message.
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send_request(method, params);
         let answer = self.message();
         assert_eq!(answer["id"], id, "{answer}");

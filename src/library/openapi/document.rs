@@ -6,7 +6,7 @@
 
 use super::schema::{Schema, Schemas};
 use super::{Method, Operation, Parameter, Place};
-use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Prompt, Severity, yaml};
+use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Positions, Prompt, Severity, yaml};
 use crate::wording::{all_of, named, quoted};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
@@ -60,7 +60,6 @@ pub(crate) fn parse(bytes: &[u8], selected: &[String], base: Option<&str>) -> Re
     check_version(root)?;
     let schemas = Schemas::new(root);
     let mut reader = Reader {
-        text,
         positions,
         schemas,
         base: base.map(str::to_owned).or_else(|| server(root)),
@@ -112,7 +111,7 @@ fn server(root: &Map<String, Value>) -> Option<String> {
 /// A document as a value, and where its operations are.
 struct Source {
     root: Value,
-    /// The positions of the methods in YAML, by path and method.
+    /// The positions of the methods, by path and method; in JSON those of the paths, with an empty method.
     positions: HashMap<(String, String), Position>,
 }
 
@@ -120,7 +119,7 @@ impl Source {
     fn read(text: &str) -> Result<Source, Diagnostic> {
         let is_json = text.trim_start().starts_with('{');
         match serde_json::from_str(text) {
-            Ok(root) if is_json => Ok(Source { root, positions: HashMap::new() }),
+            Ok(root) if is_json => Ok(Source { positions: positions_in_json(text, &root), root }),
             // YAML may begin with a brace, too. What is meant as JSON begins with a quoted key.
             Err(error) if is_json && text.trim_start()[1..].trim_start().starts_with('"') => {
                 let message = error.to_string();
@@ -157,6 +156,22 @@ impl Source {
         }
         Ok(Source { root: json(node), positions })
     }
+}
+
+/// The positions of the paths: each is the next key with its name in the text, since their order is that of the text. From the first
+/// that is written in another way on, such as with `\/`, they are not known.
+fn positions_in_json(text: &str, root: &Value) -> HashMap<(String, String), Position> {
+    let mut positions = Positions::new(text, 1);
+    let mut end = 0;
+    let paths = root.get("paths").and_then(Value::as_object).into_iter().flatten();
+    let position = |(path, _): (&String, &Value)| {
+        let key = serde_json::to_string(path).ok()?;
+        let is_key = |at: &usize| text[at + key.len()..].trim_start().starts_with(':');
+        let at = text[end..].match_indices(&key).map(|(at, _)| end + at).find(is_key)?;
+        end = at + key.len();
+        Some(((path.clone(), String::new()), positions.at(at)))
+    };
+    paths.map_while(position).collect()
 }
 
 fn fields(node: &yaml::Node) -> &[yaml::Field] {
@@ -218,7 +233,6 @@ impl Mark {
 }
 
 struct Reader<'d> {
-    text: &'d str,
     positions: HashMap<(String, String), Position>,
     schemas: Schemas<'d>,
     base: Option<String>,
@@ -456,16 +470,10 @@ impl<'d> Reader<'d> {
         draft.parameters.push(Parameter { name: name.to_owned(), place, kind: schema.kind });
     }
 
-    /// Where a method of a path is, if that is known.
+    /// Where a method of a path is, or the path, if that is known.
     fn position(&self, path: &str, key: &str) -> Option<Position> {
-        let known = self.positions.get(&(path.to_owned(), key.to_owned())).copied();
-        known.or_else(|| {
-            // JSON has no positions here; the path is a key that hardly occurs elsewhere.
-            let quoted = serde_json::to_string(path).ok()?;
-            let is_key = |at: &usize| self.text[at + quoted.len()..].trim_start().starts_with(':');
-            let at = self.text.match_indices(&quoted).map(|(at, _)| at).find(is_key)?;
-            Some(Position::in_text(self.text, at, 1))
-        })
+        let known = |key: &str| self.positions.get(&(path.to_owned(), key.to_owned())).copied();
+        known(key).or_else(|| known(""))
     }
 
     fn problem(&mut self, path: &str, method: Option<Method>, position: Option<Position>, why: String) {

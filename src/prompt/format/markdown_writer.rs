@@ -76,12 +76,12 @@ fn frontmatter(content: &Content, keys: Keys) -> String {
     text("author", author.as_ref());
     text("version", version.as_ref());
     text("category", category.as_ref());
-    if !tags.is_empty() {
-        lines += &format!("tags: {}\n", list(tags));
-    }
     if !arguments.is_empty() {
         lines += "arguments:\n";
-        lines.extend(arguments.iter().map(argument));
+        lines += &self::arguments(arguments);
+    }
+    if !tags.is_empty() {
+        lines += &format!("tags: {}\n", list(tags));
     }
     if *has_words {
         lines += "words: true\n";
@@ -98,6 +98,11 @@ fn frontmatter(content: &Content, keys: Keys) -> String {
         lines += "messages: true\n";
     }
     lines
+}
+
+/// The lines below the key `arguments`.
+pub(super) fn arguments(arguments: &[Argument]) -> String {
+    arguments.iter().map(argument).collect()
 }
 
 fn argument(argument: &Argument) -> String {
@@ -133,7 +138,8 @@ fn icon(icon: &Icon) -> String {
     lines
 }
 
-fn list(texts: &[String]) -> String {
+/// A list of texts as a YAML value, in one line.
+pub(super) fn list(texts: &[String]) -> String {
     let items = texts.iter().map(|text| if text.contains([',', ' ']) { quoted(text) } else { scalar(text) });
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
@@ -165,6 +171,33 @@ pub(in crate::prompt) fn with_markers(
     (body, markers)
 }
 
+/// The body with these messages, and whether they are several. A line that is a marker gets a backslash; all else stays.
+pub(super) fn messages(texts: &[(Role, String)]) -> (String, bool) {
+    let section = |(role, text): &(Role, String)| Section { role: *role, segments: vec![Segment::Text(text.clone())] };
+    let sections: Vec<Section> = texts.iter().map(section).collect();
+    let (mut body, markers) = with_markers(&sections, |body, segments, at| {
+        if let Segment::Text(text) = &segments[at] {
+            body.push_str(text);
+        }
+    });
+    if are_several(&sections) {
+        let escapes = markers_to_escape(&body, &markers);
+        insert_backslashes(&mut body, escapes);
+    }
+    (body, are_several(&sections))
+}
+
+/// The bytes before which a backslash is needed, so that a line is no marker, except for these.
+fn markers_to_escape(body: &str, own: &[usize]) -> Vec<usize> {
+    let start = |at: usize| at + body[at..].len() - body[at..].trim_start().len();
+    markers_in(body).into_iter().filter(|at| !own.contains(at)).map(start).collect()
+}
+
+fn insert_backslashes(body: &mut String, mut at: Vec<usize>) {
+    at.sort_unstable();
+    at.into_iter().rev().for_each(|at| body.insert(at, '\\'));
+}
+
 /// The body: placeholders in braces, and a backslash before each text that would be read as a placeholder or a marker.
 pub(in crate::prompt) fn body(content: &Content) -> String {
     let names: BTreeSet<&str> = content.arguments.iter().map(|argument| argument.name.as_str()).collect();
@@ -182,11 +215,9 @@ pub(in crate::prompt) fn body(content: &Content) -> String {
     let mut escapes: Vec<usize> = marks_in(&body, &names, has_input);
     escapes.retain(|at| !placeholders.contains(at));
     if are_several(&content.messages) {
-        let start = |at: usize| at + body[at..].len() - body[at..].trim_start().len();
-        escapes.extend(markers_in(&body).into_iter().filter(|at| !markers.contains(at)).map(start));
+        escapes.extend(markers_to_escape(&body, &markers));
     }
-    escapes.sort_unstable();
-    escapes.into_iter().rev().for_each(|at| body.insert(at, '\\'));
+    insert_backslashes(&mut body, escapes);
     body
 }
 

@@ -1,7 +1,7 @@
 //! The tool `expand_prompt`: the whole prompt for a command and an input.
 
 use super::parts::{NoPart, part};
-use super::{ServerTool, ToolCall, ToolError, Work};
+use super::{Handler, READ_ONLY, ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{Object, read};
 use crate::library::{Lookup, Names, Problem, Unknown, View};
 use crate::prompt::{Call, ExpandError};
@@ -27,9 +27,11 @@ pub(super) const TOOL: ServerTool = ServerTool {
     description: |names| format!("{}{}", include_str!("expand_prompt.md"), commands(names, NAMES_BUDGET)),
     input_schema,
     output_schema,
+    annotations: READ_ONLY,
+    is_always_loaded: true,
     work: Work::Quick,
     shown_by_claude_code: Some(150_000),
-    call,
+    handler: Handler::Read(call),
 };
 
 fn input_schema() -> Value {
@@ -82,8 +84,8 @@ struct Arguments<'l> {
     input: &'l str,
 }
 
-fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
-    let ToolCall { view, arguments, limit } = *call;
+fn call(call: &mut ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
+    let ToolCall { view, arguments, limit, .. } = *call;
     let Arguments { command, input } = read(arguments).map_err(|mismatch| {
         ToolError::Arguments(format!(
             "{mismatch}; expand_prompt takes `command`, the name of the prompt without its colon, and `input`, the text \

@@ -2,9 +2,9 @@
 //! and a tag, up to a limit.
 
 use super::super::prompts::MAX_LISTED_DESCRIPTION;
-use super::{ServerTool, ToolCall, ToolError, Work};
+use super::{Handler, READ_ONLY, ServerTool, ToolCall, ToolError, Work};
 use crate::jsonrpc::{count, read};
-use crate::library::Selection;
+use crate::library::{Revision, Selection};
 use crate::prompt::Summary;
 use crate::wording::shortened;
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,11 @@ pub(super) const TOOL: ServerTool = ServerTool {
     description: |_| include_str!("list_prompts.md").trim_ascii_end().to_owned(),
     input_schema,
     output_schema,
+    annotations: READ_ONLY,
+    is_always_loaded: true,
     work: Work::List,
     shown_by_claude_code: None,
-    call,
+    handler: Handler::Read(call),
 };
 
 #[derive(Deserialize)]
@@ -53,6 +55,9 @@ struct ListedPrompt<'o> {
     description: Cow<'o, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<&'o str>,
+    /// Only for who may edit prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<Revision>,
 }
 
 /// Without the whole path, which expand_prompt gives.
@@ -112,7 +117,7 @@ fn output_schema() -> Value {
     })
 }
 
-fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
+fn call(call: &mut ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
     let Arguments { query, tag, limit } = read(call.arguments).map_err(|mismatch| {
         ToolError::Execution(format!("{mismatch}. Call list_prompts again with one, or without it."))
     })?;
@@ -121,16 +126,21 @@ fn call(call: &ToolCall<'_>) -> Result<Box<RawValue>, ToolError> {
     let Selection { mut found, problems } = call.view.select(query, tag);
     found.retain(|(_, summary)| !summary.is_template);
     let (omitted, omitted_problems) = (found.len().saturating_sub(limit), problems.len().saturating_sub(limit));
-    let found: Vec<_> =
-        found.into_iter().take(limit).map(|(entry, summary)| (entry.layer(), entry.name().clone(), summary)).collect();
-    let prompts = found.iter().map(|(layer, name, summary)| {
+    found.truncate(limit);
+    let mut seen = call.seen.as_deref_mut();
+    let prompts = found.iter().map(|(entry, summary)| {
         let Summary { description, usage, .. } = &**summary;
         let description = shortened(description.as_deref().unwrap_or_default(), MAX_LISTED_DESCRIPTION);
-        let description = match layer.mark() {
+        let revision = seen.as_mut().and_then(|seen| {
+            let revision = entry.info().revision;
+            seen.record(entry.name(), revision);
+            revision
+        });
+        let description = match entry.layer().mark() {
             "" => description,
             mark => format!("{mark}{description}").into(),
         };
-        ListedPrompt { name, description, usage: usage.as_deref() }
+        ListedPrompt { name: entry.name(), description, usage: usage.as_deref(), revision }
     });
     let problems = problems.into_iter().take(limit).map(|problem| {
         let position = problem.diagnostic.position.map(|at| format!("{}:{}: ", at.line, at.column));

@@ -2,12 +2,14 @@
 //!
 //! The same checks as for MCP come first: names of the server, tokens, rate limits.
 
+mod edit;
+
 use super::operate::Exchange;
 use super::refusal::Refusal;
 use super::shared_answers::in_turns;
 use super::{App, headers};
 use crate::jsonrpc;
-use crate::library::{Caller, View};
+use crate::library::{Caller, Editor, View};
 use crate::report::{self, Call, Failure, Filter, Found, List};
 use crate::wording::quoted;
 use axum::body::{Body, Bytes};
@@ -16,14 +18,79 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTI
 use axum::http::request::Parts;
 use axum::http::{self, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
+use edit::Edit;
+pub(super) use edit::status_of;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The path of a prompt without its name, which follows.
-const SHOW: &str = "/api/prompts/";
+/// What is at an address.
+struct Route {
+    method: &'static str,
+    /// The whole path; or, if it ends in a slash, what the name of a prompt follows.
+    path: &'static str,
+    /// The name in the metrics.
+    name: &'static str,
+    /// The method of MCP as which rate limits count it.
+    counted_as: &'static str,
+    is_for_editors: bool,
+    work: Work,
+}
+
+/// What a request does.
+enum Work {
+    /// The same for all who may see the same.
+    List(Report),
+    Report(Report),
+    Edit(Edit),
+}
+
+pub(super) const PROMPT: &str = "/api/prompts/";
+const HISTORY: &str = "/api/history/";
+
+static ROUTES: [Route; 11] = [
+    Route::read("GET", "/api/prompts", "api/prompts", "prompts/list", Work::List(list)),
+    Route::read("GET", PROMPT, "api/prompts/NAME", "prompts/get", Work::Report(show)),
+    Route::read("POST", "/api/expand", "api/expand", "prompts/get", Work::Report(expand)),
+    Route::read("POST", "/api/explain", "api/explain", "prompts/get", Work::Report(explain)),
+    Route::read("POST", "/api/hook", "api/hook", "prompts/get", Work::Report(hook)),
+    // Whoever may write a prompt may see what it would include and attach.
+    Route::for_editors("POST", "/api/check", "api/check", "prompts/get", Work::Report(check)),
+    Route::for_editors("POST", PROMPT, "api/create", "prompts/create", Work::Edit(edit::create)),
+    Route::for_editors("PUT", PROMPT, "api/update", "prompts/update", Work::Edit(edit::update)),
+    Route::for_editors("DELETE", PROMPT, "api/delete", "prompts/delete", Work::Edit(edit::delete)),
+    Route::for_editors("GET", HISTORY, "api/history", "prompts/get", Work::Edit(edit::history)),
+    Route::for_editors("POST", "/api/restore", "api/restore", "prompts/update", Work::Edit(edit::restore)),
+];
+
+impl Route {
+    const fn read(
+        method: &'static str,
+        path: &'static str,
+        name: &'static str,
+        counted_as: &'static str,
+        work: Work,
+    ) -> Route {
+        Route { method, path, name, counted_as, is_for_editors: false, work }
+    }
+
+    const fn for_editors(
+        method: &'static str,
+        path: &'static str,
+        name: &'static str,
+        counted_as: &'static str,
+        work: Work,
+    ) -> Route {
+        Route { is_for_editors: true, ..Route::read(method, path, name, counted_as, work) }
+    }
+
+    fn is_at(&self, path: &str) -> bool {
+        path == self.path || (self.path.ends_with('/') && path.starts_with(self.path))
+    }
+}
 
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new().route("/api/{*path}", routing::any(answer))
@@ -47,33 +114,43 @@ impl App {
         exchange: &Exchange,
     ) -> Result<http::Response<Body>, Refusal> {
         let path = head.uri.path();
-        // The method of HTTP, the name in the metrics, and the method of MCP as which rate limits count it.
-        let (allowed, name, counted_as, report): (_, _, _, Report) = match path {
-            "/api/prompts" => (Method::GET, "api/prompts", "prompts/list", list),
-            "/api/expand" => (Method::POST, "api/expand", "prompts/get", expand),
-            "/api/explain" => (Method::POST, "api/explain", "prompts/get", explain),
-            "/api/hook" => (Method::POST, "api/hook", "prompts/get", hook),
-            _ if path.starts_with(SHOW) => (Method::GET, "api/prompts/NAME", "prompts/get", show),
-            _ => {
-                let message = format!("there is nothing at {}", quoted(path));
-                return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-            }
-        };
-        if head.method != allowed {
-            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("this path has {allowed} only"));
-            let allowed = if allowed == Method::GET { "GET" } else { "POST" };
-            return Err(refusal.with_header(ALLOW, HeaderValue::from_static(allowed)));
+        let routes: Vec<&Route> = ROUTES.iter().filter(|route| route.is_at(path)).collect();
+        if routes.is_empty() {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", quoted(path))));
         }
-        if allowed == Method::POST {
+        let Some(route) = routes.iter().find(|route| route.method == head.method) else {
+            let methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
+            let message = format!("this path has {} only", methods.join(", "));
+            let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message);
+            return Err(match HeaderValue::try_from(methods.join(", ")) {
+                Ok(methods) => refusal.with_header(ALLOW, methods),
+                Err(_) => refusal,
+            });
+        };
+        if route.is_for_editors {
+            self.check_may_edit(&caller)?;
+        }
+        if head.method != Method::GET {
             headers::check_content_type(&head.headers)?;
         }
         let (body, _held) = self.read(body, &head.headers, self.max_body).await?;
         self.received(exchange, &[format!("{} {} ", head.method, head.uri).as_bytes(), &body].concat());
-        let (names, address) = ((name, counted_as), head.uri.clone());
-        let read = move |view: &View| report(view, &head.uri, &body);
-        let answered = match name {
-            "api/prompts" => self.read_library_once(&self.reports, (caller, &address), exchange, names, read).await?,
-            _ => self.read_library(caller, exchange, names, read).await?,
+        let names = (route.name, route.counted_as);
+        let answered = match route.work {
+            Work::List(list) => {
+                let address = head.uri.clone();
+                let read = move |view: &View| list(view, &head.uri, &body);
+                self.read_library_once(&self.reports, (caller, &address), exchange, names, read).await?
+            }
+            Work::Report(report) => {
+                self.read_library(caller, exchange, names, move |view| report(view, &head.uri, &body)).await?
+            }
+            Work::Edit(edit) => {
+                let who = caller.clone();
+                let edit = move |editor: &Editor<'_>| edit(editor, &who, &head.uri, &body);
+                let done = self.edit_library(caller, exchange, names, edit).await?;
+                return Ok(done.map_or_else(edit::refused, |done| json(StatusCode::OK, done.into())));
+            }
         };
         match answered {
             // What is recorded is one piece.
@@ -113,23 +190,31 @@ fn list(view: &View, uri: &Uri, _: &[u8]) -> Answered {
 }
 
 fn show(view: &View, uri: &Uri, _: &[u8]) -> Answered {
-    let name = percent_decode_str(uri.path().strip_prefix(SHOW).unwrap_or_default()).decode_utf8();
-    let name = name.map_err(|_| Mistake::InRequest("the name in the path is not UTF-8".to_owned()))?;
-    to_json(&report::show(view, &name)?)
+    to_json(&report::show(view, &name_in(uri, PROMPT).map_err(Mistake::InRequest)?)?)
+}
+
+/// The name that follows the beginning of a path.
+fn name_in<'u>(uri: &'u Uri, path: &str) -> Result<Cow<'u, str>, String> {
+    let name = percent_decode_str(uri.path().strip_prefix(path).unwrap_or_default()).decode_utf8();
+    name.map_err(|_| "the name in the path is not UTF-8".to_owned())
 }
 
 fn expand(view: &View, _: &Uri, body: &[u8]) -> Answered {
-    let call: Call = read(body)?;
+    let call: Call = read(body).map_err(Mistake::InRequest)?;
     to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
 }
 
 fn explain(view: &View, _: &Uri, body: &[u8]) -> Answered {
-    let call: Call = read(body)?;
+    let call: Call = read(body).map_err(Mistake::InRequest)?;
     to_json(&report::explain(view, &Found::named(view, &call.command)?, &call)?)
 }
 
 fn hook(view: &View, _: &Uri, body: &[u8]) -> Answered {
-    to_json(&report::hook(view, &read(body)?)?)
+    to_json(&report::hook(view, &read(body).map_err(Mistake::InRequest)?)?)
+}
+
+fn check(view: &View, _: &Uri, body: &[u8]) -> Answered {
+    to_json(&report::check(view, &read(body).map_err(Mistake::InRequest)?)?)
 }
 
 fn to_json(report: &impl Serialize) -> Answered {
@@ -155,14 +240,14 @@ fn filter(query: &str) -> Result<Filter, Mistake> {
 }
 
 /// Reads the object of a body, within the limits of a message of MCP.
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Mistake> {
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     let text = str::from_utf8(body).map_err(|error| error.to_string());
     let value = text.and_then(|text| jsonrpc::parse_value(text).map_err(|error| error.to_string()));
-    let value = value.map_err(|error| Mistake::InRequest(format!("the body is not JSON: {error}")))?;
+    let value = value.map_err(|error| format!("the body is not JSON: {error}"))?;
     let Value::Object(object) = value else {
-        return Err(Mistake::InRequest("the body must be a JSON object".to_owned()));
+        return Err("the body must be a JSON object".to_owned());
     };
-    jsonrpc::read(&object).map_err(|mismatch| Mistake::InRequest(format!("in the body, {mismatch}")))
+    jsonrpc::read(&object).map_err(|mismatch| format!("in the body, {mismatch}"))
 }
 
 fn refused(refusal: Refusal) -> http::Response<Body> {
@@ -173,7 +258,11 @@ fn refused(refusal: Refusal) -> http::Response<Body> {
 }
 
 fn error(status: StatusCode, failure: &Failure) -> http::Response<Body> {
-    json(status, serde_json::json!({ "error": failure }).to_string().into())
+    error_json(status, &serde_json::json!(failure))
+}
+
+fn error_json(status: StatusCode, error: &Value) -> http::Response<Body> {
+    json(status, serde_json::json!({ "error": error }).to_string().into())
 }
 
 fn json(status: StatusCode, body: Body) -> http::Response<Body> {

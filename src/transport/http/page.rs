@@ -3,16 +3,21 @@
 //! The server renders all of it, so that it works without a script where no token is needed. The script (`page/page.js`) fetches the
 //! same addresses, with the token, and replaces `<main>`. What prompts contain is text for a browser, never markup: see `page/text.rs`.
 
+mod diff;
 mod document;
+mod edit;
+mod history;
 mod list;
 mod prompt;
 mod text;
 
 use super::App;
+use super::api::{PROMPT as API, status_of};
 use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
 use super::shared_answers::in_turns;
-use crate::library::View;
+use crate::library::{Caller, EditError, Editor, View};
+use crate::prompt::MAX_FILE;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{
@@ -33,11 +38,20 @@ use text::sentence;
 /// The paths of this module.
 const LIST: &str = "/";
 const PROMPT: &str = "/prompts/{*name}";
+const NEW: &str = "/new";
+const EDIT: &str = "/edit/";
+const HISTORY: &str = "/history/";
 const STYLE: &str = "/page.css";
 const SCRIPT: &str = "/page.js";
 
 /// The longest values that a form may have together, in bytes. An expansion of longer ones is nothing to look at in a browser.
 const MAX_FORM: usize = 1024 * 1024;
+
+/// The longest form of the editor, in bytes: a file each byte of which is escaped, and values.
+const MAX_EDITOR: usize = 3 * MAX_FILE + MAX_FORM;
+
+/// How many lines three versions of a text may have together to be merged.
+const MAX_MERGED_LINES: usize = 10_000;
 
 /// What the page may load, and who may show it within another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
@@ -49,6 +63,9 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route(LIST, routing::get(list))
         .route(PROMPT, routing::get(prompt).post(prompt))
+        .route(NEW, routing::get(new).post(new))
+        .route(&format!("{EDIT}{{*name}}"), routing::get(edit).post(edit))
+        .route(&format!("{HISTORY}{{*name}}"), routing::get(history))
         .route(
             STYLE,
             routing::get(async |headers| asset(&headers, "text/css; charset=utf-8", include_str!("page/page.css"))),
@@ -81,9 +98,10 @@ async fn list(
     let (head, _) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
     let filter = Filter::of(head.uri.query().unwrap_or_default());
+    let may_edit = app.server.may_edit(&caller);
     let page = move |view: &View| {
         let title = filter.query.as_ref().map_or("Prompts".to_owned(), |query| format!("Search for {query}"));
-        let main = list::page(view, &filter);
+        let main = list::page(view, &filter, may_edit);
         Ok::<_, Infallible>(Bytes::from(document(&title, &filter.query.unwrap_or_default(), &main).into_string()))
     };
     let names = ("page", "prompts/list");
@@ -101,7 +119,7 @@ async fn prompt(
 ) -> Response {
     let (head, body) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
-    let max = app.max_body.min(MAX_FORM);
+    let (may_edit, max) = (app.server.may_edit(&caller), app.max_body.min(MAX_FORM));
     let (body, _held) = app.read(body, &head.headers, max).await.map_err(|mut refusal| {
         if refusal.status == StatusCode::PAYLOAD_TOO_LARGE {
             refusal.error.message =
@@ -115,11 +133,69 @@ async fn prompt(
         head.uri.query().unwrap_or_default().as_bytes()
     });
     let page = move |view: &View| {
-        let (status, title, main) = prompt::page(view, &name, values);
+        let (status, title, main) = prompt::page(view, &name, values, may_edit);
         Ok::<_, Infallible>(Page { status, title, query: String::new(), main })
     };
     let Ok(page) = app.read_library(caller, &exchange, ("page", "prompts/get"), page).await.map_err(failed)?;
     Ok(respond(page))
+}
+
+/// The editor of a new prompt.
+async fn new(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> Response {
+    editor(&app, &exchange, None, request).await
+}
+
+/// The editor of a prompt.
+async fn edit(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    Path(name): Path<String>,
+    request: http::Request<Body>,
+) -> Response {
+    editor(&app, &exchange, Some(name), request).await
+}
+
+/// The editor, with what was typed into it.
+async fn editor(app: &App, exchange: &Exchange, name: Option<String>, request: http::Request<Body>) -> Response {
+    let (head, body) = request.into_parts();
+    let caller = app.admit(&head, exchange).map_err(|refusal| refused(refusal, &head))?;
+    app.check_may_edit(&caller).map_err(failed)?;
+    let (body, _held) = app.read(body, &head.headers, app.max_body.min(MAX_EDITOR)).await.map_err(failed)?;
+    let is_post = head.method == http::Method::POST;
+    let form = edit::Form::of(if is_post { &body } else { head.uri.query().unwrap_or_default().as_bytes() });
+    let page = move |editor: &Editor<'_>| edit::page(editor, name.as_deref(), &form);
+    respond_to_editor(app, exchange, caller, page).await
+}
+
+/// The history of a prompt.
+async fn history(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    Path(name): Path<String>,
+    request: http::Request<Body>,
+) -> Response {
+    let (head, _) = request.into_parts();
+    let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
+    app.check_may_edit(&caller).map_err(failed)?;
+    let revision = history::revision(head.uri.query().unwrap_or_default());
+    let page = move |editor: &Editor<'_>| history::page(editor, &name, revision);
+    respond_to_editor(&app, &exchange, caller, page).await
+}
+
+/// A page for those who may edit: its title, and its content.
+async fn respond_to_editor(
+    app: &App,
+    exchange: &Exchange,
+    caller: Caller,
+    page: impl FnOnce(&Editor<'_>) -> Result<(String, Markup), EditError> + Send + 'static,
+) -> Response {
+    let page = app.edit_library(caller, exchange, ("page", "prompts/get"), page).await.map_err(failed)?;
+    let (title, main) = page.map_err(|error| failed(Refusal::new(status_of(&error), error.to_string())))?;
+    Ok(respond(Page { status: StatusCode::OK, title, query: String::new(), main }))
 }
 
 /// Says why there is no page.

@@ -95,7 +95,7 @@ fn is_in(name: &str, folder: &str) -> bool {
 }
 
 /// The page.
-pub(super) fn page(view: &View, filter: &Filter) -> Markup {
+pub(super) fn page(view: &View, filter: &Filter, may_edit: bool) -> Markup {
     let found = filter.apply(view);
     let all = (filter.fields().next().is_some()).then(|| List::of(view, &report::Filter::default()));
     let all = &all.as_ref().unwrap_or(&found).prompts;
@@ -113,6 +113,7 @@ pub(super) fn page(view: &View, filter: &Filter) -> Markup {
                     h1 { (filter.heading()) }
                     span.count { (count(prompts.len(), "prompt")) }
                     @if filter.fields().next().is_some() { a href="/" { "Show all" } }
+                    @if may_edit { a.button href=(super::NEW) { "New prompt" } }
                 }
                 (problem_list(problems))
                 @if prompts.is_empty() { (nothing(filter, all.is_empty())) }
@@ -253,11 +254,16 @@ pub(super) fn problem_list(problems: &[Problem]) -> Markup {
 }
 
 pub(super) fn problem_item(problem: &Problem) -> Markup {
-    let Problem { file, line, column, message, fix, severity } = problem;
+    let Problem { file, line, column, .. } = problem;
     html! {
         li {
             span.place { bdi { (Text(file)) } @if let (Some(line), Some(column)) = (line, column) { ":" (line) ":" (column) } }
-            span.text dir="auto" { (message_text(&sentence(&format!("{severity}: {message}; {fix}")))) }
+            (problem_text(problem))
         }
     }
+}
+
+/// What is wrong, and what to do about it.
+pub(super) fn problem_text(Problem { message, fix, severity, .. }: &Problem) -> Markup {
+    html! { span.text dir="auto" { (message_text(&sentence(&format!("{severity}: {message}; {fix}")))) } }
 }

@@ -72,7 +72,9 @@ async function load(url, body) {
 }
 
 function show(main, title) {
-  find("main").replaceWith(main);
+  const left = find("main");
+  if (left !== main) keep(left);
+  left.replaceWith(main);
   document.title = title;
   // For screen readers, which do not announce that `<main>` is replaced.
   find("#announcement").textContent = main.querySelector(".count, .alone h1")?.textContent ?? "";
@@ -84,18 +86,33 @@ function shown() {
   if (toast.textContent === AWAY) say("", 0);
   watchEnd();
   follow();
+  const form = find("#editor");
+  if (isDirty(form)) check(form);
+}
+
+/** What is at an address: an editor with unsaved changes, if it was left. */
+async function open(url) {
+  const path = new URL(url).pathname;
+  const left = kept.get(path);
+  if (left) {
+    kept.delete(path);
+    loading.abort();
+    return left;
+  }
+  const answer = await load(url);
+  return answer && { main: answer.page.querySelector("main"), title: answer.page.title };
 }
 
 /** Goes to another address. */
 async function visit(url, { replace = false } = {}) {
   const from = location.href;
   const before = { url: from, main: find("main"), title: document.title, y: scrollY };
-  const answer = await load(url);
-  if (!answer) return;
+  const to = await open(url);
+  if (!to) return;
   if (isList(from) && !isList(url)) list = before;
   if (replace) history.replaceState(null, "", url);
   else history.pushState(null, "", url);
-  show(answer.page.querySelector("main"), answer.page.title);
+  show(to.main, to.title);
   if (replace) return;
   scrollTo(0, 0);
   if (!isList(url)) query.value = "";
@@ -113,8 +130,8 @@ addEventListener("popstate", async () => {
     if (isStale) refresh();
     return;
   }
-  const answer = await load(url);
-  if (answer) show(answer.page.querySelector("main"), answer.page.title);
+  const to = await open(url);
+  if (to) show(to.main, to.title);
   query.value = isList(url) ? (new URL(url).searchParams.get("query") ?? "") : "";
 });
 
@@ -160,6 +177,11 @@ addEventListener("keydown", (event) => {
   } else if (key === "Enter" && (event.ctrlKey || event.metaKey) && isValues(target.form)) {
     event.preventDefault();
     copyExpansion();
+  } else if (key === "s" && (event.ctrlKey || event.metaKey) && find("#editor")) {
+    event.preventDefault();
+    const button = find("#save");
+    if (button) save(button);
+    else review();
   } else if (key === "ArrowDown" || key === "ArrowUp") {
     const rows = [...document.querySelectorAll(".rows a")];
     const at = rows.indexOf(document.activeElement);
@@ -244,8 +266,210 @@ function replaceKeeping(old, fresh) {
   if (same && selection) same.setSelectionRange(...selection);
 }
 
+// The editor
+
+const isEditor = (form) => form != null && form === find("#editor");
+const editorOf = (main) => main.querySelector("#editor");
+const texts = (form) => [...form.querySelectorAll("#command, #file")];
+const isDirty = (form) => form != null && texts(form).some((field) => field.value !== field.defaultValue);
+
+/** What is left with unsaved changes, by its path, so that nothing typed is lost. */
+const kept = new Map();
+
+const pathOf = (form) => new URL(form.getAttribute("action"), location).pathname;
+
+/** Keeps the page that is left, if it has unsaved changes. */
+function keep(main) {
+  const form = editorOf(main);
+  if (!isDirty(form)) return;
+  kept.set(pathOf(form), { main, title: document.title });
+  say("Your changes are kept in this tab until you save or discard them.", 6000);
+}
+
+addEventListener("beforeunload", (event) => {
+  if (kept.size || isDirty(find("#editor"))) event.preventDefault();
+});
+
+/** What the form sends for a step, also its values for the preview, which the server does not repeat. */
+function typed(form, step) {
+  const sent = new URLSearchParams([...new FormData(form)]);
+  if (step) sent.set("step", step);
+  if (step) sent.set("base", find("#file").defaultValue);
+  return sent;
+}
+
+/** Shows what the server says of the text as it is now. */
+async function check(form, step) {
+  checkSoon.cancel();
+  if (!isEditor(form)) return false;
+  const answer = await load(pathOf(form), typed(form, step));
+  if (!isEditor(form) || !answer) return false;
+  const fresh = answer.page.querySelector("#side");
+  if (fresh) showSide(find("#side"), fresh);
+  else if (answer.isAllowed) say(answer.page.querySelector("main").textContent, 8000);
+  // The text stays; the token can be given again in another tab of the browser's session only, so say it here.
+  else say("The token is no longer accepted. Copy your text, and reload the page.", 0);
+  return fresh != null;
+}
+
+const checkSoon = debounced(150, check);
+
+/** Replaces the parts that have changed. While the text is broken, its last expansion stays. */
+function showSide(old, fresh) {
+  const part = (side, name) => side.querySelector(`#${name}`);
+  keepFields(old, fresh);
+  if (!part(old, "notes") || !part(fresh, "notes") || !part(old, "result")) return replaceKeeping(old, fresh);
+  old.classList.toggle("is-stale", !part(fresh, "result"));
+  for (const name of ["notes", "values", "result"]) {
+    const [before, now] = [part(old, name), part(fresh, name)];
+    if (now && !before.isEqualNode(now)) replaceKeeping(before, now);
+  }
+}
+
+/** What was typed into the fields that are replaced. */
+const values = new Map();
+
+function keepFields(old, fresh) {
+  for (const field of old.querySelectorAll("[name]")) values.set(field.name, field.value);
+  for (const field of fresh.querySelectorAll("[name]")) {
+    // As its content, the value would be a difference to the next answer.
+    const value = values.get(field.name);
+    if (value && field.type !== "submit") field.value = value;
+  }
+}
+
+async function review() {
+  const form = find("#editor");
+  if (form.reportValidity() && (await check(form, "review"))) {
+    find("#side-heading").focus({ preventScroll: true });
+    find("#side").scrollIntoView({ block: "nearest" });
+  }
+}
+
+/** Puts the cursor of the text at a line and a column, in characters. */
+function jump({ line, column }) {
+  const area = find("#file");
+  const lines = area.value.split("\n");
+  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  const at = before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
+  area.setSelectionRange(at, at);
+  // The browser scrolls to the cursor when the focus comes.
+  area.blur();
+  area.focus();
+}
+
+/** Sends a change; the answer is `null` if there is none. */
+async function send(method, url, body) {
+  const headers = { "Content-Type": "application/json", Accept: "application/json" };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  try {
+    const init = { method, headers, body: JSON.stringify(body), cache: "no-store", credentials: "omit", redirect: "error" };
+    const response = await fetch(url, init);
+    const answer = await response.json();
+    if (!response.ok) say(answer.error.message.split("\n")[0], 10_000);
+    return { isDone: response.ok, status: response.status };
+  } catch {
+    say("The server does not answer. Try again; nothing is saved twice.", 0);
+    return { isDone: false, status: 0 };
+  }
+}
+
+/** The id of what a button does: however often it is sent, it is done once. */
+const operation = (button) =>
+  (button.dataset.operation ??= [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+
+/** Whether a button was pressed twice. */
+function isSure(button, text) {
+  if (button.dataset.sure) return true;
+  const label = button.textContent;
+  Object.assign(button.dataset, { sure: "yes" });
+  button.textContent = text;
+  setTimeout(() => {
+    delete button.dataset.sure;
+    button.textContent = label;
+  }, 4000);
+  return false;
+}
+
+async function save(button) {
+  const form = find("#editor");
+  const area = find("#file");
+  if (button.ariaBusy) return;
+  button.ariaBusy = "true";
+  const file = form.elements.endings.value === "crlf" ? area.value.replaceAll("\n", "\r\n") : area.value;
+  const { method, url, expected } = button.dataset;
+  const note = find("#note").value || undefined;
+  const saved = area.value;
+  const { isDone, status } = await send(method, url, { file, expected, note, operation_id: operation(button) });
+  button.ariaBusy = null;
+  if (!isDone) return void (status === 409 && check(form, "review"));
+  // What was typed while it was saved is still unsaved.
+  if (area.value !== saved || !isEditor(form)) return say("Saved, without what you have typed since.");
+  leave(form);
+  await visit(new URL(button.dataset.then, location).href);
+  say("Saved");
+}
+
+/** Forgets the changes of an editor. */
+function leave(form) {
+  for (const field of texts(form)) field.defaultValue = field.value;
+  kept.delete(pathOf(form));
+  values.clear();
+}
+
+async function discard(button) {
+  const form = find("#editor");
+  if (isDirty(form) && !isSure(button, "Really discard?")) return;
+  leave(form);
+  const answer = await load(location.href);
+  if (answer) show(answer.page.querySelector("main"), answer.page.title);
+}
+
+async function remove(button) {
+  if (!isSure(button, "Really delete?")) return;
+  const { url, expected, then } = button.dataset;
+  const { isDone } = await send("DELETE", url, { expected, operation_id: operation(button) });
+  if (!isDone) return;
+  leave(find("#editor"));
+  await visit(new URL(then, location).href);
+  say("Deleted");
+}
+
+async function restore(button) {
+  const { command, revision, expected, then } = button.dataset;
+  const { isDone } = await send("POST", "/api/restore", { command, revision, expected, operation_id: operation(button) });
+  if (!isDone) return refresh();
+  await visit(new URL(then, location).href);
+  say("Restored");
+}
+
+function addTheirs() {
+  const area = find("#file");
+  area.value = find("#merged").value;
+  // The file as it is now is part of the text.
+  find("#editor").elements.expected.value = find("#save").dataset.expected;
+  check(find("#editor"), "review");
+}
+
+const ACTIONS = {
+  save,
+  discard,
+  restore,
+  delete: remove,
+  both: addTheirs,
+  back: () => check(find("#editor")).then(() => find("#file").focus()),
+};
+
+addEventListener("click", ({ target }) => {
+  const button = target.closest("main button");
+  if (!button) return;
+  if (button.matches(".jump")) jump(button.dataset);
+  ACTIONS[button.id]?.(button);
+});
+
 addEventListener("input", ({ target }) => {
   const form = target.form;
+  if (isEditor(form)) return target.id === "note" ? undefined : checkSoon(form);
   if (!isValues(form)) return;
   expand(form);
   putLink(form);
@@ -302,6 +526,9 @@ addEventListener("submit", async (event) => {
   if (isValues(form)) {
     event.preventDefault();
     expand(form);
+  } else if (isEditor(form)) {
+    event.preventDefault();
+    review();
   } else if (form === find("#token")) {
     event.preventDefault();
     token = form.querySelector("input").value.trim();
@@ -332,6 +559,9 @@ async function refresh() {
 }
 
 async function refreshOnce() {
+  const editor = find("#editor");
+  // What is typed stays; the server says what has changed.
+  if (isDirty(editor)) return void (await check(editor, find("#side").dataset.step));
   const form = find("#form");
   const [url, values] = [location.href, form && fields(form).toString()];
   const address = new URL(url);
@@ -341,6 +571,7 @@ async function refreshOnce() {
     const { page, isAllowed } = await ask(address, form && new URLSearchParams(values));
     const hasMoved = location.href !== url || find("#form") !== form || (form && fields(form).toString() !== values);
     // What is typed meanwhile is answered with the files as they are then; only the rest of the page is old.
+    if (isDirty(find("#editor"))) return void (isRefreshWanted = true);
     if (hasMoved) return void (isRefreshWanted = find("#form") !== null);
     const [old, fresh] = [find("main"), page.querySelector("main")];
     document.title = page.title;
@@ -357,7 +588,10 @@ async function refreshOnce() {
 let changes = null;
 
 /** The resource that this page shows, if it is a prompt: it may be a broken file, which is in no list. */
-const resource = () => (isList(location) ? null : location.pathname.replace("/prompts/", "prompt://"));
+const resource = () => {
+  const name = /^\/(?:prompts|edit|history)\/(.*)/.exec(location.pathname)?.[1];
+  return name ? `prompt://${name}` : null;
+};
 
 function stopFollowing() {
   changes?.controller.abort();

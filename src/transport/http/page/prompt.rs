@@ -2,8 +2,11 @@
 
 use super::document::failure;
 use super::list::problem_item;
-use super::text::{Text, command, message, path_of, plain, sentence, source, typed, unless_too_long, verbatim};
+use super::text::{
+    Text, command, message, path_in, path_of, plain, sentence, source, typed, unless_too_long, verbatim,
+};
 use crate::library::View;
+use crate::prompt::Name;
 use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Found, List, MeasuredLimit};
 use crate::wording::thousands;
 use axum::http::StatusCode;
@@ -23,13 +26,18 @@ pub(super) fn values(form: &[u8]) -> BTreeMap<String, String> {
 }
 
 /// The page: its title, and its content.
-pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) -> (StatusCode, String, Markup) {
+pub(super) fn page(
+    view: &View,
+    name: &str,
+    values: BTreeMap<String, String>,
+    may_edit: bool,
+) -> (StatusCode, String, Markup) {
     let found = match Found::named(view, name) {
         Ok(found) => found,
         Err(why) if why.is_not_found => {
-            return (StatusCode::NOT_FOUND, name.to_owned(), unknown(view, name, &why.message));
+            return (StatusCode::NOT_FOUND, name.to_owned(), unknown(view, name, &why.message, may_edit));
         }
-        Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message)),
+        Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message, may_edit)),
     };
     let arguments: Vec<Argument> = found.prompt.arguments.iter().map(Argument::from).collect();
     let takes_input = found.prompt.takes_input();
@@ -39,21 +47,23 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
     let call = Call { command: found.prompt.name.to_string(), arguments: values, ..Call::default() };
     let explanation = match report::explain(view, &found, &call) {
         Ok(explanation) => explanation,
-        Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message)),
+        Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message, may_edit)),
     };
     let expansion = report::expand(view, &found, &call);
     let text = report::show(view, &call.command).map(|shown| shown.text).unwrap_or_default();
     let names = found.prompt.value_names();
-    let body = text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(&*text, |(_, body)| body);
-    let [file, body] = [&*text, body].map(|text| {
+    let [file, body] = [&*text, body_of(&text)].map(|text| {
         unless_too_long(text, || source(text, &names)).unwrap_or_else(|| too_long("show", found.prompt.name.as_ref()))
     });
-    let Explanation { name, title, description, problems, .. } = &explanation;
+    let Explanation { name, title, description, problems, layer, format, .. } = &explanation;
     let main = html! {
         article.prompt {
             header {
                 a.back href="/" { "← All prompts" }
-                h1 { (command(name)) }
+                div.title {
+                    h1 { (command(name)) }
+                    @if may_edit { (actions(name, layer.as_deref() == Some("user") && format.is_none())) }
+                }
                 @if title.is_some() || !description.is_empty() {
                     p.lead.text dir="auto" {
                         @if let Some(title) = title { strong { bdi { (Text(title)) } } @if !description.is_empty() { " — " } }
@@ -81,6 +91,19 @@ pub(super) fn page(view: &View, name: &str, values: BTreeMap<String, String>) ->
     (StatusCode::OK, format!(":{name}"), main)
 }
 
+/// What those who may edit prompts can do with one.
+fn actions(name: &str, has_history: bool) -> Markup {
+    html! {
+        @if has_history { a.button href=(path_in(super::HISTORY, name)) { "History" } }
+        a.button href=(path_in(super::EDIT, name)) { "Edit" }
+    }
+}
+
+/// The text below the frontmatter.
+pub(super) fn body_of(text: &str) -> &str {
+    text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(text, |(_, body)| body)
+}
+
 fn badges(explanation: &Explanation) -> Markup {
     let Explanation { name, layer, format, tags, messages, .. } = explanation;
     let filtered = |name: &str, value: &str| {
@@ -100,27 +123,39 @@ fn badges(explanation: &Explanation) -> Markup {
 /// A field for each value.
 fn form(arguments: &[Argument], takes_input: bool, call: &Call) -> Markup {
     let value = |name: &str| call.arguments.get(name).map_or("", String::as_str);
-    let has_input = takes_input && !arguments.iter().any(|argument| argument.name == INPUT);
     html! {
-        @if arguments.is_empty() && !has_input {
+        @if arguments.is_empty() && !takes_input {
             p.length { "This prompt has no arguments: its text is always the same." }
         } @else {
             form.form #form action=(path_of(&call.command)) {
-                @for (number, argument) in arguments.iter().enumerate() { (field(argument, number, value(&argument.name))) }
-                @if has_input {
-                    div.field {
-                        label for="input" { (INPUT) @if arguments.is_empty() { small { "what you would type after the name" } } }
-                        textarea.long #input name=(INPUT) rows="3" dir="auto" { (typed(value(INPUT))) }
-                    }
-                }
+                (fields(arguments, takes_input, "", value))
                 div.unscripted { button { "Expand" } }
             }
         }
     }
 }
 
-fn field(argument: &Argument, number: usize, value: &str) -> Markup {
+/// A field for each value, the name of which begins with `prefix`.
+pub(super) fn fields<'v>(
+    arguments: &[Argument],
+    takes_input: bool,
+    prefix: &str,
+    value: impl Fn(&str) -> &'v str,
+) -> Markup {
+    html! {
+        @for (number, argument) in arguments.iter().enumerate() { (field(argument, number, prefix, value(&argument.name))) }
+        @if takes_input && !arguments.iter().any(|argument| argument.name == INPUT) {
+            div.field {
+                label for="input" { (INPUT) @if arguments.is_empty() { small { "what you would type after the name" } } }
+                textarea.long #input name=(format!("{prefix}{INPUT}")) rows="3" dir="auto" { (typed(value(INPUT))) }
+            }
+        }
+    }
+}
+
+fn field(argument: &Argument, number: usize, prefix: &str, value: &str) -> Markup {
     let Argument { name, description, required, default, choices, strict } = argument;
+    let field = format!("{prefix}{name}");
     let id = format!("argument-{number}");
     let about = format!("about-{number}");
     let described_by = description.as_ref().map(|_| &about);
@@ -133,7 +168,7 @@ fn field(argument: &Argument, number: usize, value: &str) -> Markup {
             }
             @if let Some(description) = description { p.text id=(about) dir="auto" { (Text(description)) } }
             @if *strict && !choices.is_empty() {
-                select id=(id) name=(name) aria-describedby=[described_by] {
+                select id=(id) name=(field) aria-describedby=[described_by] {
                     option value="" { @if default.is_empty() { "–" } @else { (plain(default)) " (default)" } }
                     @for choice in choices {
                         option value=(choice) selected[choice == value] { (plain(choice)) }
@@ -141,11 +176,11 @@ fn field(argument: &Argument, number: usize, value: &str) -> Markup {
                     @if !value.is_empty() && !choices.iter().any(|choice| choice == value) { option value=(value) selected { (plain(value)) } }
                 }
             } @else if !choices.is_empty() && !value.contains('\n') {
-                input id=(id) name=(name) value=(value) list=(format!("choices-{number}")) placeholder=(plain(default)) dir="auto"
+                input id=(id) name=(field) value=(value) list=(format!("choices-{number}")) placeholder=(plain(default)) dir="auto"
                     autocomplete="off" aria-describedby=[described_by];
                 datalist id=(format!("choices-{number}")) { @for choice in choices { option value=(plain(choice)) {} } }
             } @else {
-                textarea id=(id) name=(name) rows="1" placeholder=(plain(default)) dir="auto" aria-describedby=[described_by] {
+                textarea id=(id) name=(field) rows="1" placeholder=(plain(default)) dir="auto" aria-describedby=[described_by] {
                     (typed(value))
                 }
             }
@@ -160,8 +195,6 @@ fn result<'u>(
     body: &Markup,
     unknown: impl Iterator<Item = &'u String>,
 ) -> Markup {
-    let missing: Vec<&str> =
-        explanation.arguments.iter().filter(|given| given.from == "missing").map(|given| given.name.as_str()).collect();
     html! {
         section.result #result aria-labelledby="result-heading" {
             div.bar {
@@ -169,33 +202,46 @@ fn result<'u>(
                 button.quiet.scripted #copy-link type="button" { (with_done("Copy link")) }
                 button.scripted #copy type="button" disabled[!matches!(expansion, Ok(Some(_)))] { (with_done("Copy")) }
             }
-            @match expansion {
-                Ok(text) => {
-                    @if let Some(text) = text { pre.paper #expansion tabindex="0" role="group" aria-label="Expansion" { (text) } }
-                    @else { p.paper.note.text role="status" { (too_long("expand", &explanation.name)) } }
-                    @if let Some(lengths) = &explanation.expansion {
-                        p.length role="status" {
-                            strong { (thousands(lengths.characters)) } " characters, about " (thousands(lengths.tokens)) " tokens"
-                        }
-                        (limits(&lengths.limits))
-                    }
-                },
-                Err(_) if !missing.is_empty() => {
-                    pre.paper.waiting #waiting tabindex="0" role="group" aria-label="Template" { (body) }
-                    p.length role="status" {
-                        "Fill in "
-                        @for (at, name) in missing.iter().enumerate() {
-                            @if at > 0 { @if at + 1 == missing.len() { " and " } @else { ", " } }
-                            code.slot { bdi { (Text(name)) } }
-                        }
-                        " to see the expansion."
-                    }
-                },
-                Err(why) => { p.paper.note.text role="status" dir="auto" { (message(&sentence(&why.message))) } },
-            }
+            (outcome(explanation, expansion, body))
             @let warnings = explanation.warnings.iter().map(|warning| sentence(warning));
             @let unused = unknown.map(|name| format!("The prompt has no argument {}; its value is not used.", crate::wording::named(name)));
             @for warning in warnings.chain(unused) { p.length.text dir="auto" { strong { "Note: " } (message(&warning)) } }
+        }
+    }
+}
+
+/// The expansion, or what is missing for it.
+pub(super) fn outcome(
+    explanation: &Explanation,
+    expansion: Result<Option<Markup>, &report::Failure>,
+    body: &Markup,
+) -> Markup {
+    let missing: Vec<&str> =
+        explanation.arguments.iter().filter(|given| given.from == "missing").map(|given| given.name.as_str()).collect();
+    html! {
+        @match expansion {
+            Ok(text) => {
+                @if let Some(text) = text { pre.paper #expansion tabindex="0" role="group" aria-label="Expansion" { (text) } }
+                @else { p.paper.note.text role="status" { (too_long("expand", &explanation.name)) } }
+                @if let Some(lengths) = &explanation.expansion {
+                    p.length role="status" {
+                        strong { (thousands(lengths.characters)) } " characters, about " (thousands(lengths.tokens)) " tokens"
+                    }
+                    (limits(&lengths.limits))
+                }
+            },
+            Err(_) if !missing.is_empty() => {
+                pre.paper.waiting #waiting tabindex="0" role="group" aria-label="Template" { (body) }
+                p.length role="status" {
+                    "Fill in "
+                    @for (at, name) in missing.iter().enumerate() {
+                        @if at > 0 { @if at + 1 == missing.len() { " and " } @else { ", " } }
+                        code.slot { bdi { (Text(name)) } }
+                    }
+                    " to see the expansion."
+                }
+            },
+            Err(why) => { p.paper.note.text role="status" dir="auto" { (message(&sentence(&why.message))) } },
         }
     }
 }
@@ -204,12 +250,12 @@ fn result<'u>(
 const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
 
 /// The expansion, unless it is too long.
-fn shown(view: &View, found: &Found, call: &Call, expansion: &Expansion) -> Option<Markup> {
+pub(super) fn shown(view: &View, found: &Found, call: &Call, expansion: &Expansion) -> Option<Markup> {
     unless_too_long(&expansion.prompt, || marked(view, found, call, expansion))
 }
 
 /// Which command prints a text that the page does not show.
-fn too_long(command: &str, name: &str) -> Markup {
+pub(super) fn too_long(command: &str, name: &str) -> Markup {
     html! { "This is too long for the page. " code { bdi { "prompt-expander " (command) " " (Text(name)) } } " prints it." }
 }
 
@@ -293,11 +339,18 @@ fn details(explanation: &Explanation) -> Markup {
 }
 
 /// A file that cannot be a prompt: why, and what it contains.
-fn broken(view: &View, name: &str, why: &str) -> Markup {
+fn broken(view: &View, name: &str, why: &str, may_edit: bool) -> Markup {
     let text = report::show(view, name).map(|shown| shown.text).unwrap_or_default();
     html! {
         article.prompt {
-            header { a.back href="/" { "← All prompts" } h1 { (command(name)) } p.lead { "This file cannot be used as a prompt." } }
+            header {
+                a.back href="/" { "← All prompts" }
+                div.title {
+                    h1 { (command(name)) }
+                    @if may_edit { (actions(name, true)) }
+                }
+                p.lead { "This file cannot be used as a prompt." }
+            }
             section.problems { ul { li.text dir="auto" { (message(&sentence(why))) } } }
             section.whole { h2 { "Source" } pre.paper #source-text tabindex="0" role="group" aria-label="Source" {
                 (unless_too_long(&text, || verbatim(&text)).unwrap_or_else(|| too_long("show", name)))
@@ -307,12 +360,18 @@ fn broken(view: &View, name: &str, why: &str) -> Markup {
 }
 
 /// There is no prompt of this name; perhaps similar ones.
-fn unknown(view: &View, name: &str, why: &str) -> Markup {
+fn unknown(view: &View, name: &str, why: &str, may_edit: bool) -> Markup {
     let similar = List::of(view, &report::Filter { query: Some(name.replace('/', " ")), ..Default::default() }).prompts;
     let then = html! {
         @if !similar.is_empty() {
             p { "Similar prompts:" }
             ul { @for prompt in similar.iter().take(MAX_SIMILAR) { li { a href=(path_of(&prompt.name)) { (command(&prompt.name)) } } } }
+        }
+        @if may_edit && Name::for_new_file(name).is_ok() {
+            p { a href=(format!("{}?{}", super::NEW, form_urlencoded::Serializer::new(String::new()).append_pair("command", name).finish())) {
+                "Create " (command(name))
+            } }
+            p { a href=(path_in(super::HISTORY, name)) { "Look for deleted versions" } }
         }
         p { a href="/" { "Show all prompts" } }
     };

@@ -110,7 +110,12 @@ pub(super) fn command(name: &str) -> Markup {
 
 /// The address of a prompt.
 pub(super) fn path_of(name: &str) -> String {
-    format!("/prompts/{}", utf8_percent_encode(name, &IN_PATH))
+    path_in("/prompts/", name)
+}
+
+/// An address that ends in the name of a prompt.
+pub(super) fn path_in(start: &str, name: &str) -> String {
+    format!("{start}{}", utf8_percent_encode(name, &IN_PATH))
 }
 
 /// A sentence of a message, which begins in lower case and has no period.

@@ -1,0 +1,80 @@
+//! `prompt-expander diff`: what has changed in a prompt since a version of it.
+
+use super::completions;
+use super::history::{editor, version};
+use super::output::{self, ADDED, FAINT, REMOVED};
+use super::source::PromptSource;
+use crate::library::{Operation, Revision, difference};
+use crate::wording::{named, printable};
+use anstyle::Style;
+use anyhow::{anyhow, bail};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander diff standup            what the last change was
+  prompt-expander diff standup 3fa2c1d0   what has changed since then";
+
+#[derive(Debug, Args)]
+pub(super) struct Diff {
+    /// The prompt's name, with or without a colon; it may have been deleted
+    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    name: String,
+    /// The version to compare with, by the first characters of its revision; by default, the one before the current one
+    #[arg(add = ArgValueCompleter::new(completions::revisions))]
+    revision: Option<String>,
+    /// Print one JSON object: `name`, `from` and `to`, two revisions, of which the second is `null` for a deleted prompt, and `diff`
+    #[arg(long)]
+    json: bool,
+}
+
+impl Diff {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let library = source.library_with_warnings();
+        let editor = editor(&library)?;
+        let refused = |why| anyhow!("{why}");
+        let name = editor.name(&self.name).map_err(refused)?;
+        let versions = editor.history(&name).map_err(refused)?;
+        let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
+        let from = match &self.revision {
+            Some(typed) => version(&versions, typed)?.revision,
+            None => {
+                let texts = versions.iter().filter(|version| version.operation != Operation::Delete);
+                let Some(before) = texts.map(|version| version.revision).find(|revision| Some(*revision) != current)
+                else {
+                    bail!("{} has no earlier version", named(&name));
+                };
+                before
+            }
+        };
+        let text = |revision: Revision| editor.version(&name, revision).map_err(refused);
+        let (old, new) = (text(from)?, current.map(text).transpose()?);
+        let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());
+        let diff = difference((&from.to_string(), &old), (&to, new.as_deref().unwrap_or_default()));
+        if self.json {
+            output::print_json(&json!({ "name": name, "from": from, "to": current, "diff": diff }))?;
+        } else if output::terminal_width().is_some() {
+            output::print_paged(diff.lines().map(colored).collect::<String>().as_bytes())?;
+        } else {
+            output::print_verbatim(diff.as_bytes())?;
+        }
+        if diff.is_empty() {
+            output::note(&format!("{} has the same text as that version", named(&name)));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A line of a diff for a terminal.
+fn colored(line: &str) -> String {
+    let style = match line.as_bytes().first() {
+        _ if line.starts_with("--- ") || line.starts_with("+++ ") || line.starts_with("@@") => FAINT,
+        Some(b'-') => REMOVED,
+        Some(b'+') => ADDED,
+        _ => Style::new(),
+    };
+    format!("{style}{}{style:#}\n", printable(line))
+}

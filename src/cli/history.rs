@@ -1,0 +1,107 @@
+//! `prompt-expander history`: the versions of a prompt; and what `diff` and `restore` have in common with it.
+
+use super::completions;
+use super::output::{self, FAINT, NAME};
+use super::source::PromptSource;
+use crate::library::{Caller, Editor, Library, Operation, Revision, Version};
+use crate::wording::{alternatives, printable, quoted};
+use anyhow::{anyhow, bail};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander history standup
+  prompt-expander history standup | cut -f 1   only the revisions";
+
+/// The fewest characters that a revision may be abbreviated to.
+const LEAST: usize = 4;
+
+#[derive(Debug, Args)]
+pub(super) struct History {
+    /// The prompt's name, with or without a colon; it may have been deleted
+    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    name: String,
+    /// Print one JSON object: `name`, and `versions` with revision, at (the time), operation (`create`, `update`, `delete`, `restore`
+    /// or `by_hand`), author, note and current, the newest first
+    #[arg(long)]
+    json: bool,
+}
+
+impl History {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        let library = source.library_with_warnings();
+        let editor = editor(&library)?;
+        let refused = |why| anyhow!("{why}");
+        let name = editor.name(&self.name).map_err(refused)?;
+        let versions = editor.history(&name).map_err(refused)?;
+        if self.json {
+            output::print_json(&json!({ "name": name, "versions": versions }))?;
+        } else if output::terminal_width().is_some() {
+            output::print_paged(versions.iter().map(for_people).collect::<String>().as_bytes())?;
+        } else {
+            output::print(versions.iter().map(for_scripts).collect::<String>().as_bytes())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What changes the prompts of the user of this machine. Versions that a server keeps for longer are not removed.
+///
+/// # Errors
+/// There is no folder of their own.
+pub(super) fn editor(library: &Library) -> anyhow::Result<Editor<'_>> {
+    library.editor(&Caller::local()).map_err(|why| anyhow!("{why}"))
+}
+
+/// The version that was named by its revision, or by the beginning of it.
+pub(super) fn version<'v>(versions: &'v [Version], typed: &str) -> anyhow::Result<&'v Version> {
+    if typed.len() < LEAST {
+        bail!("{} is too short for a revision; write at least {LEAST} characters of it", quoted(typed));
+    }
+    let typed = typed.to_ascii_lowercase();
+    let matching: Vec<&Version> =
+        versions.iter().filter(|version| version.revision.to_string().starts_with(&typed)).collect();
+    let revisions: BTreeSet<Revision> = matching.iter().map(|version| version.revision).collect();
+    match matching.first() {
+        Some(first) if revisions.len() == 1 => Ok(first),
+        Some(_) => {
+            let revisions: Vec<String> = revisions.iter().map(Revision::to_string).collect();
+            bail!("several revisions begin with {}: {}; write more of it", quoted(&typed), alternatives(&revisions))
+        }
+        None => bail!("no version has the revision {}; `prompt-expander history NAME` lists all", quoted(&typed)),
+    }
+}
+
+fn done(version: &Version) -> &'static str {
+    match version.operation {
+        Operation::Create => "created",
+        Operation::Update => "updated",
+        Operation::Delete => "deleted",
+        Operation::Restore => "restored",
+        Operation::ByHand => "by hand",
+    }
+}
+
+/// With tabs between revision, time, what was done, author and note.
+fn for_scripts(version: &Version) -> String {
+    let text = |text: &Option<String>| output::one_line(text.as_deref().unwrap_or_default());
+    let Version { revision, at, author, note, .. } = version;
+    format!("{revision}\t{at}\t{}\t{}\t{}\n", done(version), text(author), text(note))
+}
+
+fn for_people(version: &Version) -> String {
+    let at = version.at.strftime("%Y-%m-%d %H:%M:%S UTC");
+    let mut line = format!("{NAME}{}{NAME:#}  {at}  {:<8}", version.revision.short(), done(version));
+    for text in [&version.author, &version.note].into_iter().flatten() {
+        _ = write!(line, "  {}", printable(&output::one_line(text)));
+    }
+    if version.is_current {
+        _ = write!(line, "  {FAINT}(current){FAINT:#}");
+    }
+    line.trim_end().to_owned() + "\n"
+}

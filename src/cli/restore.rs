@@ -1,0 +1,67 @@
+//! `prompt-expander restore`: writes an earlier version of a prompt again.
+
+use super::history::{editor, version};
+use super::source::PromptSource;
+use super::{completions, output, path};
+use crate::library::{About, Location};
+use crate::wording::named;
+use anyhow::{Context, anyhow};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde_json::json;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander restore standup            undo the last change, or the delete
+  prompt-expander restore standup 3fa2c1d0   write this version again";
+
+#[derive(Debug, Args)]
+pub(super) struct Restore {
+    /// The prompt's name, with or without a colon; it may have been deleted
+    #[arg(add = ArgValueCompleter::new(completions::own_names))]
+    name: String,
+    /// The version, by the first characters of its revision; by default, the one before the current one or, of a deleted prompt, the
+    /// one that was deleted
+    #[arg(add = ArgValueCompleter::new(completions::revisions))]
+    revision: Option<String>,
+    /// Print one JSON object: `path` and `revision`
+    #[arg(long)]
+    json: bool,
+}
+
+impl Restore {
+    pub(super) fn run(self, source: &PromptSource) -> anyhow::Result<ExitCode> {
+        // A server may keep more versions than there are by default.
+        let library = source.library_with_warnings().with_history(NonZeroUsize::MAX);
+        let editor = editor(&library)?;
+        let refused = |why| anyhow!("{why}");
+        let name = editor.name(&self.name).map_err(refused)?;
+        let versions = editor.history(&name).map_err(refused)?;
+        let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
+        let to = self.revision.map(|typed| version(&versions, &typed)).transpose()?.map(|version| version.revision);
+        let written = editor.restore(&name, current, to, &About::default()).map_err(refused)?;
+        let file = editor.path(&name).with_context(|| format!("{} was deleted just now", named(&name)))?;
+        if self.json {
+            output::print_json(&json!({ "path": file.display().to_string(), "revision": written.revision }))?;
+        } else if current != Some(written.revision) {
+            path::print("restored ", &file)?;
+        }
+        for warning in &written.warnings {
+            output::warning(&warning.to_string());
+        }
+        let is_used = library.view().locate(&name).is_some_and(|(_, location)| location == Location::File(file));
+        match current {
+            Some(current) if current == written.revision => {
+                output::note(&format!("{} has this text already; nothing is changed", named(&name)));
+            }
+            Some(current) => {
+                output::note(&format!("`prompt-expander restore {name} {}` undoes this", current.short()));
+            }
+            None if is_used => output::note(&format!("type `:{name} …` in a chat")),
+            None => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

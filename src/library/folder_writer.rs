@@ -1,0 +1,236 @@
+//! Writes prompts in a folder: one process at a time, as the [history](super::history) says.
+
+use super::editor::{EditError, Write, Writer};
+use super::folder::Folder;
+use super::history::{Entry, History, Lock, Operation, Record, Version, create_folders};
+use super::read::{self, read_whole};
+use super::write::{cannot_create_folder, path_for_new, rename_to_new, sync_folder};
+use super::{Caller, Draft, Prefix, Problem, Revision};
+use crate::prompt::{Name, Severity};
+use jiff::{SignedDuration, Timestamp};
+use std::fs::{self, Metadata, Permissions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+impl Writer for Folder {
+    fn read(&self, name: &Name) -> Result<Option<Vec<u8>>, EditError> {
+        self.resolve(name).map(|file| self.bytes(&file.path)).transpose()
+    }
+
+    fn check(&self, name: &Name, text: &str, prefix: Option<&Prefix>) -> Result<Vec<Problem>, EditError> {
+        path_for_new(self, name).map_err(EditError::Write)?;
+        let Draft { problems, prompt, path } = self.draft(name, text, prefix);
+        let Some(prompt) = prompt else {
+            let error = problems.into_iter().find(|problem| problem.diagnostic.severity == Severity::Error);
+            return error.map_or(Ok(Vec::new()), |error| Err(EditError::Invalid(Box::new(error))));
+        };
+        // To somebody else, who may read the file, it would be attached.
+        if let Some(refused) =
+            prefix.and_then(|prefix| self.attachments(&prompt, &path, Some(prefix)).find_map(Result::err))
+        {
+            return Err(EditError::Invalid(Box::new(self.problem(&path, refused))));
+        }
+        Ok(problems)
+    }
+
+    fn write(&self, write: &Write<'_>) -> Result<Revision, EditError> {
+        let Write { name, operation, expected, text, about, caller, versions } = *write;
+        let history = History::of(&self.path);
+        let mut lock = history.lock()?;
+        let file = self.resolve(name);
+        let current = file.as_ref().map(|file| self.bytes(&file.path)).transpose()?;
+        let now = current.as_deref().map(Revision::of);
+        let mut entries = history.all_entries(name)?;
+        while let Some(undone) = entries.first().filter(|entry| !entry.is_complete || entry.is_undone(now)) {
+            lock.remove(&history, name, undone)?;
+            entries.remove(0);
+        }
+        let after = text.map(Revision::of);
+        if let Some(done) = operation_of(&entries, about.operation_id.as_deref()) {
+            let is_same = |record: &Record| {
+                (record.operation, &record.replaced) == (operation, &expected.map(|expected| expected.to_string()))
+            };
+            let is_same = done.after() == after && done.record.as_ref().is_some_and(is_same);
+            return if is_same { Ok(done.revision) } else { Err(EditError::OtherOperation(name.clone())) };
+        }
+        let conflict = || EditError::Conflict { name: name.clone(), current: now, diff: String::new() };
+        if now != expected {
+            return Err(conflict());
+        }
+        let revision = after.or(expected).ok_or_else(conflict)?;
+        if after == now {
+            return Ok(revision);
+        }
+        let path = match (&file, last_path(&entries)) {
+            (Some(file), _) => file.path.to_path_buf(),
+            (None, Some(path)) if operation == Operation::Restore => self.path.join(path),
+            (None, _) => path_for_new(self, name).map_err(EditError::Write)?,
+        };
+        let failed = |error| EditError::Io(path.clone(), error);
+        let target = if file.is_some() { fs::canonicalize(&path).map_err(failed)? } else { path.clone() };
+        self.check_target(&target, caller)?;
+        let metadata = file.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(failed)?;
+        if metadata.as_ref().is_some_and(|file| file.permissions().readonly()) {
+            return Err(failed(io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")));
+        }
+        let permissions = metadata.as_ref().map(Metadata::permissions);
+        let folder = target.parent().unwrap_or(&self.path);
+        create_folders(folder).map_err(|error| EditError::Write(cannot_create_folder(folder, error)))?;
+
+        // Later than what is there, even if the clock was set back.
+        let mut times = Times { now: Timestamp::now(), last: entries.first().map(|entry| entry.at) };
+        let is_known = entries.first().and_then(Entry::after) == now;
+        if let Some(current) = current.as_deref().filter(|_| !is_known) {
+            let modified = metadata.as_ref().and_then(modified);
+            let version = (times.next(modified), Revision::of(current));
+            let entry = lock.add(&history, name, version, None, Some((current, permissions.as_ref())))?;
+            entries.insert(0, entry);
+        }
+        let below = path.strip_prefix(&self.path).unwrap_or(&path);
+        let record = Record {
+            operation,
+            replaced: now.map(|revision| revision.to_string()),
+            path: below.iter().map(|step| step.to_string_lossy()).collect::<Vec<_>>().join("/"),
+            author: about.author.as_deref().map(str::to_owned),
+            note: about.note.clone(),
+            operation_id: about.operation_id.clone(),
+        };
+        let recorded = text.map(|text| (text, permissions.as_ref()));
+        let entry = lock.add(&history, name, (times.next(None), revision), Some(&record), recorded)?;
+        let put =
+            Put { path: &path, target: &target, current: current.as_deref(), text, permissions: permissions.as_ref() };
+        if let Err(error) = put.run(&mut lock) {
+            lock.remove_temporary_file();
+            _ = lock.remove(&history, name, &entry); // or else the next write does
+            return Err(match error.kind() {
+                ErrorKind::AlreadyExists => conflict(),
+                _ => failed(error),
+            });
+        }
+        for folder in [path.parent(), target.parent()].into_iter().flatten() {
+            sync_folder(folder).map_err(|error| EditError::NotStored(folder.to_owned(), error))?;
+        }
+        // What is not removed now is removed by the next write.
+        entries.iter().skip(versions.get()).for_each(|old| _ = lock.remove(&history, name, old));
+        Ok(revision)
+    }
+
+    fn history(&self, name: &Name) -> Result<Vec<Version>, EditError> {
+        let history = History::of(&self.path);
+        let (current, entries) = loop {
+            let (before, entries) = (self.read(name)?, history.entries(name)?);
+            if self.read(name)? == before {
+                break (before, entries); // nothing was written meanwhile
+            }
+        };
+        let now = current.as_deref().map(Revision::of);
+        let is_done = |(index, entry): &(usize, Entry)| *index > 0 || !entry.is_undone(now);
+        let mut entries: Vec<Entry> = entries.into_iter().enumerate().filter(is_done).map(|(_, entry)| entry).collect();
+        // After a crash, a version may be there twice.
+        entries.dedup_by(|older, newer| older.after().is_some() && older.after() == newer.after());
+        let mut versions: Vec<Version> = entries.iter().map(Entry::version).collect();
+        let is_known = now.is_none() || entries.first().and_then(Entry::after) == now;
+        if let (Some(revision), false, Some(file)) = (now, is_known, self.resolve(name)) {
+            let modified = fs::metadata(&file.path).ok().as_ref().and_then(modified);
+            let at = modified.unwrap_or_else(Timestamp::now);
+            let operation = Operation::ByHand;
+            versions.insert(0, Version { revision, at, operation, author: None, note: None, is_current: true });
+        }
+        if let Some(first) = versions.first_mut() {
+            first.is_current = now.is_some();
+        }
+        Ok(versions)
+    }
+
+    fn version(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
+        History::of(&self.path).text(name, revision)
+    }
+
+    fn path(&self, name: &Name) -> Option<PathBuf> {
+        self.resolve(name).map(|file| file.path.to_path_buf())
+    }
+}
+
+impl Folder {
+    fn bytes(&self, path: &Path) -> Result<Vec<u8>, EditError> {
+        let content = read::read(path, |_| Ok(()));
+        content
+            .map(|content| content.bytes)
+            .map_err(|diagnostic| EditError::Invalid(Box::new(self.problem(path, diagnostic))))
+    }
+
+    /// Refuses to write outside of the folder for a caller who is not at this machine, or outside of the part of it that they
+    /// may write to.
+    fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), EditError> {
+        let root = match &caller.prefix {
+            Some(prefix) => self.path.join(prefix.folder()),
+            None if caller.token.is_some() => self.path.clone(),
+            None => return Ok(()),
+        };
+        let real = |path: &Path| path.ancestors().find_map(|path| fs::canonicalize(path).ok());
+        let is_inside = real(&root).zip(real(target)).is_some_and(|(root, target)| target.starts_with(root));
+        if is_inside { Ok(()) } else { Err(EditError::Escapes(target.to_owned())) }
+    }
+}
+
+/// The last step of a write.
+struct Put<'w> {
+    path: &'w Path,
+    /// The file itself, if the path is a symlink.
+    target: &'w Path,
+    current: Option<&'w [u8]>,
+    text: Option<&'w [u8]>,
+    permissions: Option<&'w Permissions>,
+}
+
+impl Put<'_> {
+    /// Replaces, creates or deletes the file in one step. [`ErrorKind::AlreadyExists`]: it is no longer as it was read.
+    fn run(&self, lock: &mut Lock) -> io::Result<()> {
+        let folder = self.target.parent().unwrap_or(Path::new("."));
+        let sibling = self.text.map(|text| lock.write_temporary_file(folder, text, self.permissions)).transpose()?;
+        // An editor knows nothing of the lock.
+        let is_unchanged = match (read_whole(self.target), self.current) {
+            (Ok(now), Some(current)) => now == current,
+            (Err(error), None) => error.kind() == ErrorKind::NotFound,
+            _ => false,
+        };
+        match (sibling, self.current) {
+            _ if !is_unchanged => Err(ErrorKind::AlreadyExists.into()),
+            (None, _) => fs::remove_file(self.path),
+            (Some(sibling), None) => rename_to_new(&sibling, self.target),
+            (Some(sibling), Some(_)) => fs::rename(sibling, self.target),
+        }
+    }
+}
+
+/// The times of versions that are added one after the other.
+struct Times {
+    now: Timestamp,
+    last: Option<Timestamp>,
+}
+
+impl Times {
+    /// A time after the last one: this one if it is, else the present one.
+    fn next(&mut self, time: Option<Timestamp>) -> Timestamp {
+        let is_after = |time: &Timestamp| self.last.is_none_or(|last| last < *time);
+        let time = time.filter(|time| is_after(time) && *time < self.now).unwrap_or(self.now);
+        let least = self.last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok());
+        let time = least.map_or(time, |least| least.max(time));
+        self.last = Some(time);
+        time
+    }
+}
+
+fn modified(file: &Metadata) -> Option<Timestamp> {
+    file.modified().ok().and_then(|time| Timestamp::try_from(time).ok())
+}
+
+fn operation_of<'e>(entries: &'e [Entry], id: Option<&str>) -> Option<&'e Entry> {
+    let id = id?;
+    entries.iter().find(|entry| entry.record.as_ref().is_some_and(|record| record.operation_id.as_deref() == Some(id)))
+}
+
+/// Where the file of a prompt was last.
+fn last_path(entries: &[Entry]) -> Option<&str> {
+    entries.iter().find_map(|entry| Some(entry.record.as_ref()?.path.as_str()))
+}

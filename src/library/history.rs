@@ -1,0 +1,371 @@
+//! The history of the prompts in a folder: `.history/NAME/`, next to the prompts and hidden like every folder whose name begins
+//! with a dot.
+//!
+//! A version is a file that begins with the time in UTC, such as `20261122T191012.123456789Z-REVISION.md`: the text, for a person to
+//! copy back. The file of the same name that ends in `.json` is its [record]: who wrote it, how, and over what. A version that a
+//! person has made by hand has none; it is saved when it is replaced. A record without a text is that of a delete.
+//!
+//! A version is in the history before it is in the prompt's file. So whatever is acknowledged can be restored, and after a crash the
+//! record tells what was about to be written. That of a write that never happened is removed by the next one.
+//!
+//! [record]: Record
+
+use super::Revision;
+use super::editor::EditError;
+use super::read::read_whole;
+use super::write::sync_folder;
+use crate::prompt::Name;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The folder below a folder of prompts that has their history.
+pub(super) const FOLDER: &str = ".history";
+
+/// How many versions of a prompt are kept besides the current one, unless the user says otherwise.
+pub const VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
+
+/// What the name of a temporary file begins with. It is hidden.
+const TEMPORARY: &str = ".prompt-expander-";
+
+/// How long to wait for another process that writes.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// How often the lock is tried meanwhile.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// The time at the beginning of a file's name.
+const TIME: &str = "%Y%m%dT%H%M%S%.9fZ";
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// There was no such prompt.
+    Create,
+    /// The text was changed.
+    Update,
+    /// The prompt was removed. The revision is that of the text that it had.
+    Delete,
+    /// An earlier text was written again.
+    Restore,
+    /// A person, or another program, has changed the file.
+    ByHand,
+}
+
+/// A version of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Version {
+    /// Of its text; of a delete, that of the text that was deleted.
+    pub revision: Revision,
+    /// When it was written; of one that was made by hand, when its file was last modified.
+    #[serde(serialize_with = "as_text")]
+    pub at: Timestamp,
+    /// How it came about.
+    pub operation: Operation,
+    /// Who wrote it, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// Why, in the author's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether it is what the prompt's file holds.
+    #[serde(rename = "current", skip_serializing_if = "std::ops::Not::not")]
+    pub is_current: bool,
+}
+
+/// What is recorded of a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) operation: Operation,
+    /// The revision that the file had; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<String>,
+    /// The path of the prompt's file below the folder, `/`-separated.
+    pub(super) path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) author: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) operation_id: Option<String>,
+}
+
+/// What the history has of one moment.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// The name of its files, without their suffix.
+    stem: String,
+    pub(super) at: Timestamp,
+    pub(super) revision: Revision,
+    /// `None` if it was made by hand.
+    pub(super) record: Option<Record>,
+    /// Whether it has a text, or needs none.
+    pub(super) is_complete: bool,
+}
+
+impl Entry {
+    fn is_delete(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.operation == Operation::Delete)
+    }
+
+    /// The revision that the file has after it.
+    pub(super) fn after(&self) -> Option<Revision> {
+        (!self.is_delete()).then_some(self.revision)
+    }
+
+    /// Whether it was recorded and, because of a crash, not carried out: the file is still what it was to replace.
+    pub(super) fn is_undone(&self, current: Option<Revision>) -> bool {
+        let replaces_current = |record: &Record| record.replaced == current.map(|revision| revision.to_string());
+        self.after() != current && self.record.as_ref().is_some_and(replaces_current)
+    }
+
+    pub(super) fn version(&self) -> Version {
+        let record = self.record.as_ref();
+        Version {
+            revision: self.revision,
+            at: self.at,
+            operation: record.map_or(Operation::ByHand, |record| record.operation),
+            author: record.and_then(|record| record.author.clone()),
+            note: record.and_then(|record| record.note.clone()),
+            is_current: false,
+        }
+    }
+}
+
+/// The history of one folder of prompts.
+#[derive(Debug)]
+pub(super) struct History {
+    /// The folder of prompts.
+    root: PathBuf,
+}
+
+/// The right to write to a folder of prompts, which one process has at a time. It ends with the value.
+#[derive(Debug)]
+pub(super) struct Lock {
+    /// Holds the path of the temporary file that is being written.
+    file: File,
+    history: PathBuf,
+}
+
+impl History {
+    pub(super) fn of(root: &Path) -> History {
+        History { root: root.to_owned() }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
+    }
+
+    /// The folder of one prompt, which may be missing. No symlink on the way to it is followed.
+    fn folder_of(&self, name: &Name) -> Result<PathBuf, EditError> {
+        let mut folder = self.folder();
+        check_folder(&folder)?;
+        for step in name.split('/') {
+            folder.push(step);
+            check_folder(&folder)?;
+        }
+        Ok(folder)
+    }
+
+    /// Waits until no other process writes, and removes what one has left that was killed.
+    pub(super) fn lock(&self) -> Result<Lock, EditError> {
+        let history = self.folder();
+        check_folder(&history)?;
+        create_folders(&history).map_err(|error| EditError::Io(history.clone(), error))?;
+        let path = history.join("lock");
+        if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
+            return Err(EditError::Obstacle(path));
+        }
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| EditError::Io(path.clone(), error))?;
+        let started = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if started.elapsed() < MAX_WAIT => thread::sleep(RETRY),
+                Err(TryLockError::WouldBlock) => return Err(EditError::Locked(path)),
+                Err(TryLockError::Error(error)) => return Err(EditError::Io(path, error)),
+            }
+        }
+        let mut lock = Lock { file, history };
+        lock.remove_temporary_file();
+        Ok(lock)
+    }
+
+    /// All versions of a prompt, the newest first.
+    pub(super) fn entries(&self, name: &Name) -> Result<Vec<Entry>, EditError> {
+        let mut entries = self.all_entries(name)?;
+        entries.retain(|entry| entry.is_complete);
+        Ok(entries)
+    }
+
+    /// The same with those whose write has ended before it was recorded.
+    pub(super) fn all_entries(&self, name: &Name) -> Result<Vec<Entry>, EditError> {
+        let folder = self.folder_of(name)?;
+        let files = match fs::read_dir(&folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(EditError::Io(folder, error)),
+        };
+        // By the names of the files without their suffixes: whether there is a text, and a record.
+        let mut found: BTreeMap<String, (bool, bool)> = BTreeMap::new();
+        for file in files {
+            let file = file.map_err(|error| EditError::Io(folder.clone(), error))?.file_name();
+            let Some((stem, suffix)) = file.to_str().and_then(|file| file.rsplit_once('.')) else { continue };
+            match suffix {
+                "md" => found.entry(stem.to_owned()).or_default().0 = true,
+                "json" => found.entry(stem.to_owned()).or_default().1 = true,
+                _ => {}
+            }
+        }
+        let mut entries = Vec::new();
+        for (stem, (has_text, has_record)) in found.into_iter().rev() {
+            let Some((at, revision)) = parse_stem(&stem) else { continue };
+            let path = folder.join(format!("{stem}.json"));
+            let record = match has_record.then(|| read_whole(&path)).transpose() {
+                Ok(record) => record.and_then(|record| serde_json::from_slice::<Record>(&record).ok()),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed just now
+                Err(error) => return Err(EditError::Io(path, error)),
+            };
+            let is_delete = record.as_ref().is_some_and(|record| record.operation == Operation::Delete);
+            entries.push(Entry { stem, at, revision, record, is_complete: has_text || is_delete });
+        }
+        Ok(entries)
+    }
+
+    /// The text of a version; `None` if it is not in the history, or was changed there.
+    pub(super) fn text(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
+        let folder = self.folder_of(name)?;
+        for entry in self.entries(name)?.iter().filter(|entry| entry.after() == Some(revision)) {
+            let path = folder.join(format!("{}.md", entry.stem));
+            let text = read_whole(&path).map_err(|error| EditError::Io(path, error))?;
+            if Revision::of(&text) == revision {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Lock {
+    /// Adds a version: its record, then its text, each complete or not there at all. The text is as private as the prompt's file.
+    pub(super) fn add(
+        &mut self,
+        history: &History,
+        name: &Name,
+        (at, revision): (Timestamp, Revision),
+        record: Option<&Record>,
+        text: Option<(&[u8], Option<&Permissions>)>,
+    ) -> Result<Entry, EditError> {
+        let folder = history.folder_of(name)?;
+        create_folders(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
+        let stem = format!("{}-{revision}", at.strftime(TIME));
+        if let Some(record) = record {
+            let path = folder.join(format!("{stem}.json"));
+            let json =
+                serde_json::to_string_pretty(record).map_err(|error| EditError::Io(path.clone(), error.into()))?;
+            self.put(&path, format!("{json}\n").as_bytes(), None)?;
+        }
+        if let Some((text, permissions)) = text {
+            self.put(&folder.join(format!("{stem}.md")), text, permissions)?;
+        }
+        sync_folder(&folder).map_err(|error| EditError::Io(folder, error))?;
+        Ok(Entry { stem, at, revision, record: record.cloned(), is_complete: true })
+    }
+
+    /// Writes a file of the history.
+    fn put(&mut self, path: &Path, bytes: &[u8], permissions: Option<&Permissions>) -> Result<(), EditError> {
+        let written = self.write_temporary_file(&self.history.clone(), bytes, permissions);
+        let written = written.and_then(|temporary| fs::rename(temporary, path));
+        written.map_err(|error| {
+            self.remove_temporary_file();
+            EditError::Io(path.to_owned(), error)
+        })
+    }
+
+    /// Writes a temporary file into a folder, and returns its path. The lock remembers it until the next one: if this process is
+    /// killed, the next write removes the file.
+    pub(super) fn write_temporary_file(
+        &mut self,
+        folder: &Path,
+        bytes: &[u8],
+        permissions: Option<&Permissions>,
+    ) -> io::Result<PathBuf> {
+        let unique = format!("{TEMPORARY}{}-{}", process::id(), Timestamp::now().as_nanosecond());
+        let path = folder.join(unique);
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(path.as_os_str().as_encoded_bytes())?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions.clone())?; // before there is anything to read
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(path)
+    }
+
+    /// Removes the temporary file that was written last, if it is still there.
+    pub(super) fn remove_temporary_file(&mut self) {
+        let mut bytes = Vec::new();
+        let read = self.file.rewind().and_then(|()| (&self.file).take(64 * 1024).read_to_end(&mut bytes));
+        let path = String::from_utf8(bytes).ok().filter(|path| read.is_ok() && !path.is_empty()).map(PathBuf::from);
+        let name = path.as_deref().and_then(Path::file_name).unwrap_or_default();
+        if let Some(path) = path.as_ref().filter(|_| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())) {
+            _ = fs::remove_file(path); // it is hidden, and the next write tries again
+        }
+    }
+
+    /// Removes a version, or what there is of it.
+    pub(super) fn remove(&mut self, history: &History, name: &Name, entry: &Entry) -> Result<(), EditError> {
+        let folder = history.folder_of(name)?;
+        // The text first: a record without a text counts for nothing.
+        for suffix in ["md", "json"] {
+            let path = folder.join(format!("{}.{suffix}", entry.stem));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(EditError::Io(path, error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+/// Refuses what is no folder, or one elsewhere: writing through a symlink would change what is not part of the prompts.
+fn check_folder(path: &Path) -> Result<(), EditError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(EditError::Obstacle(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(EditError::Io(path.to_owned(), error)),
+    }
+}
+
+/// Creates a folder and those above it that are missing, so that they are there after a crash, too.
+pub(super) fn create_folders(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(folder)?;
+    let parents = missing.into_iter().filter_map(Path::parent);
+    parents.filter(|parent| !parent.as_os_str().is_empty()).try_for_each(sync_folder)
+}
+
+/// The time and the revision in the name of a file.
+fn parse_stem(stem: &str) -> Option<(Timestamp, Revision)> {
+    let (time, revision) = stem.split_once('-')?;
+    let time = DateTime::strptime("%Y%m%dT%H%M%S%.f", time.strip_suffix('Z')?).ok()?;
+    Some((time.to_zoned(TimeZone::UTC).ok()?.timestamp(), revision.parse().ok()?))
+}

@@ -1,0 +1,403 @@
+//! Changes parts of a Markdown file: keys of its frontmatter, or its body. Every other byte stays: comments, the order and the
+//! quoting of the other keys, line endings, a byte order mark.
+//!
+//! The result is read again before it is returned, and has to say what was asked for, and nothing else that is new. What cannot
+//! be changed like this is refused, for example a frontmatter that is only read leniently.
+
+use super::frontmatter::{self, Split};
+use super::markdown::{self, without_empty_ends};
+use super::markdown_writer::{arguments, list, messages, scalar};
+use super::yaml::{self, Field, Node, Value};
+use super::{Format, text_of};
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::limits::MAX_WEIGHT;
+use crate::prompt::{Argument, Role};
+use crate::wording::quoted;
+use std::ops::Range;
+
+/// What to change in the file of a prompt. What is `None` stays; a key that is `Some(None)`, or empty, is removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// What follows the frontmatter.
+    pub body: Option<Body>,
+    /// The key `title`.
+    pub title: Option<Option<String>>,
+    /// The key `description`.
+    pub description: Option<Option<String>>,
+    /// The key `arguments`: all of them.
+    pub arguments: Option<Option<Vec<Argument>>>,
+    /// The key `tags`.
+    pub tags: Option<Option<Vec<String>>>,
+}
+
+/// The body of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// The text as it is written in a file, with its placeholders.
+    Text(String),
+    /// The same for each of several messages. The key `messages` is set, or removed if there is only one, of the user.
+    Messages(Vec<(Role, String)>),
+}
+
+/// The order in which keys are written.
+const ORDER: [&str; 13] = [
+    "title",
+    "description",
+    "author",
+    "version",
+    "category",
+    "arguments",
+    "tags",
+    "include",
+    "engine",
+    "words",
+    "attachments",
+    "icons",
+    "messages",
+];
+
+const FIX: &str = "send the whole file as `file`";
+
+/// The text of a file after a change of some of its parts. An empty text is that of a new file.
+///
+/// # Errors
+/// The frontmatter is not one that can be changed without the risk of changing anything else, or no file says what is asked for.
+pub fn edit(text: &str, parts: &Parts) -> Result<String, Diagnostic> {
+    let (mark, without_mark) = text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest));
+    let (body, has_messages) = match &parts.body {
+        None => (None, None),
+        Some(Body::Text(text)) => (Some(text.clone()), None),
+        Some(Body::Messages(texts)) => {
+            let (text, are_several) = messages(texts);
+            (Some(text), Some(are_several.then(|| "true".to_owned())))
+        }
+    };
+    let mut changes: Vec<(&str, Option<New>)> = Vec::new();
+    let texts = [("title", &parts.title), ("description", &parts.description)];
+    for (key, text) in texts {
+        let value = |text: &Option<String>| {
+            text.as_ref().filter(|text| !text.trim().is_empty()).map(|text| New::Value(scalar(text.trim())))
+        };
+        changes.extend(text.as_ref().map(|text| (key, value(text))));
+    }
+    if let Some(declared) = &parts.arguments {
+        let declared = declared.as_ref().filter(|declared| !declared.is_empty());
+        changes.push(("arguments", declared.map(|declared| New::Lines(arguments(declared)))));
+    }
+    if let Some(tags) = &parts.tags {
+        let tags = tags.as_ref().filter(|tags| !tags.is_empty());
+        changes.push(("tags", tags.map(|tags| New::Value(list(tags)))));
+    }
+    changes.extend(has_messages.map(|value| ("messages", value.map(New::Value))));
+
+    let before = File::read(without_mark)?;
+    let edited = format!("{mark}{}", before.with(&changes, body.as_deref())?);
+    let after = File::read(text_of(edited.as_bytes())?)?;
+    before.check_other_keys(&after, &changes)?;
+    after.check(parts)?;
+    let body = body.map_or_else(
+        || before.body_as_read(),
+        |body| Ok(without_empty_ends(&body.replace("\r\n", "\n")).0.to_owned()),
+    )?;
+    if after.body_as_read()? != body {
+        return Err(refused(None, "the text would be read as something else in this file"));
+    }
+    Ok(edited)
+}
+
+/// The new value of a key.
+enum New {
+    /// In the line of the key.
+    Value(String),
+    /// In the lines below the key, each with its line ending.
+    Lines(String),
+}
+
+fn refused(position: Option<Position>, why: &str) -> Diagnostic {
+    Diagnostic::error(position, why, FIX)
+}
+
+/// A file's text without its byte order mark, and where its parts are.
+struct File<'t> {
+    text: &'t str,
+    /// The lines between the fences; `None` without frontmatter.
+    yaml: Option<Range<usize>>,
+    /// Where the body begins.
+    body: usize,
+    /// The keys, in the order of their lines.
+    fields: Vec<Field>,
+    ending: &'static str,
+}
+
+impl<'t> File<'t> {
+    fn read(text: &'t str) -> Result<File<'t>, Diagnostic> {
+        let ending =
+            if text.lines().next().is_some_and(|line| text[line.len()..].starts_with("\r\n")) { "\r\n" } else { "\n" };
+        let without = File { text, yaml: None, body: 0, fields: Vec::new(), ending };
+        let Split { yaml: Some(yaml), body, .. } = frontmatter::split(text)? else { return Ok(without) };
+        if frontmatter::read(yaml, Format::Markdown, &mut Vec::new())?.is_none() {
+            return Ok(without); // a text between two rules
+        }
+        if yaml.replace("\r\n", "").contains('\r') {
+            return Err(refused(Some(Position::START), "the frontmatter has line endings of different kinds"));
+        }
+        let start = text.find('\n').map_or(text.len(), |newline| newline + 1);
+        let mut budget = MAX_WEIGHT;
+        let fields = match yaml::parse(yaml, 2, &mut budget) {
+            Ok(Node { value: Value::Map(fields), .. }) => fields,
+            Ok(Node { value: Value::Null(text), .. }) if text.is_empty() => Vec::new(),
+            Ok(_) => return Err(refused(Some(Position::START), "the frontmatter is not a list of keys")),
+            Err(yaml::Refusal::TooLarge(error)) => return Err(error),
+            Err(yaml::Refusal::Syntax(why)) => {
+                let message = format!(
+                    "the frontmatter is not valid YAML ({}), and its keys cannot be changed one by one",
+                    why.message
+                );
+                return Err(refused(why.position, &message));
+            }
+        };
+        let file = File { yaml: Some(start..start + yaml.len()), body: text.len() - body.len(), fields, ..without };
+        if let Some(field) = file.fields.iter().find(|field| field.position.column != 1) {
+            return Err(refused(Some(field.position), "the keys of the frontmatter do not each begin a line"));
+        }
+        Ok(file)
+    }
+
+    /// The bytes of each line of the frontmatter, with its ending.
+    fn lines(&self) -> Vec<Range<usize>> {
+        let yaml = self.yaml.clone().unwrap_or_default();
+        let mut start = yaml.start;
+        let lines = self.text[yaml].split_inclusive('\n').map(|line| {
+            let line = start..start + line.len();
+            start = line.end;
+            line
+        });
+        lines.collect()
+    }
+
+    /// The bytes of the lines of a key: up to the last that is not empty and not a comment.
+    fn extent(&self, index: usize, lines: &[Range<usize>]) -> Range<usize> {
+        let first = self.fields[index].position.line - 2;
+        let next = self.fields.get(index + 1).map_or(lines.len(), |next| next.position.line - 2);
+        let (_, value) = self.text[lines[first].clone()].split_once(':').unwrap_or_default();
+        // An indented line of a text in several lines may begin with `#`.
+        let value = value.trim_start();
+        let is_text =
+            value.starts_with(['|', '>']) || (value.starts_with(['"', '\'']) && end_of_quotes(value).is_none());
+        let is_own = |line: &&Range<usize>| {
+            let line = &self.text[(*line).clone()];
+            let is_comment = if is_text { line.starts_with('#') } else { line.trim_start().starts_with('#') };
+            !line.trim().is_empty() && !is_comment
+        };
+        let end = lines[first..next].iter().rfind(is_own).unwrap_or(&lines[first]).end;
+        lines[first].start..end
+    }
+
+    /// The text with other values of keys, and another body.
+    fn with(&self, changes: &[(&str, Option<New>)], body: Option<&str>) -> Result<String, Diagnostic> {
+        let lines = self.lines();
+        let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+        for (key, new) in changes {
+            let at = self.fields.iter().position(|field| field.key == *key);
+            match (at, new) {
+                (None, None) => {}
+                (Some(at), None) => edits.push((self.extent(at, &lines), String::new())),
+                (Some(at), Some(new)) => edits.push(self.replacement(at, new, &lines)),
+                (None, Some(new)) => {
+                    let at = self.place(key, &lines);
+                    let text = match new {
+                        New::Value(value) => format!("{key}: {value}{}", self.ending),
+                        New::Lines(below) => format!("{key}:{}{}", self.ending, self.with_ending(below)),
+                    };
+                    // Of several in one place, the later ones follow.
+                    match edits.iter_mut().find(|(range, text)| *range == (at..at) && !text.is_empty()) {
+                        Some((_, texts)) => *texts += &text,
+                        None => edits.push((at..at, text)),
+                    }
+                }
+            }
+        }
+        // An insertion after a key comes after the change of that key.
+        edits.sort_by_key(|(range, _)| (range.end, range.start));
+        let (head, rest) = self.text.split_at(self.body);
+        let mut edited = head.to_owned();
+        for (range, text) in edits.iter().rev() {
+            edited.replace_range(range.clone(), text);
+        }
+        if self.yaml.is_none() && !edited.is_empty() {
+            edited = format!("---{0}{edited}---{0}", self.ending);
+        }
+        let Some(body) = body else { return Ok(edited + rest) };
+        // Empty lines at the start are no part of the text; those between the frontmatter and the text stay.
+        let is_empty = |line: &&str| line.trim().is_empty();
+        let body: String = body.split_inclusive('\n').skip_while(is_empty).collect();
+        let body = self.with_ending(&body.replace("\r\n", "\n"));
+        let end = if body.is_empty() || body.ends_with('\n') { "" } else { self.ending };
+        if edited.is_empty() {
+            let is_read_as_body = File::read(&body).is_ok_and(|file| file.yaml.is_none());
+            let fences = if is_read_as_body { String::new() } else { format!("---{0}---{0}", self.ending) };
+            return Ok(format!("{fences}{body}{end}"));
+        }
+        if !edited.ends_with('\n') {
+            edited += self.ending;
+        }
+        let empty: String =
+            rest.split_inclusive('\n').take_while(|line| is_empty(line) && line.ends_with('\n')).collect();
+        Ok(format!("{edited}{empty}{body}{end}"))
+    }
+
+    fn with_ending(&self, text: &str) -> String {
+        if self.ending == "\n" { text.to_owned() } else { text.replace('\n', self.ending) }
+    }
+
+    /// The bytes that hold the value of a key, and what replaces them.
+    fn replacement(&self, index: usize, new: &New, lines: &[Range<usize>]) -> (Range<usize>, String) {
+        let Field { key, node, position } = &self.fields[index];
+        let extent = self.extent(index, lines);
+        let first = lines[position.line - 2].clone();
+        let line = self.text[first.clone()].trim_end_matches(['\n', '\r']);
+        let is_one_line = extent.end == first.end;
+        let value = value_in(line, key, node, position.line);
+        match (new, value) {
+            (New::Value(text), Some(value)) if is_one_line => {
+                let space = if line[..value.start].ends_with([' ', '\t']) { "" } else { " " };
+                (first.start + value.start..first.start + value.end, format!("{space}{text}"))
+            }
+            (New::Value(text), _) => (extent, format!("{key}: {text}{}", self.ending)),
+            // The line of the key may have a comment.
+            (New::Lines(below), Some(value)) if value.is_empty() => (first.end..extent.end, self.with_ending(below)),
+            (New::Lines(below), _) => (extent, format!("{key}:{}{}", self.ending, self.with_ending(below))),
+        }
+    }
+
+    /// Where a new key belongs: after the last of those before it in the [order](ORDER), else before all others.
+    fn place(&self, key: &str, lines: &[Range<usize>]) -> usize {
+        let rank = |key: &str| ORDER.iter().position(|known| *known == key);
+        let is_before = |field: &Field| rank(&field.key).is_some_and(|other| Some(other) < rank(key));
+        let after = self.fields.iter().rposition(is_before).map(|index| self.extent(index, lines).end);
+        after.unwrap_or_else(|| self.yaml.as_ref().map_or(0, |yaml| yaml.start))
+    }
+
+    fn check_other_keys(&self, after: &File<'_>, changes: &[(&str, Option<New>)]) -> Result<(), Diagnostic> {
+        let others = |file: &File<'_>| {
+            let is_other = |field: &&Field| changes.iter().all(|(key, _)| *key != field.key);
+            let value = |field: &Field| (field.key.clone(), without_positions(&field.node));
+            file.fields.iter().filter(is_other).map(value).collect::<Vec<_>>()
+        };
+        if others(self) == others(after) {
+            return Ok(());
+        }
+        Err(refused(Some(Position::START), "changing this key would change another key of the frontmatter"))
+    }
+
+    /// Checks that it says what is asked for.
+    fn check(&self, parts: &Parts) -> Result<(), Diagnostic> {
+        let says = |key: &str| {
+            refused(
+                Some(Position::START),
+                &format!("the value of {} cannot be written in the frontmatter", quoted(key)),
+            )
+        };
+        let read = markdown::read(Format::Markdown, self.text)?.frontmatter;
+        let text = |asked: &Option<Option<String>>, read: &Option<String>| {
+            asked
+                .as_ref()
+                .is_none_or(|asked| asked.as_deref().unwrap_or_default().trim() == read.as_deref().unwrap_or_default())
+        };
+        if !text(&parts.title, &read.title) {
+            return Err(says("title"));
+        }
+        if !text(&parts.description, &read.description) {
+            return Err(says("description"));
+        }
+        if parts.arguments.as_ref().is_some_and(|asked| asked.as_deref().unwrap_or_default() != read.arguments) {
+            return Err(says("arguments"));
+        }
+        if parts.tags.as_ref().is_some_and(|asked| asked.as_deref().unwrap_or_default() != read.tags) {
+            return Err(says("tags"));
+        }
+        Ok(())
+    }
+
+    /// The body as a prompt has it.
+    fn body_as_read(&self) -> Result<String, Diagnostic> {
+        Ok(markdown::read(Format::Markdown, self.text)?.body.into_owned())
+    }
+}
+
+/// The bytes of a value in the line of its key, which are none if it has no value there; `None` if its end is not known.
+fn value_in(line: &str, key: &str, node: &Node, number: usize) -> Option<Range<usize>> {
+    let byte = |column: usize| line.char_indices().nth(column - 1).map_or(line.len(), |(at, _)| at);
+    let is_null = matches!(node.value, Value::Null(_));
+    if node.position.line != number || is_null {
+        // The key, with or without quotes, and its colon.
+        let colon = line.find(key)? + key.len() + line[line.find(key)? + key.len()..].find(':')? + 1;
+        let raw = line[colon..].trim_start();
+        let written = matches!(&node.value, Value::Null(text) if !text.is_empty() && raw.starts_with(text.as_str()));
+        return (raw.is_empty() || raw.starts_with('#')).then_some(colon..colon).filter(|_| !written);
+    }
+    let start = byte(node.position.column);
+    let raw = &line[start..];
+    let length = match raw.chars().next()? {
+        '"' | '\'' => end_of_quotes(raw)?,
+        '[' | '{' if node.end.line == number => byte(node.end.column + 1) - start,
+        '[' | '{' | '|' | '>' => return None,
+        _ => raw.find(" #").or_else(|| raw.find("\t#")).map_or(raw, |comment| &raw[..comment]).trim_end().len(),
+    };
+    Some(start..start + length)
+}
+
+/// The length of a text in quotes of either kind; `None` if they are not closed.
+fn end_of_quotes(raw: &str) -> Option<usize> {
+    let (quote, escape) = if raw.starts_with('"') { ('"', "\\") } else { ('\'', "''") };
+    let mut rest = &raw[1..];
+    loop {
+        let next = rest.chars().next()?;
+        if rest.starts_with(escape) {
+            rest = &rest[1..]; // the next character is part of the text
+        } else if next == quote {
+            return Some(raw.len() - rest.len() + 1);
+        }
+        rest = &rest[rest.chars().next()?.len_utf8()..];
+    }
+}
+
+fn without_positions(node: &Node) -> Node {
+    let position = Position::START;
+    let value = match &node.value {
+        Value::List(nodes) => Value::List(nodes.iter().map(without_positions).collect()),
+        Value::Map(fields) => Value::Map(
+            fields
+                .iter()
+                .map(|field| Field { key: field.key.clone(), position, node: without_positions(&field.node) })
+                .collect(),
+        ),
+        other => other.clone(),
+    };
+    Node { position, end: position, value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &str, parts: Parts, after: &str) {
+        assert_eq!(edit(before, &parts).map_err(|error| error.to_string()).as_deref(), Ok(after), "{before:?}");
+    }
+
+    fn title(title: &str) -> Parts {
+        Parts { title: Some(Some(title.to_owned())), ..Parts::default() }
+    }
+
+    #[test]
+    fn a_key_is_changed_in_its_line_and_every_other_byte_stays() {
+        check("Text.\n", title("T"), "---\ntitle: T\n---\nText.\n");
+        check("", title("T"), "---\ntitle: T\n---\n");
+        check(
+            "\u{feff}---\r\n# c\r\ntitle:  'Old'  # why\r\n\r\ntags: [a]\r\n---\r\n\r\nText.",
+            title("New one"),
+            "\u{feff}---\r\n# c\r\ntitle:  New one  # why\r\n\r\ntags: [a]\r\n---\r\n\r\nText.",
+        );
+    }
+}

@@ -1,0 +1,320 @@
+//! Editing: `prompts/create`, `prompts/update` and `prompts/delete`, what they have in common with the tools that edit prompts, and what a
+//! conversation has seen.
+
+use super::Server;
+use super::lifecycle::{Failure, FailureKind};
+use crate::jsonrpc::{Mismatch, Object, read};
+use crate::library::{About, Caller, Change, EditError, Editor, Problem, Revision, Version, Written};
+use crate::mcp;
+use crate::prompt::{Argument, Body, Name, Parts, Role, spellings};
+use crate::wording::{named, quoted};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The longest note on a change, and the longest id of one, in bytes. The history keeps them.
+const MAX_NOTE: usize = 2_000;
+const MAX_OPERATION_ID: usize = 200;
+
+/// The revision of each prompt that a conversation was last shown, or wrote.
+#[derive(Debug, Default)]
+pub(super) struct Seen(Option<BTreeMap<Name, Revision>>);
+
+impl Seen {
+    /// Remembers from now on what is recorded; before, nothing is.
+    pub(super) fn remember(&mut self) {
+        self.0.get_or_insert_default();
+    }
+
+    /// The client is about to be shown this revision of a prompt.
+    pub(super) fn record(&mut self, name: &Name, revision: Option<Revision>) {
+        if let (Some(seen), Some(revision)) = (&mut self.0, revision) {
+            seen.insert(name.clone(), revision);
+        }
+    }
+
+    fn revision(&self, typed: &str) -> Option<Revision> {
+        let seen = self.0.as_ref()?;
+        spellings(typed).iter().find_map(|name| seen.get(&Name::new(name).ok()?).copied())
+    }
+}
+
+/// A caller who may edit prompts, in a conversation.
+#[derive(Debug)]
+pub(super) struct Editing<'s> {
+    pub(super) server: &'s Server,
+    pub(super) caller: &'s Caller,
+    /// Who edits, for the history.
+    pub(super) author: Option<Arc<str>>,
+    pub(super) seen: &'s mut Seen,
+}
+
+/// A prompt as its file has it, and its versions.
+#[derive(Debug, Serialize)]
+pub(super) struct Reading {
+    command: String,
+    /// `None` if it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<Revision>,
+    /// Of the version that was asked for, or the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    versions: Vec<Version>,
+}
+
+/// Why nothing was written, or read.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// What the caller asks for cannot be done.
+    Invalid(String),
+    /// The prompt is not the one that the caller has seen.
+    Conflict { current: Option<Revision>, text: String },
+    /// The caller does not say which revision of this prompt they have seen, and the conversation has seen none.
+    NotSeen(String),
+    /// The system refuses; the text says what to do.
+    Unavailable(String),
+}
+
+impl Editing<'_> {
+    /// What reads and writes prompts.
+    ///
+    /// # Errors
+    /// There is no folder that prompts are written to.
+    pub(super) fn editor(&self) -> Result<Editor<'_>, Refusal> {
+        Ok(self.server.library.editor(self.caller)?)
+    }
+
+    /// Creates a prompt. `params` are those of the request, of which the note and the id of the operation are read.
+    ///
+    /// # Errors
+    /// Those of [`Editor::create`].
+    pub(super) fn create(&mut self, name: &str, change: &Change, params: &Object) -> Result<Written, Refusal> {
+        self.write(params, |editor, about| editor.create(name, change, about))
+    }
+
+    /// Changes a prompt. Of `params`, also the expected revision is read.
+    ///
+    /// # Errors
+    /// Those of [`Editor::update`]; no revision is expected.
+    pub(super) fn update(&mut self, name: &str, change: &Change, params: &Object) -> Result<Written, Refusal> {
+        let expected = self.expected(name, params)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
+        self.write(params, |editor, about| editor.update(name, expected, change, about))
+    }
+
+    /// The same for a prompt to delete.
+    pub(super) fn delete(&mut self, name: &str, params: &Object) -> Result<Written, Refusal> {
+        let expected = self.expected(name, params)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
+        self.write(params, |editor, about| editor.delete(name, expected, about))
+    }
+
+    /// The same for an earlier version, or a deleted prompt, of which no revision can be expected.
+    pub(super) fn restore(&mut self, name: &str, to: Option<&str>, params: &Object) -> Result<Written, Refusal> {
+        let to = to.map(|to| revision("revision", to)).transpose()?;
+        let is_there = self.editor()?.history(name)?.first().is_some_and(|version| version.is_current);
+        let expected = match is_there {
+            true => Some(self.expected(name, params)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?),
+            false => None,
+        };
+        self.write(params, |editor, about| editor.restore(name, expected, to, about))
+    }
+
+    /// The source of a prompt, or of a version, and all versions.
+    ///
+    /// # Errors
+    /// There is no such prompt, or no such version.
+    pub(super) fn read(&mut self, name: &str, version: Option<&str>) -> Result<Reading, Refusal> {
+        let version = version.map(|version| revision("revision", version)).transpose()?;
+        let editor = self.editor()?;
+        let current = editor.current(name);
+        // A prompt of another layer has no history, and a deleted one has nothing else.
+        let versions = match (editor.history(name), &current) {
+            (Ok(versions), _) => versions,
+            (Err(EditError::NotYours(..)), Ok(_)) => Vec::new(),
+            (Err(error), _) => return Err(error.into()),
+        };
+        let current = match current {
+            Ok(current) => Some(current),
+            Err(EditError::Unknown(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let file = match version {
+            Some(version) => Some(editor.version(name, version)?),
+            None => current.as_ref().map(|current| current.file.clone()),
+        };
+        let revision = current.as_ref().map(|current| current.revision);
+        if let Some(current) = &current {
+            self.seen.record(&current.name, revision);
+        }
+        let command = current.map_or_else(|| name.to_owned(), |current| current.name.to_string());
+        Ok(Reading { command, revision, file, versions })
+    }
+
+    fn write(
+        &mut self,
+        params: &Object,
+        write: impl FnOnce(&Editor<'_>, &About) -> Result<Written, EditError>,
+    ) -> Result<Written, Refusal> {
+        let mcp::ChangeParams { note, operation_id, expected: _ } = read(params)?;
+        for (key, text, max) in [("note", &note, MAX_NOTE), ("operation_id", &operation_id, MAX_OPERATION_ID)] {
+            if text.as_ref().is_some_and(|text| text.len() > max) {
+                return Err(Refusal::Invalid(format!("`{key}` is longer than {max} bytes; shorten it")));
+            }
+        }
+        let about = About { author: self.author.clone(), note, operation_id };
+        // Whoever has seen a list is notified, this client too.
+        self.server.watch();
+        let written = write(&self.editor()?, &about)?;
+        tracing::debug!(name = %written.name, revision = %written.revision, "wrote a prompt");
+        self.seen.record(&written.name, Some(written.revision));
+        Ok(written)
+    }
+
+    /// The revision that a prompt must still have: the one in the params, else the one that the conversation has seen last.
+    fn expected(&self, name: &str, params: &Object) -> Result<Option<Revision>, Refusal> {
+        let mcp::ChangeParams { expected, .. } = read(params)?;
+        match expected {
+            Some(expected) => revision("expected", expected).map(Some),
+            None => Ok(self.seen.revision(name)),
+        }
+    }
+}
+
+/// A revision in a parameter.
+///
+/// # Errors
+/// It is none.
+pub(super) fn revision(parameter: &str, text: &str) -> Result<Revision, Refusal> {
+    text.parse().map_err(|error| Refusal::Invalid(format!("`{parameter}` is {}: {error}", quoted(text))))
+}
+
+/// The parts of a prompt's frontmatter that a request gives.
+///
+/// # Errors
+/// One has another type.
+pub(super) fn frontmatter(params: &Object) -> Result<Parts, Mismatch> {
+    let mcp::PromptParts { title, description, arguments, tags } = read(params)?;
+    let argument = |argument: mcp::DeclaredArgument| {
+        let mcp::DeclaredArgument { name, title, description, required, default, choices, strict } = argument;
+        Argument {
+            name,
+            title,
+            description,
+            required: required.unwrap_or_default(),
+            default,
+            choices: choices.unwrap_or_default(),
+            strict: strict.unwrap_or_default(),
+        }
+    };
+    let arguments = arguments.map(|all| all.map(|all| all.into_iter().map(argument).collect()));
+    Ok(Parts { body: None, title, description, arguments, tags })
+}
+
+/// What is probably not as the author intends, each with its position.
+pub(super) fn warnings(written: &Written) -> Vec<String> {
+    let text = |problem: &Problem| {
+        let position = problem.diagnostic.position.map(|at| format!("line {}, column {}: ", at.line, at.column));
+        format!("{}{}", position.unwrap_or_default(), problem.diagnostic)
+    };
+    written.warnings.iter().map(text).collect()
+}
+
+/// `prompts/create`.
+///
+/// # Errors
+/// Invalid params; the name is taken; the file cannot be written.
+pub(super) fn create(editing: &mut Editing<'_>, params: &Object) -> Result<mcp::EditPromptResult, Failure> {
+    let mcp::NewPromptParams { name, title, messages } = read(params)?;
+    let title = Some(Some(title.to_owned()));
+    let parts = Parts { body: Some(body(messages)?), title, ..frontmatter(params)? };
+    Ok(result("Created", &editing.create(name, &Change::Parts(parts), params)?))
+}
+
+/// `prompts/update`: what is missing stays as it is, and what is `null` is removed.
+///
+/// # Errors
+/// Invalid params; the prompt is not the one that the client has seen; the file cannot be written.
+pub(super) fn update(editing: &mut Editing<'_>, params: &Object) -> Result<mcp::EditPromptResult, Failure> {
+    let mcp::UpdatePromptParams { name, messages } = read(params)?;
+    let parts = Parts { body: messages.map(body).transpose()?, ..frontmatter(params)? };
+    if parts == Parts::default() {
+        let text = "nothing is to be changed; give `title`, `description`, `arguments`, `tags` or `messages`";
+        return Err(Failure::invalid_params(text));
+    }
+    Ok(result("Updated", &editing.update(name, &Change::Parts(parts), params)?))
+}
+
+/// `prompts/delete`.
+///
+/// # Errors
+/// Invalid params; the prompt is not the one that the client has seen; the file cannot be deleted.
+pub(super) fn delete(editing: &mut Editing<'_>, params: &Object) -> Result<mcp::EditPromptResult, Failure> {
+    let mcp::PromptNameParams { name } = read(params)?;
+    Ok(result("Deleted", &editing.delete(name, params)?))
+}
+
+fn result(done: &str, written: &Written) -> mcp::EditPromptResult {
+    mcp::EditPromptResult {
+        success: true,
+        message: format!("{done} prompt: {}", written.name),
+        revision: written.revision.to_string(),
+        warnings: warnings(written),
+    }
+}
+
+/// The body with these messages.
+fn body(messages: Vec<mcp::EditedMessage<'_>>) -> Result<Body, Failure> {
+    if messages.is_empty() {
+        return Err(Failure::invalid_params("`messages` has no message; give one at least"));
+    }
+    let message = |(index, message): (usize, mcp::EditedMessage<'_>)| {
+        let mcp::EditedMessage { role, content: mcp::EditedContent { kind, text } } = message;
+        let refused = |why: String| Err(Failure::invalid_params(format!("`messages[{index}]`: {why}")));
+        let role = match role {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            other => return refused(format!("the role is {}; it must be `user` or `assistant`", quoted(other))),
+        };
+        match text {
+            _ if kind != "text" => refused(format!("the type is {}; it must be `text`", quoted(kind))),
+            Some(text) if !text.trim().is_empty() => Ok((role, text.to_owned())),
+            _ => refused("there is no text; write it, or leave out the message".to_owned()),
+        }
+    };
+    Ok(Body::Messages(messages.into_iter().enumerate().map(message).collect::<Result<_, Failure>>()?))
+}
+
+impl From<EditError> for Refusal {
+    fn from(error: EditError) -> Refusal {
+        let text = error.to_string();
+        match error {
+            EditError::Conflict { current, .. } => Refusal::Conflict { current, text },
+            error if error.is_io() => Refusal::Unavailable(text),
+            _ => Refusal::Invalid(text),
+        }
+    }
+}
+
+impl From<Mismatch> for Refusal {
+    fn from(mismatch: Mismatch) -> Refusal {
+        Refusal::Invalid(mismatch.to_string())
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        match refusal {
+            Refusal::Invalid(text) => Failure::invalid_params(text),
+            Refusal::Conflict { current: None, text } => Failure::invalid_params(text),
+            Refusal::Conflict { current: Some(current), text } => {
+                Failure::invalid_params(text).with_data(json!({ "revision": current }))
+            }
+            Refusal::NotSeen(name) => Failure::invalid_params(format!(
+                "`expected` is missing: the revision of {} that you have read, which is in `_meta` in the answers to \
+                 resources/read, resources/list and prompts/list",
+                named(&name)
+            )),
+            Refusal::Unavailable(text) => Failure::new(FailureKind::Unavailable, text),
+        }
+    }
+}

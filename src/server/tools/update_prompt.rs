@@ -1,0 +1,52 @@
+//! The tool `update_prompt`: a new text of a prompt, or other keys of its frontmatter.
+
+use super::super::edit::Editing;
+use super::editing::{self, Command, content, written};
+use super::{Handler, REPLACES, ServerTool, ToolError, Work};
+use crate::jsonrpc::{Object, read};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub(super) const TOOL: ServerTool = ServerTool {
+    name: "update_prompt",
+    title: "Change a prompt",
+    description: |_| include_str!("update_prompt.md").trim_ascii_end().to_owned(),
+    input_schema,
+    output_schema: || editing::written_schema("That of the changed prompt"),
+    annotations: REPLACES,
+    is_always_loaded: false,
+    work: Work::Blocking,
+    shown_by_claude_code: None,
+    handler: Handler::Edit(call),
+};
+
+fn input_schema() -> Value {
+    json!({
+        "properties": {
+            "arguments": editing::arguments(true),
+            "command": editing::command(),
+            "description": editing::text("What the prompt is for, in one line", true),
+            "expected": editing::expected(),
+            "file": editing::file(),
+            "note": editing::note(),
+            "operation_id": editing::operation_id(),
+            "tags": editing::tags(true),
+            "text": {
+                "description": "The whole new text of the prompt, without its frontmatter, which stays as it is",
+                "type": "string"
+            },
+            "title": editing::text("A name for people", true)
+        },
+        "required": ["command"],
+        "type": "object"
+    })
+}
+
+fn call(editing: &mut Editing<'_>, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
+    let Command { command } = read(arguments)?;
+    let Some(change) = content(arguments)? else {
+        let text = "nothing is to be changed; give `text`, `title`, `description`, `arguments`, `tags` or `file`";
+        return Err(ToolError::Execution(text.to_owned()));
+    };
+    written(&editing.update(command, &change, arguments)?)
+}

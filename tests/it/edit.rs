@@ -1,0 +1,741 @@
+//! Editing by clients: the tools and the methods that create, change, delete and restore prompts; who may call them; what must be seen
+//! before it is changed.
+
+use crate::client::{Client, LEGACY, golden, modern};
+use crate::http_client::{HttpServer, request, write_secret};
+use crate::websocket::WebSocket;
+use prompt_expander::library::Revision;
+use serde_json::{Value, json};
+use std::fs;
+
+const EDIT: [&str; 4] = ["--no-builtin", "--prompts", "prompts", "--edit"];
+const TOOLS: [&str; 5] = ["create_prompt", "update_prompt", "delete_prompt", "prompt_history", "restore_prompt"];
+const REVISION: &str = "io.github.prompt-expander/revision";
+
+/// A file with all that an edit must leave as it is.
+const STANDUP: &str =
+    "---\n# my own\ntitle: 'Stand-up'   # kept\ndescription: Say what is new\ntags: [ daily ]\n---\n\nSay {{input}}.\n";
+
+fn editing() -> Client {
+    Client::new().arguments(EDIT)
+}
+
+fn file(client: &Client, path: &str) -> String {
+    fs::read_to_string(client.prompts().join(path)).unwrap()
+}
+
+/// The names of all files of prompts, without the hidden ones.
+fn files(client: &Client) -> Vec<String> {
+    let names = fs::read_dir(client.prompts()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
+fn tools(client: &mut Client) -> Vec<Value> {
+    client.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().clone()
+}
+
+fn names(tools: &[Value]) -> Vec<&str> {
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+fn history(client: &mut Client, command: &str) -> Value {
+    client.call("prompt_history", json!({"command": command})).structured()
+}
+
+fn revision(client: &mut Client, command: &str) -> String {
+    history(client, command)["revision"].as_str().unwrap().to_owned()
+}
+
+/// The error of a request: its code and message.
+#[track_caller]
+fn refused(answer: &Value) -> (i64, String) {
+    let error = answer.get("error").unwrap_or_else(|| panic!("{answer}"));
+    (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
+}
+
+const API_DESIGN: &str = r#"{"jsonrpc":"2.0","id":4,"method":"prompts/create","params":{"name":"api_design","title":"Design REST API","arguments":[{"name":"resource","required":true}],"messages":[{"role":"user","content":{"type":"text","text":"Design a REST API for: {{resource}}"}}],"tags":["api"]}}"#;
+
+#[test]
+fn without_edit_there_is_no_tool_no_capability_and_no_method() {
+    let mut client = Client::new();
+    let result = client.initialize(LEGACY);
+    assert_eq!(result["capabilities"]["prompts"], json!({"listChanged": true}));
+    assert_eq!(names(&tools(&mut client)), ["list_prompts", "expand_prompt"]);
+    assert_eq!(
+        client.line(API_DESIGN),
+        json!({"jsonrpc": "2.0", "id": 4, "error": {"code": -32601, "message": "method not found: prompts/create; start the server with --edit"}})
+    );
+    for method in ["prompts/update", "prompts/delete"] {
+        let message = format!("method not found: {method}; start the server with --edit");
+        assert_eq!(refused(&client.request(method, json!({}))), (-32601, message));
+    }
+    for tool in TOOLS {
+        let answer = client.request("tools/call", json!({"name": tool, "arguments": {"command": "a", "text": "A"}}));
+        let message = format!(
+            "method not found: unknown tool `{tool}`; the tools are list_prompts and expand_prompt; start the server with --edit"
+        );
+        assert_eq!(refused(&answer), (-32601, message));
+    }
+    assert_eq!(files(&client), [""; 0]);
+}
+
+#[test]
+fn with_edit_the_tools_for_it_follow_those_of_everybody() {
+    let mut client = editing();
+    let result = client.initialize(LEGACY);
+    assert_eq!(result["capabilities"]["prompts"], json!({"listChanged": true, "mutable": true}));
+    let listed = tools(&mut client);
+    assert_eq!(listed[..2], tools(&mut Client::new())[..]);
+    assert_eq!(names(&listed)[2..], TOOLS);
+    for tool in &listed[2..] {
+        let mut tool = tool.clone();
+        tool.sort_all_objects();
+        golden(&format!("tools/{}.json", tool["name"].as_str().unwrap()), &format!("{tool:#}\n"));
+    }
+    let discovered = client.request("server/discover", modern(json!({})));
+    assert_eq!(discovered["result"]["capabilities"]["prompts"], json!({"listChanged": true}));
+}
+
+#[test]
+fn a_client_creates_a_prompt_as_hexai_s_do() {
+    let mut client = editing();
+    client.initialize(LEGACY);
+    let answer = client.line(API_DESIGN);
+    assert_eq!(answer["result"]["success"], true);
+    assert_eq!(answer["result"]["message"], "Created prompt: api_design");
+    assert_eq!(
+        file(&client, "api_design.md"),
+        "---\ntitle: Design REST API\narguments:\n  - name: resource\n    required: true\ntags: [api]\n---\nDesign a REST API for: {{resource}}\n"
+    );
+    client.expand("api_design", "users").text("Design a REST API for: users");
+    client.ignore_notifications();
+}
+
+#[test]
+fn a_model_creates_a_prompt_that_works_at_once() {
+    let mut client = editing();
+    client.initialize(LEGACY);
+    let created = client.call(
+        "create_prompt",
+        json!({
+            "command": ":git/commit", "text": "Write a message for {{change}}, {{tone}}.", "title": "Commit",
+            "description": "Write: a commit message", "tags": ["git", "vcs"],
+            "arguments": [
+                {"name": "change", "description": "What changed", "required": true},
+                {"name": "tone", "default": "calm", "choices": ["calm", "loud"], "strict": true},
+            ],
+        }),
+    );
+    let created = created.structured();
+    assert_eq!(
+        file(&client, "git/commit.md"),
+        "---\ntitle: Commit\ndescription: \"Write: a commit message\"\narguments:\n  - name: change\n    description: What changed\n    \
+         required: true\n  - name: tone\n    default: calm\n    choices: [calm, loud]\n    strict: true\ntags: [git, vcs]\n---\n\
+         Write a message for {{change}}, {{tone}}.\n"
+    );
+    assert_eq!(created, json!({"command": "git/commit", "revision": revision(&mut client, "git/commit")}));
+    client.expand("git/commit", "the parser").text("Write a message for the parser, calm.");
+    client.call("create_prompt", json!({"command": "plain", "text": "---\nA rule, not frontmatter\n---"})).structured();
+    client.expand("plain", "").text("---\nA rule, not frontmatter\n---");
+    let whole = "---\r\ntags: [x] # mine\r\n---\r\nWhole {{input}}";
+    client.call("create_prompt", json!({"command": "whole", "file": whole})).structured();
+    assert_eq!(file(&client, "whole.md"), whole);
+    client.ignore_notifications();
+}
+
+#[test]
+fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
+    let mut client = editing().prompt("standup.md", STANDUP);
+    client.initialize(LEGACY);
+    for (arguments, wanted) in [
+        (json!({"text": "x"}), "`command` is missing"),
+        (json!({"command": "a"}), "`text` is missing"),
+        (json!({"command": "a", "text": 1}), "`text` must be a string"),
+        (json!({"command": "a", "text": "x", "file": "x"}), "leave out `text`"),
+        (json!({"command": "a", "title": "x", "file": "x"}), "leave out `title`"),
+        (json!({"command": "a", "text": "x", "arguments": [{"description": "x"}]}), "`arguments[0].name` is missing"),
+        (json!({"command": "a", "text": "x", "tags": "x"}), "`tags` must be an array"),
+        (json!({"command": "standup", "text": "x"}), "`standup`"),
+        (json!({"command": "../a", "text": "x"}), "`..`"),
+        (json!({"command": ".hidden", "text": "x"}), "dot"),
+        (json!({"command": "", "text": "x"}), "empty"),
+        (json!({"command": "x".repeat(2000), "text": "x"}), "long"),
+        (json!({"command": "a", "file": "---\ntitle: x\n"}), "line 1"),
+        (json!({"command": "a", "text": "x".repeat(5 * 1024 * 1024)}), "4194304"),
+        (json!({"command": "a", "text": "x", "arguments": [{"name": "a b"}]}), "`arguments`"),
+    ] {
+        let error = client.call("create_prompt", arguments.clone()).error();
+        assert!(error.contains(wanted), "{arguments:.100}: {error}");
+    }
+    assert_eq!((files(&client), file(&client, "standup.md")), (vec!["standup.md".to_owned()], STANDUP.to_owned()));
+    let message = |role: &str, kind: &str, text: Value| json!({"role": role, "content": {"type": kind, "text": text}});
+    let ok = message("user", "text", json!("x"));
+    for (params, wanted) in [
+        (json!({"title": "A", "messages": [ok]}), "`name` is missing"),
+        (json!({"name": "a", "messages": [ok]}), "`title` is missing"),
+        (json!({"name": "a", "title": "A"}), "`messages` is missing"),
+        (json!({"name": "a", "title": "A", "messages": []}), "no message"),
+        (json!({"name": "a", "title": "A", "messages": [message("system", "text", json!("x"))]}), "`system`"),
+        (json!({"name": "a", "title": "A", "messages": [message("user", "image", json!("x"))]}), "`image`"),
+        (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(1))]}), "must be a string"),
+        (json!({"name": "a", "title": "A", "messages": [message("user", "text", json!(null))]}), "text"),
+        (
+            json!({"name": "a", "title": "A", "messages": [ok, message("assistant", "text", json!(" "))]}),
+            "`messages[1]`",
+        ),
+        (json!({"name": "standup", "title": "A", "messages": [ok]}), "`standup`"),
+        (json!({"name": "../x", "title": "A", "messages": [ok]}), "`..`"),
+        (json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}), "arguments"),
+    ] {
+        let (code, message) = refused(&client.request("prompts/create", params.clone()));
+        assert!(
+            code == -32602 && message.starts_with("invalid params: ") && message.contains(wanted),
+            "{params}: {message}"
+        );
+    }
+    assert_eq!(files(&client), ["standup.md"]);
+    client.ignore_notifications();
+}
+
+#[test]
+fn several_messages_and_other_roles_become_messages_of_the_file() {
+    let mut client = editing();
+    client.initialize(LEGACY);
+    let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+    let messages = json!([
+        message("user", "Review {{input}}"),
+        message("assistant", "Which file?\n<!-- user -->"),
+        message("user", "All")
+    ]);
+    client.request(
+        "prompts/create",
+        json!({"name": "a", "title": "A", "messages": messages, "description": null, "tags": null}),
+    );
+    assert_eq!(
+        file(&client, "a.md"),
+        "---\ntitle: A\nmessages: true\n---\nReview {{input}}\n\n<!-- assistant -->\nWhich file?\n\\<!-- user -->\n\n<!-- user -->\nAll\n"
+    );
+    let got = client.request("prompts/get", json!({"name": "a", "arguments": {"input": "x"}}));
+    assert_eq!(got["result"]["messages"][0], message("user", "Review x"));
+    assert_eq!(got["result"]["messages"][1], messages[1]);
+    let one = json!([message("user", "Only {{input}}")]);
+    let updated = client.request("prompts/update", json!({"name": "a", "messages": one}));
+    assert_eq!(updated["result"]["message"], "Updated prompt: a", "{updated}");
+    assert_eq!(file(&client, "a.md"), "---\ntitle: A\n---\nOnly {{input}}\n");
+    client.request("prompts/update", json!({"name": "a", "messages": [message("assistant", "Hello")]}));
+    assert_eq!(file(&client, "a.md"), "---\ntitle: A\nmessages: true\n---\n<!-- assistant -->\nHello\n");
+    client.ignore_notifications();
+}
+
+#[test]
+fn an_update_leaves_everything_else_as_it_is() {
+    let mut client = editing().prompt("standup.md", STANDUP);
+    client.initialize(LEGACY);
+    let mut update = |change: Value, expected: &str| {
+        let read = history(&mut client, "standup");
+        assert_eq!(read["file"], file(&client, "standup.md"));
+        let mut arguments = change;
+        arguments["command"] = "standup".into();
+        arguments["expected"] = read["revision"].clone();
+        let answer = client.call("update_prompt", arguments).structured();
+        assert_eq!(file(&client, "standup.md"), expected);
+        assert_eq!(answer, json!({"command": "standup", "revision": revision(&mut client, "standup")}));
+    };
+    update(json!({"text": "Tell {{input}}."}), &STANDUP.replace("Say {{input}}", "Tell {{input}}"));
+    let told = STANDUP.replace("Say {{input}}", "Tell {{input}}");
+    update(json!({"title": null}), &told.replace("title: 'Stand-up'   # kept\n", ""));
+    let told = told.replace("title: 'Stand-up'   # kept\n", "");
+    update(
+        json!({"description": "New", "tags": null}),
+        &told.replace("Say what is new", "New").replace("tags: [ daily ]\n", ""),
+    );
+    update(json!({"file": STANDUP}), STANDUP);
+    client.ignore_notifications();
+}
+
+#[test]
+fn a_prompt_that_has_changed_since_is_not_written_over() {
+    let mut client = editing().prompt("standup.md", STANDUP);
+    client.initialize(LEGACY);
+    let expected = revision(&mut client, "standup");
+    client.save("standup.md", STANDUP.replace("Say {{input}}", "Shout {{input}}"));
+    for (tool, arguments) in [
+        ("update_prompt", json!({"command": "standup", "expected": expected, "text": "Tell"})),
+        ("update_prompt", json!({"command": "standup", "text": "Tell"})),
+        ("delete_prompt", json!({"command": "standup", "expected": expected})),
+        ("delete_prompt", json!({"command": "standup"})),
+    ] {
+        let error = client.call(tool, arguments).error();
+        let diff = if tool == "update_prompt" { "-Shout {{input}}.\n+Tell" } else { "" };
+        assert!(error.contains("has changed") && error.contains(diff), "{error}");
+    }
+    let (code, message) = refused(&client.request("prompts/delete", json!({"name": "standup", "expected": expected})));
+    assert!(code == -32602 && message.contains("has changed"), "{message}");
+    assert!(file(&client, "standup.md").contains("Shout"));
+    // What it has read now, it may change.
+    revision(&mut client, "standup");
+    client.call("update_prompt", json!({"command": "standup", "text": "Tell"})).structured();
+    // And what it has written itself.
+    client.call("update_prompt", json!({"command": "standup", "text": "Tell more"})).structured();
+    client.call("delete_prompt", json!({"command": "standup"})).structured();
+    let error =
+        client.call("update_prompt", json!({"command": "standup", "text": "Tell", "expected": expected})).error();
+    assert!(error.contains("`standup`"), "{error}");
+    assert_eq!(files(&client), [""; 0]);
+    client.ignore_notifications();
+}
+
+#[test]
+fn only_a_prompt_that_the_conversation_has_seen_can_be_changed_without_a_revision() {
+    let uri = json!({"uri": "prompt://a"});
+    let call = |tool: &str, arguments: Value| ("tools/call", json!({"name": tool, "arguments": arguments}));
+    for ((method, params), is_seen) in [
+        (("prompts/list", json!({})), true),
+        (("resources/list", json!({})), true),
+        (("resources/read", uri.clone()), true),
+        (call("list_prompts", json!({})), true),
+        (call("prompt_history", json!({"command": "a"})), true),
+        (call("list_prompts", json!({"query": "other"})), false),
+        (call("expand_prompt", json!({"command": "a", "input": ""})), false),
+        (("prompts/get", json!({"name": "a"})), false),
+        (("resources/subscribe", uri), false),
+        (("tools/list", json!({})), false),
+    ] {
+        let mut client = editing().prompt("a.md", "A").prompt("other.md", "B");
+        client.initialize(LEGACY);
+        assert!(client.request(method, params.clone()).get("result").is_some(), "{method} {params}");
+        let called = client.call("update_prompt", json!({"command": "a", "text": "New"}));
+        if is_seen {
+            called.structured();
+        } else {
+            let error = called.error();
+            assert!(error.contains("`expected`") && error.contains("prompt_history"), "{error}");
+            let (code, message) = refused(&client.request("prompts/delete", json!({"name": "a"})));
+            assert!(
+                code == -32602 && message.contains("`expected`") && message.contains("resources/read"),
+                "{message}"
+            );
+        }
+        assert_eq!(file(&client, "a.md") == "A", !is_seen, "{method} {params}");
+        // A new conversation has seen nothing.
+        client.initialize(LEGACY);
+        client.call("delete_prompt", json!({"command": "a"})).error();
+        client.ignore_notifications();
+    }
+}
+
+#[test]
+fn a_deleted_prompt_can_be_restored_and_its_history_is_complete() {
+    let mut client = editing();
+    client.initialize(LEGACY);
+    let mut write = |tool: &str, arguments: Value| {
+        client.call(tool, arguments).structured()["revision"].as_str().unwrap().to_owned()
+    };
+    let first = write("create_prompt", json!({"command": "x/a", "text": "One", "note": "why one"}));
+    let second = write("update_prompt", json!({"command": "x/a", "text": "Two", "note": "why two"}));
+    assert_eq!(write("delete_prompt", json!({"command": "x/a"})), second);
+    let deleted = history(&mut client, "x/a");
+    assert!(deleted.get("revision").is_none() && deleted.get("file").is_none(), "{deleted}");
+    let restored = client.call("restore_prompt", json!({"command": "x/a"})).structured();
+    assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(second), "Two\n"));
+    let restored = client.call("restore_prompt", json!({"command": "x/a", "revision": first})).structured();
+    assert_eq!((&restored["revision"], file(&client, "x/a.md").as_str()), (&json!(first), "One\n"));
+    let read = history(&mut client, "x/a");
+    let versions = read["versions"].as_array().unwrap();
+    let said: Vec<_> =
+        versions.iter().map(|version| (version["operation"].as_str().unwrap(), version["note"].as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            ("restore", None),
+            ("restore", None),
+            ("delete", None),
+            ("update", Some("why two")),
+            ("create", Some("why one"))
+        ]
+    );
+    let old = client.call("prompt_history", json!({"command": "x/a", "revision": second})).structured();
+    assert_eq!((&old["file"], &old["revision"]), (&json!("Two\n"), &json!(first)));
+    let error = client.call("restore_prompt", json!({"command": "x/a", "revision": "0".repeat(32)})).error();
+    assert!(error.contains("has no version"), "{error}");
+    for (tool, arguments) in [
+        ("restore_prompt", json!({"command": "x/a", "revision": "abc"})),
+        ("update_prompt", json!({"command": "x/a", "text": "x", "expected": "abc"})),
+        ("prompt_history", json!({"command": "x/a", "revision": "abc"})),
+    ] {
+        let error = client.call(tool, arguments).error();
+        assert!(error.contains(" is `abc`: a revision has 32 "), "{error}");
+    }
+    client.call("prompt_history", json!({"command": "unknown"})).error();
+    client.ignore_notifications();
+}
+
+const WRITER: &str = "the-token-of-a-person-who-may-write-prompts";
+const READER: &str = "the-token-of-a-person-who-may-only-read";
+const TEAM_A: &str = "the-token-of-team-a-which-writes-its-own";
+
+/// A server over HTTP, with a token for each role.
+fn with_tokens(home: Client, arguments: &[&str]) -> HttpServer {
+    let tokens = format!(
+        "{WRITER} name=wim role=write\n{READER} name=rea role=read\n{TEAM_A} name=team-a role=write prefix=team-a/\n"
+    );
+    write_secret(home.root().join("tokens"), &tokens);
+    HttpServer::start_with(home, &[&["--token-file", "tokens"], arguments].concat())
+}
+
+/// What a method answers to the owner of a token, or without one.
+fn ask(server: &HttpServer, token: &str, method: &str, params: Value) -> Value {
+    let bearer = format!("Bearer {token}");
+    let headers = [("Authorization", bearer.as_str())];
+    let headers = if token.is_empty() { &headers[..0] } else { &headers[..] };
+    server.post_with(headers, request(1, method, params)).json()
+}
+
+fn call(server: &HttpServer, token: &str, tool: &str, arguments: Value) -> Value {
+    ask(server, token, "tools/call", json!({"name": tool, "arguments": arguments}))
+}
+
+/// The text of the error of a tool.
+#[track_caller]
+fn tool_error(answer: &Value) -> String {
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
+    for arguments in [&[][..], &["--edit"]] {
+        let server = with_tokens(Client::new().prompt("a.md", "A"), arguments);
+        let initialize =
+            json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        for (token, may_edit) in [(WRITER, true), (READER, false), (TEAM_A, true)] {
+            let answer = ask(&server, token, "initialize", initialize.clone());
+            assert_eq!(answer["result"]["capabilities"]["prompts"].get("mutable"), may_edit.then_some(&json!(true)));
+            let tools = ask(&server, token, "tools/list", json!({}));
+            let tools = tools["result"]["tools"].as_array().unwrap();
+            assert_eq!(tools.len(), if may_edit { 7 } else { 2 });
+        }
+        let (code, message) = refused(&ask(&server, READER, "prompts/delete", json!({"name": "a"})));
+        let wanted = "method not found: prompts/delete; that needs a token with the role `write`, and yours has `read`";
+        assert_eq!((code, message.as_str()), (-32601, wanted));
+        let (code, message) = refused(&call(&server, READER, "delete_prompt", json!({"command": "a"})));
+        assert!(
+            code == -32601 && message.ends_with("a token with the role `write`, and yours has `read`"),
+            "{message}"
+        );
+        let answer = call(&server, WRITER, "create_prompt", json!({"command": "b", "text": "B"}));
+        assert_eq!(answer["result"]["structuredContent"]["command"], "b", "{answer}");
+        assert_eq!(files(&server.home), ["a.md", "b.md"]);
+    }
+}
+
+#[test]
+fn over_http_without_tokens_edit_decides() {
+    let server = HttpServer::start(Client::new().prompt("a.md", "A"));
+    let (code, message) = refused(&call(&server, "", "create_prompt", json!({"command": "b", "text": "B"})));
+    assert!(code == -32601 && message.ends_with("; start the server with --edit"), "{message}");
+    assert_eq!(refused(&ask(&server, "", "prompts/create", json!({}))).0, -32601);
+    let modern = server.modern("prompts/create", json!({}));
+    assert_eq!((modern.status, modern.error()), (404, -32601));
+    let server = HttpServer::start_with(server.stop(), &["--edit"]);
+    let answer = call(&server, "", "create_prompt", json!({"command": "b", "text": "B"}));
+    assert_eq!(file(&server.home, "b.md"), "B\n", "{answer}");
+    let expected = &answer["result"]["structuredContent"]["revision"];
+    let answer = server.modern("prompts/delete", json!({"name": "b", "expected": expected})).json();
+    assert_eq!(answer["result"]["message"], "Deleted prompt: b");
+    assert_eq!(answer["result"]["resultType"], "complete");
+    assert!(answer["result"]["_meta"].get("io.modelcontextprotocol/serverInfo").is_some(), "{answer}");
+    assert_eq!(files(&server.home), ["a.md"]);
+}
+
+#[test]
+fn over_http_the_revision_that_was_read_must_be_given() {
+    let server = with_tokens(Client::new().prompt("a.md", "A"), &[]);
+    let session = server.initialize_with(LEGACY, &[("Authorization", &format!("Bearer {WRITER}"))]);
+    let bearer = format!("Bearer {WRITER}");
+    let post = |tool: &str, arguments: Value| {
+        let body = request(1, "tools/call", json!({"name": tool, "arguments": arguments}));
+        server.post_with(&[("Authorization", &bearer), ("Mcp-Session-Id", &session)], body).json()
+    };
+    let read = post("prompt_history", json!({"command": "a"}));
+    let error = tool_error(&post("update_prompt", json!({"command": "a", "text": "New"})));
+    assert!(error.starts_with("`expected` is missing: read `a` with prompt_history"), "{error}");
+    let (code, message) = refused(&ask(&server, WRITER, "prompts/update", json!({"name": "a", "title": "New"})));
+    assert!(code == -32602 && message.contains("`expected` is missing"), "{message}");
+    let expected = &read["result"]["structuredContent"]["revision"];
+    let answer = ask(&server, WRITER, "prompts/update", json!({"name": "a", "title": "New", "expected": expected}));
+    assert_eq!(answer["result"]["message"], "Updated prompt: a", "{answer}");
+    let answer = ask(&server, WRITER, "prompts/update", json!({"name": "a", "title": "Old", "expected": expected}));
+    let (code, message) = refused(&answer);
+    assert!(code == -32602 && message.contains("+title: New"), "{message}");
+    let current = &answer["error"]["data"]["revision"];
+    let answer = post("delete_prompt", json!({"command": "a", "expected": current}));
+    assert_eq!(answer["result"]["structuredContent"]["revision"], *current, "{answer}");
+    let restored = post("restore_prompt", json!({"command": "a"}));
+    assert_eq!(restored["result"]["structuredContent"]["revision"], *current, "{restored}");
+    let error = tool_error(&post("restore_prompt", json!({"command": "a"})));
+    assert!(error.contains("`expected` is missing"), "{error}");
+}
+
+#[test]
+fn the_history_says_who_wrote() {
+    let server = with_tokens(Client::new(), &[]);
+    let answer = call(&server, WRITER, "create_prompt", json!({"command": "a", "text": "A", "note": "for\nall"}));
+    let revision = &answer["result"]["structuredContent"]["revision"];
+    let answer = call(&server, WRITER, "prompt_history", json!({"command": "a"}));
+    let version = &answer["result"]["structuredContent"]["versions"][0];
+    assert_eq!(
+        (&version["author"], &version["note"], &version["revision"]),
+        (&json!("wim"), &json!("for\nall"), revision)
+    );
+    let mut client = Client::new().arguments(EDIT);
+    client.introduce(LEGACY, "claude-code");
+    client.call("create_prompt", json!({"command": "a", "text": "A"})).structured();
+    assert_eq!(history(&mut client, "a")["versions"][0]["author"], "claude-code");
+}
+
+#[test]
+fn a_token_for_one_folder_writes_only_there_and_reaches_nothing_outside() {
+    let home = Client::new().prompt("secret.md", "Secret").prompt("team-a/a.md", "A").prompt("team-b/b.md", "B");
+    let server = with_tokens(home, &[]);
+    let zeros = "0".repeat(32);
+    let error = tool_error(&call(&server, TEAM_A, "create_prompt", json!({"command": "b", "text": "B"})));
+    assert!(error.contains("`team-a/`"), "{error}");
+    for tool in ["update_prompt", "delete_prompt", "restore_prompt", "prompt_history"] {
+        let arguments = |command: &str| json!({"command": command, "text": "x", "expected": zeros});
+        let there = tool_error(&call(&server, TEAM_A, tool, arguments("secret")));
+        let nowhere = tool_error(&call(&server, TEAM_A, tool, arguments("absent")));
+        assert_eq!(there.replace("secret", "absent"), nowhere, "{tool}");
+    }
+    for (file, path) in [
+        ("---\ninclude: true\n---\n{{> ../secret}}", "`../secret`"),
+        ("---\ninclude: true\n---\n{{> /team-b/b}}", "`/team-b/b`"),
+        ("---\nattachments: [../secret.md]\n---\nx", "`../secret.md`"),
+    ] {
+        for (tool, command) in [("create_prompt", "team-a/x"), ("update_prompt", "team-a/a")] {
+            let expected = Revision::of(b"A").to_string();
+            let arguments = json!({"command": command, "file": file, "expected": expected});
+            let error = tool_error(&call(&server, TEAM_A, tool, arguments));
+            let of_absent = |text: &str| text.replace("secret", "absent").replace("team-b/b", "team-b/absent");
+            let arguments = json!({"command": command, "file": of_absent(file), "expected": expected});
+            let absent = tool_error(&call(&server, TEAM_A, tool, arguments));
+            assert!(error.contains(path) && of_absent(&error) == absent, "{error}\n{absent}");
+        }
+    }
+    let inside = "---\ninclude: true\n---\n{{> a}}";
+    let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/x", "file": inside}));
+    assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/x", "{answer}");
+    let answer = call(&server, TEAM_A, "create_prompt", json!({"command": "team-a/new", "text": "New {{input}}"}));
+    assert_eq!(answer["result"]["structuredContent"]["command"], "team-a/new", "{answer}");
+    assert_eq!(file(&server.home, "team-a/new.md"), "New {{input}}\n");
+}
+
+#[test]
+fn a_write_is_announced_in_every_conversation() {
+    let server = HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--edit"]);
+    let address = server.address.to_string();
+    let (mut writer, mut other) = (WebSocket::open(&address, ""), WebSocket::open(&address, ""));
+    for socket in [&mut writer, &mut other] {
+        socket.initialize();
+        for method in ["tools/list", "prompts/list", "resources/list"] {
+            socket.request(method, json!({}));
+        }
+    }
+    let session = server.initialize(LEGACY);
+    let mut stream = server.stream(&session);
+    server.initialized(&session);
+    // On a WebSocket, as on stdio, what was listed may be changed.
+    let params = json!({"name": "update_prompt", "arguments": {"command": "a", "text": "New", "title": "T"}});
+    let answer = writer.request("tools/call", params);
+    assert_eq!(answer["result"]["structuredContent"]["command"], "a", "{answer}");
+    for socket in [&mut writer, &mut other] {
+        let mut methods =
+            [socket.message(), socket.message()].map(|message| message["method"].as_str().unwrap().to_owned());
+        methods.sort();
+        assert_eq!(methods, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
+    }
+    assert!(stream.message()["method"].as_str().unwrap().ends_with("/list_changed"));
+    // The other conversation has seen what was there before.
+    let params = json!({"name": "delete_prompt", "arguments": {"command": "a"}});
+    let error = tool_error(&other.request("tools/call", params));
+    assert!(error.contains("has changed"), "{error}");
+}
+
+#[test]
+fn of_two_servers_that_write_at_once_one_wins_and_the_other_is_told() {
+    let mut one = editing().prompt("a.md", "A");
+    one.initialize(LEGACY);
+    let prompts = one.prompts();
+    let mut two = Client::new().arguments(["--no-builtin", "--prompts", prompts.to_str().unwrap(), "--edit"]);
+    two.initialize(LEGACY);
+    let (first, second) = (revision(&mut one, "a"), revision(&mut two, "a"));
+    assert_eq!(first, second);
+    one.call("update_prompt", json!({"command": "a", "text": "One"})).structured();
+    let error = two.call("update_prompt", json!({"command": "a", "text": "Two"})).error();
+    assert!(error.contains("-A") && error.contains("+One"), "{error}");
+    assert_eq!(file(&one, "a.md"), "One\n");
+    one.ignore_notifications();
+    two.ignore_notifications();
+}
+
+#[test]
+fn a_write_that_is_sent_again_is_done_once() {
+    let mut client = editing();
+    client.initialize(LEGACY);
+    let create = json!({"command": "a", "text": "A", "operation_id": "1"});
+    let first = client.call("create_prompt", create.clone()).structured();
+    assert_eq!(client.call("create_prompt", create).structured(), first);
+    let update = json!({"command": "a", "text": "B", "expected": first["revision"], "operation_id": "2"});
+    let second = client.call("update_prompt", update.clone()).structured();
+    assert_eq!(client.call("update_prompt", update).structured(), second);
+    let reused = json!({"command": "a", "text": "C", "expected": second["revision"], "operation_id": "2"});
+    let error = client.call("update_prompt", reused).error();
+    assert!(error.contains("`operation_id`"), "{error}");
+    assert_eq!(history(&mut client, "a")["versions"].as_array().unwrap().len(), 2);
+    for (key, length) in [("note", 2_001), ("operation_id", 201)] {
+        let error = client.call("create_prompt", json!({"command": "b", "text": "B", key: "x".repeat(length)})).error();
+        assert!(error.contains(&format!("`{key}` is longer than")), "{error}");
+    }
+    client.ignore_notifications();
+}
+
+#[test]
+fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
+    let mut client = Client::new().arguments(["--prompts", "prompts", "--project", "--edit"]).working_in("work");
+    let folder = client.root().join("work/.prompts");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("deploy.md"), "Deploy").unwrap();
+    fs::create_dir(client.root().join("work/prompts")).unwrap();
+    client.initialize(LEGACY);
+    for (command, wanted) in [
+        (
+            "research",
+            "is a built-in prompt, which cannot be changed; create a prompt named `research`, which overrides it",
+        ),
+        ("save-prompt", "is a built-in prompt"),
+        ("deploy", "is a prompt of the project"),
+    ] {
+        let read = history(&mut client, command);
+        assert_eq!(read["versions"], json!([]));
+        assert!(read["file"].is_string() && read["revision"].is_string(), "{read}");
+        for (tool, arguments) in [
+            ("update_prompt", json!({"command": command, "text": "x"})),
+            ("delete_prompt", json!({"command": command})),
+        ] {
+            let error = client.call(tool, arguments).error();
+            assert!(error.contains(wanted), "{error}");
+        }
+        let params = json!({"name": command, "expected": read["revision"]});
+        assert_eq!(refused(&client.request("prompts/delete", params)).0, -32602);
+    }
+    let created = client.call("create_prompt", json!({"command": "research", "text": "Mine"})).structured();
+    assert_eq!(created.get("warnings"), None);
+    client.expand("research", "").text("Mine");
+    let created = client.call("create_prompt", json!({"command": "deploy", "text": "Mine"})).structured();
+    assert!(created["warnings"][0].as_str().unwrap().contains("overrides"), "{created}");
+    client.expand("deploy", "").text("Deploy");
+    client.ignore_notifications();
+}
+
+#[test]
+fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
+    let own = ["improve-prompt", "save-prompt"];
+    let listed = |client: &mut Client| {
+        let names = client.names();
+        own.iter().filter(|name| names.split(' ').any(|listed| listed == **name)).count()
+    };
+    let mut reader = Client::new().arguments(["--prompts", "prompts"]);
+    reader.initialize(LEGACY);
+    assert_eq!(listed(&mut reader), 0);
+    for name in own {
+        let error = reader.expand(name, "x").error();
+        assert!(error.contains("o prompt named") || error.contains("o prompt is named"), "{error}");
+        assert_eq!(refused(&reader.request("prompts/get", json!({"name": name}))).0, -32602);
+        assert_eq!(refused(&reader.request("resources/read", json!({"uri": format!("prompt://{name}")}))).0, -32002);
+    }
+    assert!(!tools(&mut reader)[1].to_string().contains("save-prompt"));
+    reader.ignore_notifications();
+    let mut writer = Client::new().arguments(["--prompts", "prompts", "--edit"]);
+    writer.initialize(LEGACY);
+    assert_eq!(listed(&mut writer), 2);
+    for name in own {
+        let prompt = writer.expand(name, "research").structured();
+        let prompt = prompt["prompt"].as_str().unwrap();
+        assert!(prompt.ends_with("\nresearch") && prompt.contains("yes"), "{prompt}");
+    }
+    assert!(tools(&mut writer)[1].to_string().contains("save-prompt"));
+    let prompts = writer.request("prompts/list", json!({}));
+    assert!(prompts.to_string().contains("save-prompt"));
+    writer.ignore_notifications();
+    let server = with_tokens(Client::new().arguments(["--prompts", "prompts"]), &[]);
+    for (token, is_there) in [(WRITER, true), (READER, false)] {
+        assert_eq!(ask(&server, token, "prompts/list", json!({})).to_string().contains("save-prompt"), is_there);
+    }
+}
+
+#[test]
+fn lists_and_reads_have_the_revision_of_each_prompt() {
+    let mut reader = Client::new().prompt("a.md", "A");
+    let mut writer = editing().prompt("a.md", "A");
+    let revision = revision(&mut writer, "a");
+    for client in [&mut reader, &mut writer] {
+        client.initialize(LEGACY);
+        let prompts = client.request("prompts/list", json!({}));
+        assert_eq!(prompts["result"]["prompts"][0]["_meta"], json!({REVISION: revision}));
+        let resources = client.request("resources/list", json!({}));
+        assert_eq!(resources["result"]["resources"][0]["_meta"], json!({REVISION: revision}));
+        let read = client.request("resources/read", json!({"uri": "prompt://a"}));
+        assert_eq!(read["result"]["contents"][0]["_meta"], json!({REVISION: revision}));
+        client.ignore_notifications();
+    }
+    assert_eq!(reader.list()["prompts"][0].get("revision"), None);
+    assert_eq!(writer.list()["prompts"][0]["revision"], json!(revision));
+    // A file that is broken can be repaired.
+    writer.save("a.md", "---\ntitle: x\n");
+    let read = history(&mut writer, "a");
+    assert_eq!(read["file"], "---\ntitle: x\n");
+    writer.call("update_prompt", json!({"command": "a", "file": "---\ntitle: x\n---\nA"})).structured();
+    writer.expand("a", "").text("A");
+    writer.ignore_notifications();
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error_that_says_so() {
+    let mut client = editing().prompt("a.md", "A");
+    std::os::unix::fs::symlink("/tmp", client.prompts().join(".history")).unwrap();
+    client.initialize(LEGACY);
+    let expected = client.request("prompts/list", json!({}))["result"]["prompts"][0]["_meta"][REVISION].clone();
+    let error = client.call("update_prompt", json!({"command": "a", "text": "B"})).error();
+    assert!(error.contains(".history") && error.contains("symlink"), "{error}");
+    let (code, message) =
+        refused(&client.request("prompts/update", json!({"name": "a", "title": "B", "expected": expected})));
+    assert!(code == -32603 && message.contains(".history"), "{message}");
+    assert_eq!(file(&client, "a.md"), "A");
+    client.ignore_notifications();
+}
+
+#[test]
+fn neither_the_log_nor_a_warning_has_the_text_of_a_prompt() {
+    let mut client = Client::new().arguments([&EDIT[..], &["--log-level", "debug", "--log-file", "log"]].concat());
+    client.initialize(LEGACY);
+    client.call("create_prompt", json!({"command": "a", "text": "Confidential"})).structured();
+    client.call("update_prompt", json!({"command": "a", "text": "Confidential too"})).structured();
+    client.ignore_notifications();
+    client.finish();
+    let log = fs::read_to_string(client.root().join("log")).unwrap();
+    assert!(log.contains("wrote a prompt") && !log.contains("Confidential"), "{log}");
+}
+
+#[test]
+fn a_limit_for_a_method_that_edits_is_kept() {
+    let server = HttpServer::start_with(Client::new(), &["--edit", "--rate-limit", "prompts/create=1/minute"]);
+    let body = request(
+        1,
+        "prompts/create",
+        json!({"name": "a", "title": "A", "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}),
+    );
+    assert_eq!(server.post(&body).status, 200);
+    assert_eq!(server.post(&body).status, 429);
+}
