@@ -368,7 +368,7 @@ async function send(method, url, body) {
     const response = await fetch(url, init);
     const answer = await response.json();
     if (!response.ok) say(answer.error.message.split("\n")[0], 10_000);
-    return { isDone: response.ok, status: response.status };
+    return { isDone: response.ok, status: response.status, answer };
   } catch {
     say("The server does not answer. Try again; nothing is saved twice.", 0);
     return { isDone: false, status: 0 };
@@ -498,11 +498,26 @@ async function copy(text, button) {
   setTimeout(() => button?.classList.remove("is-done"), 1500);
 }
 
+/** Asks the service that renders a prompt, which nothing but a click does. */
+async function askService(button) {
+  button.disabled = true;
+  const { isDone, answer } = await send("POST", "/api/expand", JSON.parse(button.dataset.call));
+  button.disabled = false;
+  if (!isDone || !button.isConnected) return;
+  const text = document.createElement("pre");
+  text.id = "expansion";
+  text.className = "paper";
+  text.tabIndex = 0;
+  text.textContent = answer.prompt;
+  find("#answer").replaceChildren(text);
+  find("#copy").disabled = false;
+}
+
 /** The expansion of the values that are in the form now, as the server sent it: the text of the element, character by character. */
 async function copyExpansion() {
   expand.cancel();
   const form = find("#form");
-  if (form) {
+  if (form && !find("#request")) {
     const answer = await load(location.pathname, fields(form), "part");
     const result = answer?.page.querySelector("#result");
     if (!result || !isValues(form)) return;
@@ -516,6 +531,7 @@ async function copyExpansion() {
 addEventListener("click", ({ target }) => {
   const button = target.closest("button");
   if (button?.id === "copy") copyExpansion();
+  if (button?.id === "ask") askService(button);
   if (button?.id === "copy-link") {
     const form = find("#form");
     const link = form ? linkWithValues(form) : location.href;

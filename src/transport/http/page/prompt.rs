@@ -7,10 +7,11 @@ use super::text::{
 };
 use crate::library::View;
 use crate::prompt::Name;
-use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Found, List, MeasuredLimit};
+use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Found, List, MeasuredLimit, Request};
 use crate::wording::thousands;
 use axum::http::StatusCode;
 use maud::{Markup, html};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The name by which a form gives the input.
@@ -49,7 +50,11 @@ pub(super) fn page(
         Ok(explanation) => explanation,
         Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message, may_edit)),
     };
-    let expansion = report::expand(view, &found, &call);
+    // A service is called for a click only.
+    let expansion = match explanation.request {
+        Some(_) => Err(report::Failure::new("a service renders it")),
+        None => report::expand(view, &found, &call),
+    };
     let text = report::show(view, &call.command).map(|shown| shown.text).unwrap_or_default();
     let names = found.prompt.value_names();
     let [file, body] = [&*text, body_of(&text)].map(|text| {
@@ -218,6 +223,9 @@ pub(super) fn outcome(
 ) -> Markup {
     let missing: Vec<&str> =
         explanation.arguments.iter().filter(|given| given.from == "missing").map(|given| given.name.as_str()).collect();
+    if let Some(request) = &explanation.request {
+        return remote(explanation, request);
+    }
     html! {
         @match expansion {
             Ok(text) => {
@@ -243,6 +251,22 @@ pub(super) fn outcome(
             },
             Err(why) => { p.paper.note.text role="status" dir="auto" { (message(&sentence(&why.message))) } },
         }
+    }
+}
+
+/// What a service would be asked, and a button that asks it.
+fn remote(explanation: &Explanation, Request { method, url, headers, body }: &Request) -> Markup {
+    let given = explanation.arguments.iter().filter(|given| !["default", "nothing"].contains(&&*given.from));
+    let values: BTreeMap<&String, &String> = given.map(|given| (&given.name, &given.value)).collect();
+    let call = json!({ "command": explanation.name, "arguments": values }).to_string();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let text =
+        format!("{method} {url}\n{headers}{}", body.as_ref().map(|body| format!("\n{body}")).unwrap_or_default());
+    html! {
+        p.length { "A service renders this prompt. It would get this request:" }
+        pre.paper #request tabindex="0" role="group" aria-label="Request" { (Text(text.trim_end())) }
+        p.scripted { button #ask type="button" data-call=(call) { "Ask the service" } }
+        div #answer aria-live="polite" {}
     }
 }
 
