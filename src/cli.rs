@@ -121,9 +121,10 @@ fn with_common(examples: &str) -> String {
 enum Command {
     /// Register this program with agents, or list the agents found on this machine
     ///
-    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts, --from-agents and
-    /// --no-builtin. If the server is already registered, only what you ask for changes, for the server and the hook: an option that you give
-    /// replaces the registered ones of the same name, and all others stay. The rest of the file stays as it is, comments included.
+    /// Adds this program to the config of each agent as the MCP server `prompts`, with the given --prompts, --from-agents,
+    /// --no-builtin and --openapi. If the server is already registered, only what you ask for changes, for the server and the hook:
+    /// an option that you give replaces the registered ones of the same name, and all others stay. The rest of the file stays as it
+    /// is, comments included.
     ///
     /// The change is shown first; nothing is written until you confirm. Two backups are kept next to each file:
     /// `FILE.before-prompt-expander` is its state before the first change, and `FILE.previous-prompt-expander` its state before

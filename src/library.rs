@@ -347,7 +347,7 @@ pub struct Draft {
 pub struct FileInfo {
     /// All of the prompt but its text; `Err` if its file is broken.
     pub summary: Result<Arc<Summary>, Arc<Problem>>,
-    /// `None` if the file cannot be read. A broken one has a revision, so that it can be repaired.
+    /// `None` if the file cannot be read, or a service renders the prompt. A broken one has a revision, so that it can be repaired.
     pub revision: Option<Revision>,
     pub(crate) fingerprint: Fingerprint,
     /// The size of the file, in bytes.

@@ -134,7 +134,9 @@ impl OpenApiView {
             let shown = format!("{} {}", operation.method, operation.path);
             match self.prompts.entry(prompt.name.clone()) {
                 btree_map::Entry::Vacant(vacant) => {
-                    let info = FileInfo::of(text.as_bytes(), stamp.modified, Ok(&prompt));
+                    // There is no file of its own that could be edited.
+                    let info =
+                        FileInfo { revision: None, ..FileInfo::of(text.as_bytes(), stamp.modified, Ok(&prompt)) };
                     let document = path.to_owned();
                     vacant.insert(Remote { document, operation, prompt: Arc::new(prompt), text, info });
                 }
@@ -282,6 +284,9 @@ impl SourceView for OpenApiView {
     }
 
     fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, ExpandError> {
+        if !prompt.is_remote() {
+            return prompt.expand_with(call, join); // a draft that will override one of these
+        }
         let (operation, request) = self.request_of(prompt, call)?;
         let Messages { messages, attachments } = send(operation, &request, &self.options)?;
         // A service's text is no text of the user's.

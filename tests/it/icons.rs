@@ -1,6 +1,6 @@
 //! Icons: that of the server, and those of prompts, which only clients of the protocol versions that have them get.
 
-use crate::client::{Client, LEGACY, modern};
+use crate::client::{Client, LEGACY, modern, revision_meta};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn the_icons_of_a_prompt_are_listed_for_the_versions_that_have_them() {
         client.initialize(version);
         let of_older = json!({"name": "p", "description": "D", "arguments": [
             {"name": "input", "description": "The text for the prompt", "required": true}
-        ]});
+        ], "_meta": revision_meta(ICONS)});
         assert_eq!(listed(&mut client), of_older, "{version}");
     }
     client.run(["check", "--strict"], "").printed("1 file checked: 0 errors, 0 warnings\n");

@@ -1424,7 +1424,7 @@ fn arguments_after_two_dashes_are_for_the_server() {
         ),
         (
             &["--prompts", "x"],
-            "put --prompts, --from-agents and --no-builtin before `--`, so that the hook gets them too",
+            "put --prompts, --from-agents, --no-builtin and --openapi before `--`, so that the hook gets them too",
         ),
     ] {
         assert_eq!(user.refused(&[["install", "codex", "--yes", "--"].as_slice(), words].concat()), want);
@@ -1560,7 +1560,7 @@ fn an_unknown_agent_or_an_option_without_one_is_refused() {
     }
     assert!(
         user.refused(&["install", "--prompts", "x"])
-            .starts_with("--prompts, --from-agents and --no-builtin are for a registration")
+            .starts_with("--prompts, --from-agents, --no-builtin and --openapi are for a registration")
     );
     assert_eq!(user.done(&["install", "gemini-cli", "--dry-run"]).lines().count(), 11);
 }

@@ -355,7 +355,7 @@ fn options_that_are_for_a_server_that_the_agent_starts_are_refused() {
     let own = "the server at --http has the prompts and options with which it was started; leave out ";
     for option in [&["--prompts", "/a"][..], &["--from-agents"], &["--no-builtin"]] {
         let said = user.refused(&line("codex", option));
-        assert_eq!(said, format!("{own}--prompts, --from-agents and --no-builtin, or --http"));
+        assert_eq!(said, format!("{own}--prompts, --from-agents, --no-builtin and --openapi, or --http"));
     }
     assert_eq!(
         user.refused(&line("codex", &["--", "--tap", "f"])),

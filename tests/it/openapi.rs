@@ -289,6 +289,9 @@ fn nothing_but_an_expansion_calls_the_service() {
     for page in ["/", "/prompts/triage", "/prompts/triage?service=billing&symptom=x"] {
         let answer = server.send("GET", page, &[("Accept", "text/html")], "");
         assert_eq!(answer.status, 200, "{page}");
+        let has_request =
+            answer.text().contains("/v1/triage/billing?lang=en") && answer.text().contains("Ask the service");
+        assert_eq!(has_request, page.contains("billing"), "{page}");
     }
     for (path, body) in [
         ("/api/explain", json!({"command": "triage", "arguments": {"service": "billing", "symptom": "x"}})),
@@ -426,10 +429,10 @@ fn a_change_of_the_document_is_seen_at_once_and_announced() {
     let draft = client.root().join("draft");
     fs::write(&draft, DESK.replace("name: triage", "name: sort")).unwrap();
     fs::rename(&draft, client.root().join("desk.yaml")).unwrap();
-    assert_eq!(names(&mut client), ["draft-changelog", "sort"]);
-    // In any order: the lists of tools and resources have changed, too.
+    // The lists of tools and resources have changed, too.
     while client.notification().0 != "prompts/list_changed" {}
     client.ignore_notifications();
+    assert_eq!(names(&mut client), ["draft-changelog", "sort"]);
     fs::remove_file(client.root().join("desk.yaml")).unwrap();
     assert_eq!(names(&mut client), [""; 0]);
     let problem = client.list()["problems"][0]["message"].as_str().unwrap().to_owned();
@@ -503,7 +506,7 @@ components:
 
 #[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
-    let mut client = with_document("", &[]).prompt("own.md", "Own.");
+    let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [
         ("swagger: '2.0'\n", "error null it is a document of Swagger 2"),
         ("openapi: 4.0.0\n", "error null the version `4.0.0` of OpenAPI is not supported"),
@@ -762,4 +765,19 @@ fn nothing_in_a_project_adds_a_document() {
     }
     let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
     assert_eq!(listed["prompts"], json!([]));
+}
+
+#[test]
+fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
+    let service = Service::echo();
+    let base = service.base();
+    let mut client = with_document(DESK, &["--openapi-base", &base, "--edit"]).stderr(None);
+    client.list();
+    let update = json!({"command": "triage", "text": "Mine.", "expected": "0".repeat(32)});
+    let error = client.call("update_prompt", update).error();
+    assert!(error.contains("triage"), "{error}");
+    let created = client.call("create_prompt", json!({"command": "triage", "text": "Mine."}));
+    assert_eq!(created.structured()["command"], "triage");
+    client.expand("triage", "").text("Mine.");
+    assert_eq!(service.received(), []);
 }

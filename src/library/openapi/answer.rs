@@ -7,7 +7,7 @@ use serde_json::Value;
 use ureq::http::StatusCode;
 
 /// How much of what a service says about an error is shown, in characters.
-const MAX_REASON: usize = 200;
+pub(super) const MAX_REASON: usize = 200;
 
 /// What a service answers.
 pub(super) struct Answer {

@@ -2,12 +2,12 @@
 //! with limits of time and size. The values of secret headers are read for each request, and are in no message.
 
 use super::address::{Base, Refused};
-use super::answer::{Answer, NoPrompt, answered};
+use super::answer::{Answer, MAX_REASON, NoPrompt, answered};
 use super::request::Request;
 use super::{HeaderValue, Operation, Options, SecretHeader};
 use crate::library::read::read_attachment;
 use crate::prompt::{ExpandError, Messages};
-use crate::wording::{named, printable, quoted};
+use crate::wording::{named, printable, quoted, shortened};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -235,8 +235,14 @@ impl Service {
         let of_tls = |error: &rustls::Error| NoPrompt {
             what: format!("at {base} cannot be reached"),
             details: Some(match error {
-                rustls::Error::InvalidCertificate(error) => format!("its certificate is not accepted: {error}"),
-                error => format!("TLS fails: {error}"),
+                rustls::Error::InvalidCertificate(error) => {
+                    // It has the names that the certificate is for.
+                    format!(
+                        "its certificate is not accepted: {}",
+                        printable(&shortened(&error.to_string(), MAX_REASON))
+                    )
+                }
+                error => format!("TLS fails: {}", printable(&error.to_string())),
             }),
             fix: "check its address, and its certificate: on Linux, the variable SSL_CERT_FILE names those that are accepted",
         };

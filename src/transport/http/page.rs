@@ -119,7 +119,6 @@ async fn prompt(
 ) -> Response {
     let (head, body) = request.into_parts();
     let caller = app.admit(&head, &exchange).map_err(|refusal| refused(refusal, &head))?;
-    let is_called = head.method == http::Method::POST && head.uri.query() == Some(prompt::CALL);
     let (may_edit, max) = (app.server.may_edit(&caller), app.max_body.min(MAX_FORM));
     let (body, _held) = app.read(body, &head.headers, max).await.map_err(|mut refusal| {
         if refusal.status == StatusCode::PAYLOAD_TOO_LARGE {
@@ -134,7 +133,7 @@ async fn prompt(
         head.uri.query().unwrap_or_default().as_bytes()
     });
     let page = move |view: &View| {
-        let (status, title, main) = prompt::page(view, &name, values, (may_edit, is_called));
+        let (status, title, main) = prompt::page(view, &name, values, may_edit);
         Ok::<_, Infallible>(Page { status, title, query: String::new(), main })
     };
     let Ok(page) = app.read_library(caller, &exchange, ("page", "prompts/get"), page).await.map_err(failed)?;

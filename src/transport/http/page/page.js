@@ -235,18 +235,14 @@ const putLink = debounced(400, (form) => {
   if (isValues(form)) history.replaceState(history.state, "", linkWithValues(form) ?? location.pathname);
 });
 
-const expand = debounced(120, expandNow);
-
-/** `button` is the one that calls the service of the prompt. */
-async function expandNow(form, button) {
-  expand.cancel();
+const expand = debounced(120, async (form) => {
   if (!isValues(form)) return;
-  const answer = await load(button?.formAction ?? location.pathname, fields(form), "part");
+  const answer = await load(location.pathname, fields(form), "part");
   if (!isValues(form)) return;
   const result = answer?.page.querySelector("#result");
   if (result) replaceKeeping(find("#result"), result);
   else if (answer) show(answer.page.querySelector("main"), answer.page.title);
-}
+});
 
 /** Replaces an element, but leaves what the user has opened, scrolled, focused and selected as it was. */
 function replaceKeeping(old, fresh) {
@@ -372,7 +368,7 @@ async function send(method, url, body) {
     const response = await fetch(url, init);
     const answer = await response.json();
     if (!response.ok) say(answer.error.message.split("\n")[0], 10_000);
-    return { isDone: response.ok, status: response.status };
+    return { isDone: response.ok, status: response.status, answer };
   } catch {
     say("The server does not answer. Try again; nothing is saved twice.", 0);
     return { isDone: false, status: 0 };
@@ -502,11 +498,26 @@ async function copy(text, button) {
   setTimeout(() => button?.classList.remove("is-done"), 1500);
 }
 
+/** Asks the service that renders a prompt, which nothing but a click does. */
+async function askService(button) {
+  button.disabled = true;
+  const { isDone, answer } = await send("POST", "/api/expand", JSON.parse(button.dataset.call));
+  button.disabled = false;
+  if (!isDone || !button.isConnected) return;
+  const text = document.createElement("pre");
+  text.id = "expansion";
+  text.className = "paper";
+  text.tabIndex = 0;
+  text.textContent = answer.prompt;
+  find("#answer").replaceChildren(text);
+  find("#copy").disabled = false;
+}
+
 /** The expansion of the values that are in the form now, as the server sent it: the text of the element, character by character. */
 async function copyExpansion() {
   expand.cancel();
   const form = find("#form");
-  if (form && !find("#call")) {
+  if (form && !find("#request")) {
     const answer = await load(location.pathname, fields(form), "part");
     const result = answer?.page.querySelector("#result");
     if (!result || !isValues(form)) return;
@@ -520,6 +531,7 @@ async function copyExpansion() {
 addEventListener("click", ({ target }) => {
   const button = target.closest("button");
   if (button?.id === "copy") copyExpansion();
+  if (button?.id === "ask") askService(button);
   if (button?.id === "copy-link") {
     const form = find("#form");
     const link = form ? linkWithValues(form) : location.href;
@@ -532,7 +544,7 @@ addEventListener("submit", async (event) => {
   const form = event.target;
   if (isValues(form)) {
     event.preventDefault();
-    expandNow(form, event.submitter?.id === "call" ? event.submitter : null);
+    expand(form);
   } else if (isEditor(form)) {
     event.preventDefault();
     review();

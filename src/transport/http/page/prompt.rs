@@ -11,13 +11,11 @@ use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Foun
 use crate::wording::thousands;
 use axum::http::StatusCode;
 use maud::{Markup, html};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The name by which a form gives the input.
 const INPUT: &str = "input";
-
-/// The query of a request that calls the service of a prompt. The values are in the body.
-pub(super) const CALL: &str = "call";
 
 /// How many similar prompts are shown for an unknown name.
 const MAX_SIMILAR: usize = 8;
@@ -28,12 +26,12 @@ pub(super) fn values(form: &[u8]) -> BTreeMap<String, String> {
     values.map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n"))).collect()
 }
 
-/// The page: its title, and its content. A service is called only if somebody has asked for that.
+/// The page: its title, and its content.
 pub(super) fn page(
     view: &View,
     name: &str,
     values: BTreeMap<String, String>,
-    (may_edit, is_called): (bool, bool),
+    may_edit: bool,
 ) -> (StatusCode, String, Markup) {
     let found = match Found::named(view, name) {
         Ok(found) => found,
@@ -52,17 +50,11 @@ pub(super) fn page(
         Ok(explanation) => explanation,
         Err(why) => return (StatusCode::OK, name.to_owned(), broken(view, name, &why.message, may_edit)),
     };
-    let is_remote = found.prompt.is_remote();
-    let expansion = match &explanation.error {
-        _ if is_called || !is_remote => Some(report::expand(view, &found, &call)),
-        Some(error) => Some(Err(report::Failure::new(error.clone()))),
-        None => None,
+    // A service is called for a click only.
+    let expansion = match explanation.request {
+        Some(_) => Err(report::Failure::new("a service renders it")),
+        None => report::expand(view, &found, &call),
     };
-    let expansion = expansion.as_ref().map(|expansion| match expansion {
-        Ok(expansion) if is_remote => Ok(unless_too_long(&expansion.prompt, || verbatim(&expansion.prompt))),
-        Ok(expansion) => Ok(shown(view, &found, &call, expansion)),
-        Err(why) => Err(why),
-    });
     let text = report::show(view, &call.command).map(|shown| shown.text).unwrap_or_default();
     let names = found.prompt.value_names();
     let [file, body] = [&*text, body_of(&text)].map(|text| {
@@ -75,7 +67,7 @@ pub(super) fn page(
                 a.back href="/" { "← All prompts" }
                 div.title {
                     h1 { (command(name)) }
-                    @if may_edit && !is_remote { (actions(name, layer.as_deref() == Some("user") && format.is_none())) }
+                    @if may_edit { (actions(name, layer.as_deref() == Some("user") && format.is_none())) }
                 }
                 @if title.is_some() || !description.is_empty() {
                     p.lead.text dir="auto" {
@@ -89,10 +81,10 @@ pub(super) fn page(
                 section.problems aria-label="Problems" { ul { @for problem in problems { (problem_item(problem)) } } }
             }
             div.about-values {
-                (form(&arguments, takes_input, is_remote, &call))
+                (form(&arguments, takes_input, &call))
                 (details(&explanation))
             }
-            (result(&explanation, expansion, &body, unknown.keys()))
+            (result(&explanation, expansion.as_ref().map(|expansion| shown(view, &found, &call, expansion)), &body, unknown.keys()))
             section.whole {
                 details #source {
                     summary { "Source" }
@@ -134,15 +126,15 @@ fn badges(explanation: &Explanation) -> Markup {
 }
 
 /// A field for each value.
-fn form(arguments: &[Argument], takes_input: bool, is_remote: bool, call: &Call) -> Markup {
+fn form(arguments: &[Argument], takes_input: bool, call: &Call) -> Markup {
     let value = |name: &str| call.arguments.get(name).map_or("", String::as_str);
     html! {
-        @if arguments.is_empty() && !takes_input && !is_remote {
+        @if arguments.is_empty() && !takes_input {
             p.length { "This prompt has no arguments: its text is always the same." }
         } @else {
             form.form #form action=(path_of(&call.command)) {
                 (fields(arguments, takes_input, "", value))
-                div.unscripted { button { @if is_remote { "Show the request" } @else { "Expand" } } }
+                div.unscripted { button { "Expand" } }
             }
         }
     }
@@ -204,7 +196,7 @@ fn field(argument: &Argument, number: usize, prefix: &str, value: &str) -> Marku
 /// The expansion, or what is missing for it. The script replaces this part while somebody types.
 fn result<'u>(
     explanation: &Explanation,
-    expansion: Option<Result<Option<Markup>, &report::Failure>>,
+    expansion: Result<Option<Markup>, &report::Failure>,
     body: &Markup,
     unknown: impl Iterator<Item = &'u String>,
 ) -> Markup {
@@ -213,28 +205,12 @@ fn result<'u>(
             div.bar {
                 h2 #result-heading { "Expansion" }
                 button.quiet.scripted #copy-link type="button" { (with_done("Copy link")) }
-                button.scripted #copy type="button" disabled[!matches!(expansion, Some(Ok(Some(_))))] { (with_done("Copy")) }
+                button.scripted #copy type="button" disabled[!matches!(expansion, Ok(Some(_)))] { (with_done("Copy")) }
             }
-            @if let Some(expansion) = expansion { (outcome(explanation, expansion, body)) }
-            @if let Some(request) = &explanation.request { (call_of_service(&explanation.name, request)) }
+            (outcome(explanation, expansion, body))
             @let warnings = explanation.warnings.iter().map(|warning| sentence(warning));
             @let unused = unknown.map(|name| format!("The prompt has no argument {}; its value is not used.", crate::wording::named(name)));
             @for warning in warnings.chain(unused) { p.length.text dir="auto" { strong { "Note: " } (message(&warning)) } }
-        }
-    }
-}
-
-/// What would be sent to a service, and the button that sends it.
-fn call_of_service(name: &str, Request { method, url, headers, body }: &Request) -> Markup {
-    html! {
-        pre.paper.waiting #request tabindex="0" role="group" aria-label="Request" {
-            (method) " " (Text(url)) "\n"
-            @for (name, value) in headers { (Text(name)) ": " (Text(value)) "\n" }
-            @if let Some(body) = body { "\n" (Text(body)) }
-        }
-        div.bar {
-            button #call form="form" formmethod="post" formaction=(format!("{}?{CALL}", path_of(name))) { "Call the service" }
-            p.length { "A service renders this prompt. It gets this request when you press the button." }
         }
     }
 }
@@ -247,6 +223,9 @@ pub(super) fn outcome(
 ) -> Markup {
     let missing: Vec<&str> =
         explanation.arguments.iter().filter(|given| given.from == "missing").map(|given| given.name.as_str()).collect();
+    if let Some(request) = &explanation.request {
+        return remote(explanation, request);
+    }
     html! {
         @match expansion {
             Ok(text) => {
@@ -272,6 +251,22 @@ pub(super) fn outcome(
             },
             Err(why) => { p.paper.note.text role="status" dir="auto" { (message(&sentence(&why.message))) } },
         }
+    }
+}
+
+/// What a service would be asked, and a button that asks it.
+fn remote(explanation: &Explanation, Request { method, url, headers, body }: &Request) -> Markup {
+    let given = explanation.arguments.iter().filter(|given| !["default", "nothing"].contains(&&*given.from));
+    let values: BTreeMap<&String, &String> = given.map(|given| (&given.name, &given.value)).collect();
+    let call = json!({ "command": explanation.name, "arguments": values }).to_string();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let text =
+        format!("{method} {url}\n{headers}{}", body.as_ref().map(|body| format!("\n{body}")).unwrap_or_default());
+    html! {
+        p.length { "A service renders this prompt. It would get this request:" }
+        pre.paper #request tabindex="0" role="group" aria-label="Request" { (Text(text.trim_end())) }
+        p.scripted { button #ask type="button" data-call=(call) { "Ask the service" } }
+        div #answer aria-live="polite" {}
     }
 }
 
