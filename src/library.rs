@@ -39,9 +39,9 @@ pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 #[cfg(feature = "openapi")]
-pub use openapi::openapi_requests;
-#[cfg(feature = "openapi")]
 pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base};
+#[cfg(feature = "openapi")]
+pub use openapi::{OpenApiRequests, openapi_requests};
 pub use project::FOLDER as PROJECT_FOLDER;
 pub use query::Selection;
 pub(crate) use query::has_tag;

@@ -38,10 +38,12 @@ mod unexpanded;
 pub use attachment::{Attachment, AttachmentPath, Content, Media};
 pub use binding::{Binding, Bound, Call, NotAChoice, Origin, join_piped};
 pub use conversion::{Conversion, ExportFormat, export, import};
+#[cfg(feature = "openapi")]
 pub(crate) use diagnostic::Positions;
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
 pub use format::markdown_editor::{Body, Parts, edit};
+#[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
 pub use format::{Format, hexai_prompts, not_utf8, too_large};
 pub use golden::{Case, Failure, Outcome, TEST_SUFFIX, Tests, draft_tests, tests_too_large};
@@ -303,6 +305,7 @@ impl std::error::Error for ExpandError {}
 
 impl Prompt {
     /// A prompt that a service renders, so that it has no messages before that.
+    #[cfg(feature = "openapi")]
     pub(crate) fn of_service(
         name: Name,
         title: Option<String>,

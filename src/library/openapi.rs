@@ -209,8 +209,17 @@ pub(crate) fn check_base(text: &str) -> Result<(), String> {
     Base::new(text, NamedBy::User, true).map(|_| ()).map_err(|why| format!("it {why}"))
 }
 
+/// What [`openapi_requests`] finds in a document.
+#[derive(Debug, PartialEq)]
+pub struct OpenApiRequests {
+    /// The prompts, each with the request of the call.
+    pub requests: Vec<(Prompt, Result<ServiceRequest, ExpandError>)>,
+    /// What is wrong with operations.
+    pub problems: Vec<Diagnostic>,
+}
+
 /// The prompts of a document, each with the request that a call with one value for all its arguments would send to the service at
-/// `base`; and what is wrong with the others. Nothing is sent. `operations` are further ones, by their `operationId`.
+/// `base`. Nothing is sent. `operations` are those that are prompts although they do not say so, by their `operationId`.
 ///
 /// # Errors
 /// It is not an OpenAPI document that can be read.
@@ -219,8 +228,8 @@ pub fn openapi_requests(
     operations: &[String],
     base: &str,
     value: &str,
-) -> Result<(Vec<(Prompt, Result<ServiceRequest, ExpandError>)>, Vec<Diagnostic>), Diagnostic> {
-    let parsed = document::parse(document, operations, Some(base))?;
+) -> Result<OpenApiRequests, Diagnostic> {
+    let Document { operations, problems, .. } = document::parse(document, operations, Some(base))?;
     let options = Options { base: Some(base.to_owned()), ..Options::default() };
     let request_of = |document::Found { operation, prompt, .. }: document::Found| {
         let values = prompt.arguments.iter().map(|argument| (argument.name.clone(), value.to_owned())).collect();
@@ -232,7 +241,7 @@ pub fn openapi_requests(
         let request = request.map(|request| request.shown(&options));
         (prompt, request)
     };
-    Ok((parsed.operations.into_iter().map(request_of).collect(), parsed.problems))
+    Ok(OpenApiRequests { requests: operations.into_iter().map(request_of).collect(), problems })
 }
 
 impl Request {

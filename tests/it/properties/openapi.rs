@@ -1,6 +1,6 @@
 //! Any bytes are an OpenAPI document or a diagnostic, and no value of a call changes more of a request than its own place.
 
-use prompt_expander::library::{ServiceRequest, openapi_requests};
+use prompt_expander::library::{OpenApiRequests, ServiceRequest, openapi_requests};
 use prompt_expander::prompt::{Call, Diagnostic, MAX_ARGUMENTS};
 
 /// The document and the value, separated by this.
@@ -25,13 +25,13 @@ pub(super) fn check(document: &[u8], value: &str) {
         assert!(diagnostic.position.is_none_or(|position| (1..=lines).contains(&position.line)), "{diagnostic:?}");
         assert!(!format!("{diagnostic}").contains(char::is_control), "{diagnostic:?}");
     };
-    let (prompts, problems) = match found {
+    let OpenApiRequests { requests, problems } = match found {
         Ok(found) => found,
         Err(diagnostic) => return check_diagnostic(&diagnostic),
     };
     problems.iter().for_each(check_diagnostic);
-    let plain = read("1").unwrap().0;
-    for ((prompt, request), (_, plain)) in prompts.iter().zip(&plain) {
+    let plain = read("1").unwrap().requests;
+    for ((prompt, request), (_, plain)) in requests.iter().zip(&plain) {
         assert!(prompt.is_remote() && prompt.arguments.len() <= MAX_ARGUMENTS);
         assert!(prompt.expand(Call::Text("x")).is_err(), "only a service renders it");
         assert_eq!(prompt.warnings().iter().filter(|warning| warning.position.is_some()).count(), 0);
