@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::http_client::{Answer, HttpServer, write_secret};
+use std::fs;
 use std::time::Duration;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
@@ -472,4 +473,102 @@ fn a_new_prompt_can_be_tried_before_it_has_a_name() {
     let head = "POST /new HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\nAuthorization: Bearer";
     connection.write_raw(format!("{head} {WRITER}\r\n\r\n"));
     assert_eq!(connection.read().status, 413);
+}
+
+const WRITER_OF_ALL: &str = "the-token-of-somebody-who-writes-all";
+
+fn for_writer(home: Client) -> HttpServer {
+    write_secret(home.root().join("tokens"), &format!("{WRITER_OF_ALL} name=wanda role=write\n"));
+    HttpServer::start_with(home, &["--token-file", "tokens"])
+}
+
+/// The value of a hidden field.
+fn hidden<'h>(html: &'h str, name: &str) -> &'h str {
+    let start = format!("name=\"{name}\" value=\"");
+    html.split_once(&start).unwrap_or_else(|| panic!("no {name} in {html}")).1.split('"').next().unwrap()
+}
+
+#[test]
+fn changes_are_shown_before_they_are_saved() {
+    let server = for_writer(Client::new().prompt("a.md", "One\nTwo\n").prompt("crlf.md", "One\r\nTwo\r\n"));
+    let html = get_with(&server, "/edit/a", WRITER_OF_ALL).text();
+    let expected = hidden(&html, "expected").to_owned();
+    let review = |path: &str, form: &[(&str, &str)]| {
+        post_with(&server, path, WRITER_OF_ALL, &[form, &[("step", "review")]].concat()).text()
+    };
+    let html = review("/edit/a", &[("file", "One\n</pre>\n"), ("expected", &expected)]);
+    assert!(html.contains("<span>One\n</span><del>Two\n</del><ins>&lt;/pre&gt;\n</ins></pre>"), "{html}");
+    let button = format!(
+        "data-method=\"PUT\" data-url=\"/api/prompts/a\" data-then=\"/prompts/a\" data-expected=\"{expected}\">Save<"
+    );
+    assert!(html.contains(&button), "{html}");
+    let html = review("/edit/a", &[("file", "One\nTwo\n"), ("expected", &expected)]);
+    assert!(html.contains("There is nothing to save") && !html.contains("id=\"save\""), "{html}");
+    let html = review("/edit/a", &[("file", "---\nx"), ("expected", &expected)]);
+    assert!(html.contains("it would not be a prompt") && !html.contains("id=\"save\""), "{html}");
+    // Browsers send CRLF for every line ending.
+    let html = get_with(&server, "/edit/crlf", WRITER_OF_ALL).text();
+    let expected = hidden(&html, "expected").to_owned();
+    assert_eq!(hidden(&html, "endings"), "crlf");
+    let form = [("file", "One\r\nTwo\r\n"), ("expected", &*expected), ("endings", "crlf")];
+    assert!(review("/edit/crlf", &form).contains("There is nothing to save"));
+    let html = review("/new", &[("command", "a"), ("file", "x")]);
+    assert!(html.contains("There is already a prompt") && !html.contains("id=\"save\""), "{html}");
+    let html = review("/new", &[("command", "b"), ("file", "x")]);
+    assert!(html.contains("data-method=\"POST\" data-url=\"/api/prompts/b\"") && html.contains(">Create<"), "{html}");
+}
+
+#[test]
+fn what_others_have_changed_meanwhile_is_shown_first() {
+    let server = for_writer(Client::new().prompt("a.md", "1\n\n2\n\n3\n"));
+    let expected = hidden(&get_with(&server, "/edit/a", WRITER_OF_ALL).text(), "expected").to_owned();
+    let file = server.home.root().join("prompts/a.md");
+    fs::write(&file, "1\n\n2\n\n3 of others\n").unwrap();
+    let form = [("file", "1 of mine\n\n2\n\n3\n"), ("expected", &*expected), ("base", "1\n\n2\n\n3\n")];
+    let html = post_with(&server, "/edit/a", WRITER_OF_ALL, &form).text();
+    assert!(html.contains("This prompt was changed after you opened it.") && html.contains("id=\"result\""), "{html}");
+    let html = post_with(&server, "/edit/a", WRITER_OF_ALL, &[&form[..], &[("step", "review")]].concat()).text();
+    assert!(html.contains("<del>3\n</del><ins>3 of others\n</ins>") && html.contains("Save my text over it"), "{html}");
+    assert_eq!(text_of(&html, "id=\"merged\"", "</textarea>"), "\n1 of mine\n\n2\n\n3 of others\n");
+    assert!(!html.contains(&format!("data-expected=\"{expected}\">\n")) && hidden(&html, "expected") == expected);
+    fs::write(&file, "1 of others\n\n2\n\n3\n").unwrap();
+    let html = post_with(&server, "/edit/a", WRITER_OF_ALL, &[&form[..], &[("step", "review")]].concat()).text();
+    assert!(html.contains("You and they have changed the same lines.") && !html.contains("id=\"merged\""), "{html}");
+    fs::remove_file(&file).unwrap();
+    let html = post_with(&server, "/edit/a", WRITER_OF_ALL, &[&form[..], &[("step", "review")]].concat()).text();
+    assert!(html.contains("was deleted after you opened it") && html.contains(">Create<"), "{html}");
+    assert!(html.contains(">\n1 of mine\n"), "what was typed is not lost: {html}");
+}
+
+#[test]
+fn a_prompt_of_another_layer_is_edited_as_a_copy() {
+    let home = Client::new().arguments(["--prompts", "prompts"]);
+    let server = for_writer(home);
+    let html = get_with(&server, "/edit/critique", WRITER_OF_ALL).text();
+    assert!(html.contains("This is a built-in prompt. Saving makes a copy of your own, which overrides it."), "{html}");
+    assert!(hidden(&html, "expected").is_empty() && html.contains(">\n---\ntitle: Critique"), "{html}");
+    assert!(!html.contains("id=\"delete\"") && !html.contains("href=\"/history/critique\""), "{html}");
+}
+
+#[test]
+fn the_history_shows_who_wrote_what_and_what_restoring_it_changes() {
+    let server = for_writer(Client::new().prompt("a.md", "One\n"));
+    let html = get_with(&server, "/history/a", WRITER_OF_ALL).text();
+    assert!(
+        html.contains("There is no earlier version.") && html.contains("Changed outside of prompt-expander, current")
+    );
+    let expected = hidden(&get_with(&server, "/edit/a", WRITER_OF_ALL).text(), "expected").to_owned();
+    let body = serde_json::json!({"file": "Two\n", "expected": expected, "note": "<b> is better"}).to_string();
+    let headers = [("Content-Type", "application/json"), ("Authorization", &*format!("Bearer {WRITER_OF_ALL}"))];
+    let written = server.send("PUT", "/api/prompts/a", &headers, body).json()["revision"].as_str().unwrap().to_owned();
+    let html = get_with(&server, "/history/a", WRITER_OF_ALL).text();
+    assert!(html.contains("Changed by <bdi>wanda</bdi>, current") && html.contains("“&lt;b&gt; is better”"), "{html}");
+    assert!(html.contains("<del>Two\n</del><ins>One\n</ins>"), "{html}");
+    let button =
+        format!("data-command=\"a\" data-revision=\"{expected}\" data-then=\"/prompts/a\" data-expected=\"{written}\"");
+    assert!(html.contains(&button), "{html}");
+    let current = get_with(&server, &format!("/history/a?revision={written}"), WRITER_OF_ALL).text();
+    assert!(current.contains("The current version") && !current.contains("id=\"restore\""), "{current}");
+    assert_eq!(get_with(&server, "/history/none", WRITER_OF_ALL).status, 404);
+    assert_eq!(get_with(&server, &format!("/history/a?revision={}", "0".repeat(32)), WRITER_OF_ALL).status, 404);
 }

@@ -67,7 +67,7 @@ pub(super) fn page(
                 a.back href="/" { "← All prompts" }
                 div.title {
                     h1 { (command(name)) }
-                    @if may_edit { (actions(name, layer.as_deref() == Some("user") && format.is_none())) }
+                    @if may_edit && explanation.layer.as_deref() != Some("remote") { (actions(name, layer.as_deref() == Some("user") && format.is_none())) }
                 }
                 @if title.is_some() || !description.is_empty() {
                     p.lead.text dir="auto" {
