@@ -524,3 +524,21 @@ fn a_caller_with_a_prefix_writes_only_inside_it() {
     assert_eq!(ask("POST", "/api/prompts/team-a/reaches", reaching).status, 422);
     assert!(!server.home.root().join("prompts/team-a/reaches.md").exists());
 }
+
+#[test]
+fn with_edit_and_without_tokens_everyone_on_this_machine_may_edit() {
+    let server = HttpServer::start_with(Client::new(), &["--edit"]);
+    let created = post(&server, "/api/prompts/a", json!({"file": "A"}));
+    let revision = written(&created, "a");
+    assert_eq!(get(&server, "/api/history/a").json()["revision"], revision);
+    assert!(get(&server, "/").text().contains("href=\"/new\"") && get(&server, "/edit/a").status == 200);
+}
+
+#[test]
+fn an_operation_that_is_sent_again_is_carried_out_once() {
+    let server = for_writers(Client::new());
+    let create = json!({"file": "A", "operation_id": "1"});
+    let first = written(&ask(&server, ANA, "POST", "/api/prompts/a", create.clone()), "a");
+    assert_eq!(written(&ask(&server, ANA, "POST", "/api/prompts/a", create), "a"), first);
+    assert_eq!(get_with(&server, ANA, "/api/history/a").json()["versions"].as_array().unwrap().len(), 1);
+}
