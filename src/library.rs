@@ -211,7 +211,7 @@ trait SourceView: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The files that its prompts attach, with all links resolved.
+    /// The files that its prompts attach, and documents that have them, with all links resolved.
     fn attached_files(&self) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -715,7 +715,7 @@ impl View {
         let patterns = own().flat_map(|source| source.patterns()).collect();
         let of_project = own().filter(|source| source.layer() == Layer::Project);
         let projects = of_project.filter_map(|source| source.folder()?.path.parent().map(Path::to_owned)).collect();
-        let attached = own().flat_map(|source| source.attached_files()).collect();
+        let attached = self.sources().flat_map(|source| source.attached_files()).collect();
         unread::search(&folders, &patterns, &projects, &self.folders(), attached)
     }
 

@@ -344,6 +344,10 @@ impl SourceView for OpenApiView {
         is_here.then(|| self.check(None).problems.into_iter().filter(|problem| problem.path == path).collect())
     }
 
+    fn attached_files(&self) -> Vec<PathBuf> {
+        self.documents.iter().filter_map(|document| fs::canonicalize(document).ok()).collect()
+    }
+
     fn is_prompt_path(&self, path: &Path) -> bool {
         let real = |path: &Path| fs::canonicalize(path).ok();
         self.documents.iter().any(|own| own == path || (real(own).is_some() && real(own) == real(path)))

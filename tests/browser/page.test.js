@@ -688,6 +688,7 @@ test("a prompt is created, edited, restored and deleted", async () => {
       await page.getByRole("link", { name: "Edit" }).click();
       await page.getByLabel("Text", { exact: true }).fill((await source(page)).replace("Hello", "Good morning"));
       await press(page, "Review changes");
+      await page.locator(".diff").waitFor();
       assert.deepEqual(
         [await page.locator(".diff del").allTextContents(), await page.locator(".diff ins").allTextContents()],
         [["Hello {{who}}.\n"], ["Good morning {{who}}.\n"]],
@@ -796,6 +797,7 @@ test("line endings stay as they are in the file", async () => {
       await visit(page, "/edit/a");
       await page.getByLabel("Text", { exact: true }).fill("One\n2\n");
       await press(page, "Review changes");
+      await page.locator(".diff").waitFor();
       assert.equal(await page.locator(".diff ins").count(), 1);
       await press(page, "Save");
       await heading(page, ":a");

@@ -461,10 +461,8 @@ fn what_cannot_be_a_prompt_is_not_written() {
             [("Content-Type", content_type), ("Authorization", &authorization), ("Origin", "http://localhost:1")];
         assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415, "{content_type}");
     }
-    assert_eq!(
-        failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400).contains("`file`"),
-        true
-    );
+    let why = failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400);
+    assert!(why.contains("`file`"), "{why}");
     let refused = ask(&server, ANA, "PUT", "/api/prompts/critique", json!({"file": "x", "expected": "0".repeat(32)}));
     assert_eq!(refused.status, 404, "the server has no built-in prompts here: {}", refused.text());
     assert_eq!(fs::read_dir(server.home.root().join("prompts")).map_or(0, Iterator::count), 0);
@@ -523,4 +521,22 @@ fn a_caller_with_a_prefix_writes_only_inside_it() {
     let reaching = json!({"file": "---\ninclude: true\n---\n{{> ../shared}}\n"});
     assert_eq!(ask("POST", "/api/prompts/team-a/reaches", reaching).status, 422);
     assert!(!server.home.root().join("prompts/team-a/reaches.md").exists());
+}
+
+#[test]
+fn with_edit_and_without_tokens_everyone_on_this_machine_may_edit() {
+    let server = HttpServer::start_with(Client::new(), &["--edit"]);
+    let created = post(&server, "/api/prompts/a", json!({"file": "A"}));
+    let revision = written(&created, "a");
+    assert_eq!(get(&server, "/api/history/a").json()["revision"], revision);
+    assert!(get(&server, "/").text().contains("href=\"/new\"") && get(&server, "/edit/a").status == 200);
+}
+
+#[test]
+fn an_operation_that_is_sent_again_is_carried_out_once() {
+    let server = for_writers(Client::new());
+    let create = json!({"file": "A", "operation_id": "1"});
+    let first = written(&ask(&server, ANA, "POST", "/api/prompts/a", create.clone()), "a");
+    assert_eq!(written(&ask(&server, ANA, "POST", "/api/prompts/a", create), "a"), first);
+    assert_eq!(get_with(&server, ANA, "/api/history/a").json()["versions"].as_array().unwrap().len(), 1);
 }

@@ -470,7 +470,7 @@ fn a_new_prompt_can_be_tried_before_it_has_a_name() {
     let html = get_with(&server, "/new?command=git%2Fnew", WRITER).text();
     assert!(html.contains("name=\"command\" value=\"git/new\""), "{html}");
     let mut connection = server.connect();
-    let head = "POST /new HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\nAuthorization: Bearer";
+    let head = "POST /new HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\nAuthorization: Bearer";
     connection.write_raw(format!("{head} {WRITER}\r\n\r\n"));
     assert_eq!(connection.read().status, 413);
 }

@@ -17,6 +17,12 @@ pub(crate) const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 /// How deep a document may be nested; serde_json refuses more than 127 levels.
 const MAX_NESTING: usize = 64;
 
+/// How many parameters an operation may declare, also those that are left out.
+const MAX_PARAMETERS: usize = 1_000;
+
+/// How many variables the address of a server may have.
+const MAX_VARIABLES: usize = 100;
+
 /// The prompts of a document.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
@@ -100,7 +106,8 @@ fn check_version(root: &Map<String, Value>) -> Result<(), Diagnostic> {
 fn server(root: &Map<String, Value>) -> Option<String> {
     let server = root.get("servers")?.get(0)?;
     let mut url = server.get("url").and_then(text)?;
-    for (name, variable) in server.get("variables").and_then(Value::as_object).into_iter().flatten() {
+    let variables = server.get("variables").and_then(Value::as_object).into_iter().flatten();
+    for (name, variable) in variables.take(MAX_VARIABLES) {
         if let Some(default) = variable.get("default").and_then(text) {
             url = url.replace(&format!("{{{name}}}"), &default);
         }
@@ -253,9 +260,16 @@ impl<'d> Reader<'d> {
     fn path(&mut self, path: &'d str, item: &'d Value, selected: &[String]) {
         let item = match self.schemas.resolve(item) {
             Ok(item) => item,
-            Err(message) => return self.problem(path, None, self.position(path, "$ref"), message),
+            // It may have no prompts.
+            Err(why) => {
+                let message = format!("the operations of {} are not read: {why}", quoted(path));
+                let position = self.position(path, "$ref");
+                let fix = "put them into this document if one of them is a prompt";
+                return self.document.problems.push(Diagnostic::warning(position, message, fix));
+            }
         };
-        for (key, value) in item.as_object().into_iter().flatten() {
+        let others = item.get("additionalOperations").and_then(Value::as_object);
+        for (key, value) in item.as_object().into_iter().chain(others).flatten() {
             let Some(operation) = value.as_object() else { continue };
             let id = operation.get("operationId").and_then(text);
             let is_method = Method::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(key));
@@ -346,6 +360,9 @@ impl<'d> Reader<'d> {
             let (Some(place), Some(name)) = (place, parameter.get("name").and_then(text)) else {
                 return Err("one of its parameters has no `name`, or no `in`".to_owned());
             };
+            if declared.len() > MAX_PARAMETERS {
+                return Err(format!("it has more than {MAX_PARAMETERS} parameters, the limit"));
+            }
             match declared.iter_mut().find(|(known, of, _)| *known == place && *of == name) {
                 Some(earlier) => earlier.2 = parameter,
                 None => declared.push((place, name, parameter)),
@@ -452,6 +469,9 @@ impl<'d> Reader<'d> {
                 format!("the name {} of a parameter cannot be that of an argument; it is left out", quoted(name));
             return self.warning(draft, message, "name it with letters and digits");
         }
+        if draft.arguments.len() > MAX_ARGUMENTS {
+            return; // refused in the end
+        }
         if draft.arguments.iter().any(|argument| argument.name == name) {
             let message =
                 format!("it has the parameter {} twice, in different places; the second is left out", named(name));
@@ -500,6 +520,9 @@ fn variables(path: &str) -> Result<Vec<String>, String> {
         let (name, after) = after.split_once('}').ok_or("its path has a `{` that is never closed")?;
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
+        }
+        if names.len() > MAX_ARGUMENTS {
+            return Err(format!("its path has more than {MAX_ARGUMENTS} parameters, the limit"));
         }
         rest = after;
     }

@@ -47,8 +47,8 @@ const SCRIPT: &str = "/page.js";
 /// The longest values that a form may have together, in bytes. An expansion of longer ones is nothing to look at in a browser.
 const MAX_FORM: usize = 1024 * 1024;
 
-/// The longest form of the editor, in bytes: a file each byte of which is escaped, and values.
-const MAX_EDITOR: usize = 3 * MAX_FILE + MAX_FORM;
+/// The longest form of the editor, in bytes: a file as it was and as it is, each byte of which is escaped, and values.
+const MAX_EDITOR: usize = 6 * MAX_FILE + MAX_FORM;
 
 /// How many lines three versions of a text may have together to be merged.
 const MAX_MERGED_LINES: usize = 10_000;

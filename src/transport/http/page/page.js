@@ -281,6 +281,7 @@ const pathOf = (form) => new URL(form.getAttribute("action"), location).pathname
 
 /** Keeps the page that is left, if it has unsaved changes. */
 function keep(main) {
+  values.clear();
   const form = editorOf(main);
   if (!isDirty(form)) return;
   kept.set(pathOf(form), { main, title: document.title });
@@ -401,13 +402,18 @@ async function save(button) {
   const { method, url, expected } = button.dataset;
   const note = find("#note").value || undefined;
   const saved = area.value;
-  const { isDone, status } = await send(method, url, { file, expected, note, operation_id: operation(button) });
+  const { isDone, status, answer } = await send(method, url, { file, expected, note, operation_id: operation(button) });
   button.ariaBusy = null;
   if (!isDone) return void (status === 409 && check(form, "review"));
-  // What was typed while it was saved is still unsaved.
-  if (area.value !== saved || !isEditor(form)) return say("Saved, without what you have typed since.");
+  if (area.value !== saved) {
+    // It is a change of what was saved.
+    area.defaultValue = saved;
+    form.elements.expected.value = answer.revision;
+    return say("Saved, without what you have typed since.");
+  }
+  const isHere = isEditor(form);
   leave(form);
-  await visit(new URL(button.dataset.then, location).href);
+  if (isHere) await visit(new URL(button.dataset.then, location).href);
   say("Saved");
 }
 
@@ -547,7 +553,9 @@ addEventListener("submit", async (event) => {
     expand(form);
   } else if (isEditor(form)) {
     event.preventDefault();
-    review();
+    const button = find("#save");
+    if (button && document.activeElement === find("#note")) save(button);
+    else review();
   } else if (form === find("#token")) {
     event.preventDefault();
     token = form.querySelector("input").value.trim();
