@@ -513,22 +513,13 @@ impl fmt::Display for EditError {
                 write!(f, "{} is a built-in prompt, and has no history", named(name))
             }
             EditError::NoHistory(name, _, Location::Document(document)) => {
-                write!(
-                    f,
-                    "{} is an operation of {}; its history is that of the document",
-                    named(name),
-                    path(document)
-                )
+                write!(f, "{} is an operation of {}; its history is that of the document", named(name), path(document))
             }
             EditError::NoHistory(name, Layer::Project, _) => {
                 write!(f, "{} is a prompt of the project; its history is that of the repository", named(name))
             }
             EditError::NoHistory(name, ..) => {
-                write!(
-                    f,
-                    "{} is in a folder that prompt-expander does not write to, and has no history",
-                    named(name)
-                )
+                write!(f, "{} is in a folder that prompt-expander does not write to, and has no history", named(name))
             }
             EditError::NotYours(name, _) => {
                 let name = named(name);

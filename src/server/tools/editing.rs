@@ -22,7 +22,8 @@ pub(super) fn command() -> Value {
 pub(super) fn arguments(is_update: bool) -> Value {
     let (description, kind) = match is_update {
         true => {
-            let text = "The complete list of arguments; it replaces the old list, leave it out to keep that; null removes it";
+            let text =
+                "The complete list of arguments; it replaces the old list, leave it out to keep that; null removes it";
             (text, json!(["array", "null"]))
         }
         false => ("The complete list of arguments; leave it out if {{input}} is enough", json!("array")),
