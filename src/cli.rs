@@ -143,7 +143,7 @@ enum Command {
     /// List all prompts, or those that match a query
     ///
     /// On a terminal, prints a table, and below it the files that should be prompts but are broken. Otherwise, prints one
-    /// line for each prompt with tabs between name, description, layer (`project`, `user` or `built-in`; of a prompt for another
+    /// line for each prompt with tabs between name, description, layer (`project`, `user`, `remote` or `built-in`; of a prompt for another
     /// program with its format, such as `user (claude)`), tags and usage, and reports such files on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(WithCommon<list::List>),

@@ -42,7 +42,7 @@ pub use conversion::{Conversion, ExportFormat, export, import};
 pub(crate) use diagnostic::Positions;
 pub use diagnostic::{Diagnostic, Position, Severity};
 pub use format::draft::{DraftError, draft, draft_around};
-pub use format::markdown_editor::{Body, Parts, edit};
+pub use format::markdown_editor::{Body, EDIT_THE_FILE, Parts, edit};
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
 pub use format::{Format, hexai_prompts, not_utf8, too_large};

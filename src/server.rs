@@ -471,7 +471,7 @@ fn how_to_edit(caller: &Caller) -> String {
     let role = caller.role.as_str();
     match caller.token {
         None => "start the server with --edit".to_owned(),
-        Some(_) => format!("that needs a token with the role `write`, and yours has `{role}`"),
+        Some(_) => format!("to edit prompts, a token needs the role `write`, and yours has `{role}`"),
     }
 }
 

@@ -4,10 +4,10 @@ use super::completions;
 use super::history::{editor, version};
 use super::output::{self, ADDED, FAINT, REMOVED};
 use super::source::PromptSource;
-use crate::library::{Operation, Revision, difference};
+use crate::library::{EditError, Operation, Revision, difference};
 use crate::wording::{named, printable};
 use anstyle::Style;
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
@@ -36,8 +36,8 @@ impl Diff {
         let library = source.library_with_warnings();
         let editor = editor(&library)?;
         let refused = |why| anyhow!("{why}");
+        let versions = editor.history(&self.name).map_err(refused)?;
         let name = editor.name(&self.name).map_err(refused)?;
-        let versions = editor.history(&name).map_err(refused)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
         let from = match &self.revision {
             Some(typed) => version(&versions, typed)?.revision,
@@ -45,7 +45,7 @@ impl Diff {
                 let texts = versions.iter().filter(|version| version.operation != Operation::Delete);
                 let Some(before) = texts.map(|version| version.revision).find(|revision| Some(*revision) != current)
                 else {
-                    bail!("{} has no earlier version", named(&name));
+                    return Err(refused(EditError::NoVersion(name, None)));
                 };
                 before
             }

@@ -37,8 +37,8 @@ impl History {
         let library = source.library_with_warnings();
         let editor = editor(&library)?;
         let refused = |why| anyhow!("{why}");
+        let versions = editor.history(&self.name).map_err(refused)?;
         let name = editor.name(&self.name).map_err(refused)?;
-        let versions = editor.history(&name).map_err(refused)?;
         if self.json {
             output::print_json(&json!({ "name": name, "versions": versions }))?;
         } else if output::terminal_width().is_some() {

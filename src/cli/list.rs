@@ -47,7 +47,7 @@ pub(super) struct List {
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
-    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user` or `built-in`), format of another
+    /// Print one JSON object: `prompts` with name, title, description, layer (`project`, `user`, `remote` or `built-in`), format of another
     /// program (such as `claude`), source, tags, usage, arguments and revision, and `problems` if there are any
     #[arg(long)]
     json: bool,

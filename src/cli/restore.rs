@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  prompt-expander restore standup            undo the last change, or the delete
+  prompt-expander restore standup            undo the last change, or the deletion
   prompt-expander restore standup 3fa2c1d0   write this version again";
 
 #[derive(Debug, Args)]

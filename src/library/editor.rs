@@ -76,6 +76,8 @@ pub enum EditError {
     Exists(Name),
     /// The prompt is in another layer, or in a folder that nothing is written to.
     NotYours(Name, Layer),
+    /// The same, for who asks for its versions.
+    NoHistory(Name, Layer, Location),
     /// The prompt is no longer as it was read.
     Conflict {
         /// The name of the prompt.
@@ -288,7 +290,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such prompt in the folder and in its history, or they cannot be read.
     pub fn history(&self, name: &str) -> Result<Vec<Version>, EditError> {
-        self.writer.history(&self.own(name)?)
+        self.writer.history(&self.with_history(name)?)
     }
 
     /// The text of a version, which may be the current one.
@@ -296,7 +298,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such version, or it cannot be read.
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, EditError> {
-        let name = self.own(name)?;
+        let name = self.with_history(name)?;
         let text = match self.writer.version(&name, revision)? {
             Some(text) => text,
             None => self
@@ -370,6 +372,17 @@ impl Editor<'_> {
             Some((name, (layer, _))) => Err(EditError::NotYours(name.clone(), layer)),
             None => Err(self.unknown(typed)),
         }
+    }
+
+    /// The same for who asks for its versions.
+    fn with_history(&self, typed: &str) -> Result<Name, EditError> {
+        self.own(typed).map_err(|error| match error {
+            EditError::NotYours(name, layer) => match self.view.locate(&name) {
+                Some((layer, location)) => EditError::NoHistory(name, layer, location),
+                None => EditError::NotYours(name, layer),
+            },
+            error => error,
+        })
     }
 
     fn unknown(&self, typed: &str) -> EditError {
@@ -492,11 +505,27 @@ impl fmt::Display for EditError {
                     named(name)
                 )
             }
+            EditError::NotYours(name, Layer::Remote) => {
+                let name = named(name);
+                write!(f, "{name} is rendered by a service; create a prompt named {name}, which overrides it")
+            }
+            EditError::NoHistory(name, _, Location::Builtin) => {
+                write!(f, "{} is a built-in prompt, and has no history", named(name))
+            }
+            EditError::NoHistory(name, _, Location::Document(document)) => {
+                write!(f, "{} is an operation of {}; its history is that of the document", named(name), path(document))
+            }
+            EditError::NoHistory(name, Layer::Project, _) => {
+                write!(f, "{} is a prompt of the project; its history is that of the repository", named(name))
+            }
+            EditError::NoHistory(name, ..) => {
+                write!(f, "{} is in a folder that prompt-expander does not write to, and has no history", named(name))
+            }
             EditError::NotYours(name, _) => {
                 let name = named(name);
                 write!(
                     f,
-                    "{name} is in a folder that nothing is written to; create a prompt named {name} in your own folder"
+                    "{name} is in a folder that prompt-expander does not write to; create a prompt named {name} in your own folder"
                 )
             }
             EditError::Conflict { name, current: None, .. } => {
@@ -531,7 +560,11 @@ impl fmt::Display for EditError {
             EditError::NoVersion(name, Some(revision)) => {
                 write!(f, "the history of {} has no version {revision}; choose one from its history", named(name))
             }
-            EditError::NoVersion(name, None) => write!(f, "the history of {} has no earlier version", named(name)),
+            EditError::NoVersion(name, None) => write!(
+                f,
+                "{} has no earlier version; it has not been changed by an agent, the web page or `restore`",
+                named(name)
+            ),
             EditError::OtherOperation(name) => {
                 write!(
                     f,

@@ -1,6 +1,6 @@
 //! Finds the prompt for what was typed: the exact name, else the one name that matches, else names to suggest.
 
-use super::{Names, Problem, View};
+use super::{LazyView, Names, Problem, View};
 use crate::prompt::suggestion::distance;
 use crate::prompt::{Name, Prompt, System, fold, not_a_command, spellings, strip};
 use crate::wording::{alternatives, named, quoted};
@@ -59,6 +59,11 @@ pub enum Unknown {
         /// What it is instead, with an article.
         kind: &'static str,
     },
+    /// The name is that of a built-in prompt for those who may edit prompts.
+    ForEditing {
+        /// The name.
+        name: Name,
+    },
 }
 
 impl fmt::Display for Unknown {
@@ -78,6 +83,12 @@ impl fmt::Display for Unknown {
             Unknown::NotACommand { command, kind } => {
                 write!(f, "{} looks like {kind}, not like a command", quoted(command))
             }
+            Unknown::ForEditing { name } => write!(
+                f,
+                "{} is there only for agents that may edit prompts: start the server with --edit, or use a token with the role \
+                 `write`",
+                named(name)
+            ),
         }
     }
 }
@@ -118,6 +129,13 @@ impl View {
         self.local_sources_of(&name).any(|source| source.was_found(&name))
     }
 
+    /// The built-in prompt of this folded name, if it would exist for a caller who may edit prompts.
+    fn only_for_editing(&self, folded: &str) -> Option<Name> {
+        let hidden = self.sources.iter().filter(|lazy| lazy.source.is_for_editing() && !self.is_for_editing);
+        let name = Name::new(folded).ok().filter(|_| self.prefix.is_none())?;
+        hidden.map(LazyView::get).find_map(|view| view.locate(&name)).map(|_| name)
+    }
+
     fn find_any_spelling(&self, command: &str) -> Lookup {
         if strip(command).is_empty() {
             return Lookup::Unknown { why: Unknown::Empty, skipped: self.missing() };
@@ -134,6 +152,9 @@ impl View {
                 None => {} // deleted since the scan
             },
             _ => return Lookup::Unknown { why: Unknown::Ambiguous { command: command.to_owned(), matching }, skipped },
+        }
+        if let Some(name) = self.only_for_editing(&folded) {
+            return Lookup::Unknown { why: Unknown::ForEditing { name }, skipped };
         }
         names.sort();
         let normalized = normalize(&folded);

@@ -69,7 +69,7 @@ impl Found {
             Lookup::Unknown { why, skipped } => {
                 let hint = match &why {
                     Unknown::NoSuchPrompt { .. } | Unknown::Empty | Unknown::NotACommand { .. } => LIST_HINT.to_owned(),
-                    Unknown::Ambiguous { .. } => String::new(),
+                    Unknown::Ambiguous { .. } | Unknown::ForEditing { .. } => String::new(),
                     Unknown::WithText { name, .. } => format!(": `prompt-expander expand {name} INPUT…`"),
                 };
                 Err(Failure::unknown(&why, hint, &skipped))

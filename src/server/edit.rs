@@ -7,7 +7,7 @@ use crate::agents::PartLimit;
 use crate::jsonrpc::{Mismatch, Object, read};
 use crate::library::{About, Caller, Change, EditError, Editor, Problem, Revision, Version, Written};
 use crate::mcp;
-use crate::prompt::{Argument, Body, Name, Parts, Role, spellings};
+use crate::prompt::{Argument, Body, EDIT_THE_FILE, Name, Parts, Role, spellings};
 use crate::wording::{named, quoted};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -76,6 +76,10 @@ pub(super) struct Reading {
 pub(super) enum Refusal {
     /// What the caller asks for cannot be done.
     Invalid(String),
+    /// The name is that of a prompt that is not to be created, or not to be changed.
+    Taken(String),
+    /// Only the whole file can be changed, and not parts of it.
+    NotInParts(String),
     /// The prompt is not the one that the caller has seen.
     Conflict { current: Option<Revision>, text: String },
     /// The caller does not say which revision of this prompt they have seen, and the conversation has seen none.
@@ -106,20 +110,21 @@ impl Editing<'_> {
     /// # Errors
     /// Those of [`Editor::update`]; no revision is expected.
     pub(super) fn update(&mut self, name: &str, change: &Change, params: &Object) -> Result<Written, Refusal> {
-        let expected = self.expected(name, params, true)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
+        let expected = self.expected_of_existing(name, params)?;
         self.write(params, |editor, about| editor.update(name, expected, change, about))
     }
 
     /// The same for a prompt to delete.
     pub(super) fn delete(&mut self, name: &str, params: &Object) -> Result<Written, Refusal> {
-        let expected = self.expected(name, params, true)?.ok_or_else(|| Refusal::NotSeen(name.to_owned()))?;
+        let expected = self.expected_of_existing(name, params)?;
         self.write(params, |editor, about| editor.delete(name, expected, about))
     }
 
     /// The same for an earlier version, or a deleted prompt, of which no revision can be expected.
     pub(super) fn restore(&mut self, name: &str, to: Option<&str>, params: &Object) -> Result<Written, Refusal> {
         let to = to.map(|to| revision("revision", to)).transpose()?;
-        let is_there = self.editor()?.history(name)?.first().is_some_and(|version| version.is_current);
+        let editor = self.editor()?;
+        let is_there = editor.path(&editor.name(name)?).is_some();
         let expected = match self.expected(name, params, is_there) {
             // It may be there because this very request was carried out before.
             Err(Refusal::NotSeen(_)) if params.get("operation_id").is_some_and(Value::is_string) => None,
@@ -139,7 +144,7 @@ impl Editing<'_> {
         // A prompt of another layer has no history, and a deleted one has nothing else.
         let versions = match (editor.history(name), &current) {
             (Ok(versions), _) => versions,
-            (Err(EditError::NotYours(..)), Ok(_)) => Vec::new(),
+            (Err(EditError::NoHistory(..)), Ok(_)) => Vec::new(),
             (Err(error), _) => return Err(error.into()),
         };
         let current = match current {
@@ -177,6 +182,25 @@ impl Editing<'_> {
         tracing::debug!(name = %written.name, revision = %written.revision, "wrote a prompt");
         self.seen.record(&written.name, Some(written.revision));
         Ok(written)
+    }
+
+    /// The revision that a prompt must still have which is to be changed or deleted.
+    ///
+    /// # Errors
+    /// It is not known; or there is no such prompt, or it is not the user's, which is then said instead.
+    fn expected_of_existing(&mut self, name: &str, params: &Object) -> Result<Revision, Refusal> {
+        match self.expected(name, params, true) {
+            Ok(Some(expected)) => Ok(expected),
+            Ok(None) | Err(Refusal::NotSeen(_)) => {
+                let editor = self.editor()?;
+                let own = editor.name(name)?;
+                match editor.path(&own) {
+                    Some(_) => Err(Refusal::NotSeen(name.to_owned())),
+                    None => Err(EditError::Conflict { name: own, current: None, diff: String::new() }.into()),
+                }
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The revision that a prompt must still have: the one in the params, else the one that the conversation has seen last; `None` for a
@@ -309,6 +333,8 @@ impl From<EditError> for Refusal {
         let text = error.to_string();
         match error {
             EditError::Conflict { current, .. } => Refusal::Conflict { current, text },
+            EditError::Exists(_) | EditError::NotYours(..) => Refusal::Taken(text),
+            EditError::Refused(_, diagnostic) if diagnostic.fix == EDIT_THE_FILE => Refusal::NotInParts(text),
             error if error.is_io() => Refusal::Unavailable(text),
             _ => Refusal::Invalid(text),
         }
@@ -324,7 +350,7 @@ impl From<Mismatch> for Refusal {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
         match refusal {
-            Refusal::Invalid(text) => Failure::invalid_params(text),
+            Refusal::Invalid(text) | Refusal::Taken(text) | Refusal::NotInParts(text) => Failure::invalid_params(text),
             Refusal::Conflict { current: None, text } => Failure::invalid_params(text),
             Refusal::Conflict { current: Some(current), text } => {
                 Failure::invalid_params(text).with_data(json!({ "revision": current }))

@@ -418,6 +418,23 @@ fn a_prompt_is_created_updated_deleted_and_restored() {
 }
 
 #[test]
+fn a_write_of_an_existing_prompt_says_where_the_missing_revision_is() {
+    let server = for_writers(Client::new().prompt("a.md", "One\n"));
+    let read = get_with(&server, ANA, "/api/history/a").json()["revision"].clone();
+    written(&ask(&server, ANA, "PUT", "/api/prompts/a", json!({"file": "Two\n", "expected": read})), "a");
+    for (method, path, body) in [
+        ("PUT", "/api/prompts/a", json!({"file": "x"})),
+        ("DELETE", "/api/prompts/a", json!({})),
+        ("POST", "/api/restore", json!({"command": "a"})),
+    ] {
+        let why = "`expected` is missing: the `revision` in the answer of GET /api/history/NAME";
+        assert_eq!(failed(&ask(&server, ANA, method, path, body), 400), why, "{method}");
+    }
+    assert_eq!(fs::read_to_string(server.home.root().join("prompts/a.md")).unwrap(), "Two\n");
+    assert!(failed(&ask(&server, ANA, "POST", "/api/restore", json!({"command": "nope"})), 404).contains("`nope`"));
+}
+
+#[test]
 fn what_has_changed_since_it_was_read_is_not_overwritten() {
     let server = for_writers(Client::new().prompt("a.md", "One\n"));
     let file = server.home.root().join("prompts/a.md");

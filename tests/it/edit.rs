@@ -164,7 +164,10 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         (json!({"command": "x".repeat(2000), "text": "x"}), "long"),
         (json!({"command": "a", "file": "---\ntitle: x\n"}), "line 1"),
         (json!({"command": "a", "text": "x".repeat(5 * 1024 * 1024)}), "4194304"),
-        (json!({"command": "a", "text": "x", "arguments": [{"name": "a b"}]}), "`arguments`"),
+        (
+            json!({"command": "a", "text": "x", "arguments": [{"name": "a b"}]}),
+            "`a b` cannot be the name of an argument; a name has",
+        ),
     ] {
         let error = client.call("create_prompt", arguments.clone()).error();
         assert!(error.contains(wanted), "{arguments:.100}: {error}");
@@ -187,7 +190,7 @@ fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
         ),
         (json!({"name": "standup", "title": "A", "messages": [ok]}), "`standup`"),
         (json!({"name": "../x", "title": "A", "messages": [ok]}), "`..`"),
-        (json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}), "arguments"),
+        (json!({"name": "a", "title": "A", "messages": [ok], "arguments": [{"name": ""}]}), "name of an argument"),
     ] {
         let (code, message) = refused(&client.request("prompts/create", params.clone()));
         assert!(
@@ -418,11 +421,12 @@ fn over_http_the_role_of_a_token_decides_with_or_without_edit() {
             assert_eq!(tools.len(), if may_edit { 7 } else { 2 });
         }
         let (code, message) = refused(&ask(&server, READER, "prompts/delete", json!({"name": "a"})));
-        let wanted = "method not found: prompts/delete; that needs a token with the role `write`, and yours has `read`";
+        let wanted =
+            "method not found: prompts/delete; to edit prompts, a token needs the role `write`, and yours has `read`";
         assert_eq!((code, message.as_str()), (-32601, wanted));
         let (code, message) = refused(&call(&server, READER, "delete_prompt", json!({"command": "a"})));
         assert!(
-            code == -32601 && message.ends_with("a token with the role `write`, and yours has `read`"),
+            code == -32601 && message.ends_with("a token needs the role `write`, and yours has `read`"),
             "{message}"
         );
         let answer = call(&server, WRITER, "create_prompt", json!({"command": "b", "text": "B"}));
@@ -653,6 +657,65 @@ fn a_built_in_or_a_project_s_prompt_is_not_changed_but_can_be_overridden() {
 }
 
 #[test]
+fn without_a_revision_the_error_says_first_that_a_prompt_cannot_be_changed_at_all() {
+    let mut client =
+        Client::new().arguments(["--prompts", "prompts", "--edit"]).prompt("a.md", "A").prompt("gone.md", "G");
+    client.initialize(LEGACY);
+    let expected = revision(&mut client, "gone");
+    client.call("delete_prompt", json!({"command": "gone", "expected": expected})).structured();
+    client.initialize(LEGACY);
+    for (command, wanted) in [
+        ("nope", "o prompt named `nope`"),
+        ("review", "`review` is a built-in prompt, which cannot be changed"),
+        ("gone", "`gone` was deleted"),
+        ("a", "`expected` is missing: read `a` with prompt_history"),
+    ] {
+        for (tool, arguments) in [
+            ("update_prompt", json!({"command": command, "text": "x"})),
+            ("delete_prompt", json!({"command": command})),
+        ] {
+            let error = client.call(tool, arguments).error();
+            assert!(error.contains(wanted), "{tool}: {error}");
+            client.initialize(LEGACY);
+        }
+    }
+    client.ignore_notifications();
+}
+
+#[test]
+fn an_error_whose_remedy_is_to_write_something_else_has_the_model_ask_first() {
+    let ask = ". Tell the user this, and write nothing else before they have seen it and said yes.";
+    let mut client = Client::new().arguments(["--prompts", "prompts", "--edit"]).prompt("a.md", "A");
+    client.initialize(LEGACY);
+    let [own, builtin] = ["a", "review"].map(|name| revision(&mut client, name));
+    client.write("a.md", "By hand");
+    for (tool, arguments) in [
+        ("create_prompt", json!({"command": "a", "text": "x"})),
+        ("update_prompt", json!({"command": "a", "text": "x", "expected": own})),
+        ("delete_prompt", json!({"command": "review", "expected": builtin})),
+    ] {
+        let error = client.call(tool, arguments).error();
+        assert!(error.ends_with(ask), "{tool}: {error}");
+    }
+    let (_, message) = refused(&client.request("prompts/delete", json!({"name": "a", "expected": own})));
+    assert!(message.contains("has changed") && !message.contains("Tell the user"), "{message}");
+    client.ignore_notifications();
+}
+
+#[test]
+fn only_a_tool_offers_to_take_the_whole_file_where_parts_of_it_cannot_be_changed() {
+    let mut client = editing().prompt("a.md", "---\n{title: T}\n---\nA\n");
+    client.initialize(LEGACY);
+    let expected = revision(&mut client, "a");
+    let error = client.call("update_prompt", json!({"command": "a", "title": "x", "expected": expected})).error();
+    assert!(error.ends_with("; edit the file itself, or send the whole file as `file`"), "{error}");
+    let (_, message) =
+        refused(&client.request("prompts/update", json!({"name": "a", "title": "x", "expected": expected})));
+    assert!(message.ends_with("; edit the file itself"), "{message}");
+    client.ignore_notifications();
+}
+
+#[test]
 fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     let own = ["improve-prompt", "save-prompt"];
     let listed = |client: &mut Client| {
@@ -663,9 +726,13 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     reader.initialize(LEGACY);
     assert_eq!(listed(&mut reader), 0);
     for name in own {
+        let why = format!(
+            "`{name}` is there only for agents that may edit prompts: start the server with --edit, or use a token with the role `write`"
+        );
         let error = reader.expand(name, "x").error();
-        assert!(error.contains("o prompt named") || error.contains("o prompt is named"), "{error}");
-        assert_eq!(refused(&reader.request("prompts/get", json!({"name": name}))).0, -32602);
+        assert!(error.contains(&why), "{error}");
+        let (code, message) = refused(&reader.request("prompts/get", json!({"name": name})));
+        assert!(code == -32602 && message.contains(&why), "{message}");
         assert_eq!(refused(&reader.request("resources/read", json!({"uri": format!("prompt://{name}")}))).0, -32002);
     }
     assert!(!tools(&mut reader)[1].to_string().contains("save-prompt"));

@@ -60,8 +60,26 @@ fn history_lists_each_version_with_how_it_came_about_the_newest_first() {
     );
     run(&client, &["history", "b"]).failed(1, "error: no prompt named `b`\n");
     let with_builtin = client.arguments(["--prompts", "prompts"]);
-    let builtin = run(&with_builtin, &["history", "review"]);
-    assert!(builtin.stderr.contains("built-in prompt, which cannot be changed"), "{builtin:?}");
+    for command in ["history", "diff"] {
+        run(&with_builtin, &[command, "review"])
+            .failed(1, "error: `review` is a built-in prompt, and has no history\n");
+    }
+}
+
+#[cfg(feature = "openapi")]
+#[test]
+fn the_history_of_an_operation_is_that_of_its_document() {
+    let document = r#"{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "servers": [{"url": "https://example.com"}],
+        "paths": {"/a": {"post": {"operationId": "triage", "x-mcp-prompt": {}}}}}"#;
+    let client = Client::new();
+    let path = client.root().join("desk.json");
+    fs::write(&path, document).unwrap();
+    let client = client.arguments(["--openapi", path.to_str().unwrap()]);
+    for command in ["history", "diff"] {
+        let ran = run(&client, &[command, "triage"]);
+        assert!(ran.stderr.starts_with("error: `triage` is an operation of "), "{ran:?}");
+        assert!(ran.stderr.ends_with("desk.json`; its history is that of the document\n"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -80,7 +98,10 @@ fn diff_shows_what_has_changed_since_a_version() {
         assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{ran:?}");
     }
     client.write("new.md", "New.");
-    run(&client, &["diff", "new"]).failed(1, "error: `new` has no earlier version\n");
+    run(&client, &["diff", "new"]).failed(
+        1,
+        "error: `new` has no earlier version; it has not been changed by an agent, the web page or `restore`\n",
+    );
 }
 
 #[test]

@@ -519,6 +519,14 @@ fn changes_are_shown_before_they_are_saved() {
 }
 
 #[test]
+fn a_new_prompt_has_no_problems_before_anything_is_typed() {
+    let server = HttpServer::start_with(Client::new(), &["--edit"]);
+    let html = get(&server, "/new").text();
+    assert!(!html.contains("class=\"problems\"") && !html.contains("No problems."), "{html}");
+    assert!(html.contains("is replaced by what you type after the name."), "{html}");
+}
+
+#[test]
 fn what_others_have_changed_meanwhile_is_shown_first() {
     let server = for_writer(Client::new().prompt("a.md", "1\n\n2\n\n3\n"));
     let expected = hidden(&get_with(&server, "/edit/a", WRITER_OF_ALL).text(), "expected").to_owned();

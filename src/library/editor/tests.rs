@@ -306,11 +306,15 @@ fn what_is_not_in_the_first_folder_of_the_user_is_not_changed_but_can_be_overrid
         for refused in [
             editor.update(name, revision, &file("x"), &About::default()).map(|_| ()),
             editor.delete(name, revision, &About::default()).map(|_| ()),
-            editor.history(name).map(|_| ()),
         ] {
             let refused = refused.unwrap_err();
             assert!(matches!(&refused, EditError::NotYours(_, found) if *found == layer), "{name}: {refused}");
             assert!(refused.to_string().contains("create a prompt"), "{refused}");
+        }
+        for refused in [editor.history(name).map(|_| ()), editor.version(name, revision).map(|_| ())] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(&refused, EditError::NoHistory(_, found, _) if *found == layer), "{name}: {refused}");
+            assert!(refused.to_string().contains("history"), "{refused}");
         }
         let created = editor.create(name, &file("Mine."), &About::default()).unwrap();
         let is_overridden = matches!(name, "plan" | "command");

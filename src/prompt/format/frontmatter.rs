@@ -489,11 +489,9 @@ impl<'y> Reader<'y, '_> {
 
     /// One argument; its name is empty if the declared one is missing or invalid.
     fn argument(&mut self, node: Node) -> Argument {
-        let forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
-        let usable = |name: &String| !name.contains(forbidden);
         match node.value {
             Value::Text { text, .. } => {
-                let name = Some(text.trim().to_owned()).filter(usable).unwrap_or_default();
+                let name = Some(text.trim().to_owned()).filter(|name| is_argument_name(name)).unwrap_or_default();
                 Argument { name, ..Argument::default() }
             }
             Value::Map(fields) => {
@@ -502,7 +500,7 @@ impl<'y> Reader<'y, '_> {
                 let (default, strict) = (position("default"), position("strict"));
                 let mut fields = Fields(fields);
                 let argument = Argument {
-                    name: self.text(fields.take("name")).filter(usable).unwrap_or_default(),
+                    name: self.text(fields.take("name")).filter(|name| is_argument_name(name)).unwrap_or_default(),
                     title: self.text(fields.take("title")),
                     description: self.text(fields.take("description")),
                     required: self.truth(fields.take("required")),
@@ -623,6 +621,12 @@ impl<'y> Reader<'y, '_> {
             }
         }
     }
+}
+
+/// Whether a placeholder can have this name.
+pub(super) fn is_argument_name(name: &str) -> bool {
+    let is_forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "{}<>".contains(letter);
+    !name.is_empty() && !name.contains(is_forbidden)
 }
 
 /// The names in a text that should be a list of arguments.

@@ -4,7 +4,7 @@
 //! The result is read again before it is returned, and has to say what was asked for, and nothing else that is new. What cannot
 //! be changed like this is refused, for example a frontmatter that is only read leniently.
 
-use super::frontmatter::{self, Split};
+use super::frontmatter::{self, Split, is_argument_name};
 use super::markdown::{self, without_empty_ends};
 use super::markdown_writer::{arguments, list, messages, scalar};
 use super::yaml::{self, Field, Node, Value};
@@ -62,7 +62,8 @@ const ORDER: [&str; 13] = [
     "messages",
 ];
 
-const FIX: &str = "send the whole file as `file`";
+/// What to do where parts of a file cannot be changed.
+pub const EDIT_THE_FILE: &str = "edit the file itself";
 
 /// The text of a file after a change of some of its parts. An empty text is that of a new file.
 ///
@@ -87,6 +88,12 @@ pub fn edit(text: &str, parts: &Parts) -> Result<String, Diagnostic> {
         changes.extend(text.as_ref().map(|text| (key, value(text))));
     }
     if let Some(declared) = &parts.arguments {
+        let unusable = declared.iter().flatten().find(|argument| !is_argument_name(&argument.name));
+        if let Some(Argument { name, .. }) = unusable {
+            let why = format!("{} cannot be the name of an argument", quoted(name));
+            let fix = "a name has at least one character, and no spaces, control characters, `{`, `}`, `<` or `>`";
+            return Err(Diagnostic::error(None, why, fix));
+        }
         let declared = declared.as_ref().filter(|declared| !declared.is_empty());
         changes.push(("arguments", declared.map(|declared| New::Lines(arguments(declared)))));
     }
@@ -120,7 +127,7 @@ enum New {
 }
 
 fn refused(position: Option<Position>, why: &str) -> Diagnostic {
-    Diagnostic::error(position, why, FIX)
+    Diagnostic::error(position, why, EDIT_THE_FILE)
 }
 
 /// A file's text without its byte order mark, and where its parts are.
@@ -299,10 +306,8 @@ impl<'t> File<'t> {
     /// Checks that it says what is asked for.
     fn check(&self, parts: &Parts) -> Result<(), Diagnostic> {
         let says = |key: &str| {
-            refused(
-                Some(Position::START),
-                &format!("the value of {} cannot be written in the frontmatter", quoted(key)),
-            )
+            let why = format!("the value of {} cannot be written in the frontmatter", quoted(key));
+            Diagnostic::error(Some(Position::START), why, "give another value")
         };
         let read = markdown::read(Format::Markdown, self.text)?.frontmatter;
         let text = |asked: &Option<Option<String>>, read: &Option<String>| {
@@ -495,10 +500,18 @@ mod tests {
             "---\ntitle: T\n",
         ] {
             let refused = edit(before, &title("New")).unwrap_err();
-            assert!(refused.fix == FIX || before.ends_with("T\n"), "{before:?}: {refused}");
+            assert!(refused.fix == EDIT_THE_FILE || before.ends_with("T\n"), "{before:?}: {refused}");
         }
-        let twice = vec![Argument { name: "a b".to_owned(), ..Argument::default() }];
-        let refused = edit("B", &Parts { arguments: Some(Some(twice)), ..Parts::default() }).unwrap_err();
-        assert!(refused.message.contains("`arguments`"), "{refused}");
+        let declared = |names: &[&str]| {
+            let argument = |name: &&str| Argument { name: (*name).to_owned(), ..Argument::default() };
+            let arguments = Some(Some(names.iter().map(argument).collect()));
+            edit("B", &Parts { arguments, ..Parts::default() }).unwrap_err()
+        };
+        assert_eq!(declared(&["a", "a"]).message, "the value of `arguments` cannot be written in the frontmatter");
+        for name in ["a b", "", "{a}"] {
+            let refused = declared(&["a", name]);
+            assert_eq!(refused.message, format!("{} cannot be the name of an argument", quoted(name)));
+            assert!(refused.fix.contains("no spaces"), "{refused}");
+        }
     }
 }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+/// After an error whose remedy is to write something else than what the user has seen.
+const ASK_AGAIN: &str = "Tell the user this, and write nothing else before they have seen it and said yes.";
+
 /// The name of an existing prompt.
 pub(super) fn command() -> Value {
     json!({ "description": "Name of the prompt, without the colon", "type": "string" })
@@ -17,9 +20,16 @@ pub(super) fn command() -> Value {
 
 /// The arguments that a prompt declares; in an update, null removes them.
 pub(super) fn arguments(is_update: bool) -> Value {
-    let (also, kind) = if is_update { ("; null removes them", json!(["array", "null"])) } else { ("", json!("array")) };
+    let (description, kind) = match is_update {
+        true => {
+            let text =
+                "The complete list of arguments; it replaces the old list, leave it out to keep that; null removes it";
+            (text, json!(["array", "null"]))
+        }
+        false => ("The complete list of arguments; leave it out if {{input}} is enough", json!("array")),
+    };
     json!({
-        "description": format!("All arguments of the prompt, if it has more than its input{also}"),
+        "description": description,
         "items": {
             "properties": {
                 "choices": {
@@ -75,8 +85,8 @@ pub(super) fn tags(is_update: bool) -> Value {
 
 pub(super) fn expected() -> Value {
     json!({
-        "description": "The `revision` that you read, from prompt_history or list_prompts. Without it, the one that this \
-                        conversation was last shown; over HTTP it is required",
+        "description": "The top-level `revision` in the answer of prompt_history (not one of `versions`), which you call before \
+                        this. Always give it; over HTTP it is required",
         "type": "string"
     })
 }
@@ -173,7 +183,9 @@ impl From<Mismatch> for ToolError {
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> ToolError {
         ToolError::Execution(match refusal {
-            Refusal::Invalid(text) | Refusal::Conflict { text, .. } | Refusal::Unavailable(text) => text,
+            Refusal::Invalid(text) | Refusal::Unavailable(text) => text,
+            Refusal::Taken(text) | Refusal::Conflict { text, .. } => format!("{text}. {ASK_AGAIN}"),
+            Refusal::NotInParts(text) => format!("{text}, or send the whole file as `file`"),
             Refusal::NotSeen(name) => format!(
                 "`expected` is missing: read {} with prompt_history, and give its `revision` as `expected`",
                 named(&name)

@@ -182,6 +182,7 @@ fn what_next(unknown: &Unknown, view: &View) -> String {
             "Call expand_prompt again with the name as `command`, and the rest as `input`.".to_owned()
         }
         Unknown::Empty => commands(&view.offered_names(), NAMES_IN_ERROR),
+        Unknown::ForEditing { .. } => "Tell the user this.".to_owned(),
         Unknown::NotACommand { .. } => "There is nothing to expand: answer the message as usual.".to_owned(),
     }
 }

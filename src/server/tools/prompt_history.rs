@@ -22,7 +22,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
 };
 
 /// For an agent that shows its model only a part: what is not shown would be lost if the model wrote the whole text.
-const MAY_BE_CUT: &str = "this answer is longer than your user's agent shows you: if a part of `file` is missing, do not write \
+const MAY_BE_CUT: &str = "this answer is longer than what you are shown: if a part of `file` is missing, do not write \
                           `text` or `file`, but ask the user to edit the file; you can still change the other keys";
 
 /// A reading that is longer than the agent shows.

@@ -45,7 +45,7 @@ struct Create {
 #[serde(deny_unknown_fields)]
 struct Update {
     file: String,
-    expected: String,
+    expected: Option<String>,
     note: Option<String>,
     operation_id: Option<String>,
 }
@@ -53,7 +53,7 @@ struct Update {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Delete {
-    expected: String,
+    expected: Option<String>,
     note: Option<String>,
     operation_id: Option<String>,
 }
@@ -98,19 +98,24 @@ pub(super) fn create(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8
 
 pub(super) fn update(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Update { file, expected, note, operation_id } = read(body)?;
-    let (name, expected) = (name_in(uri, PROMPT)?, revision("expected", &expected)?);
+    let (name, expected) = (name_in(uri, PROMPT)?, required(expected)?);
     done(editor.update(&name, expected, &Change::File(file), &about(caller, note, operation_id))?)
 }
 
 pub(super) fn delete(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Delete { expected, note, operation_id } = read(body)?;
-    let (name, expected) = (name_in(uri, PROMPT)?, revision("expected", &expected)?);
+    let (name, expected) = (name_in(uri, PROMPT)?, required(expected)?);
     done(editor.delete(&name, expected, &about(caller, note, operation_id))?)
 }
 
 pub(super) fn restore(editor: &Editor<'_>, caller: &Caller, _: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Restore { command, revision: to, expected, note, operation_id } = read(body)?;
-    let expected = expected.map(|expected| revision("expected", &expected)).transpose()?;
+    let is_deleted = editor.path(&editor.name(&command)?).is_none();
+    let expected = match expected {
+        // Without it, the same write may be sent again.
+        None if is_deleted || operation_id.is_some() => None,
+        expected => Some(required(expected)?),
+    };
     let to = to.map(|to| revision("revision", &to)).transpose()?;
     done(editor.restore(&command, expected, to, &about(caller, note, operation_id))?)
 }
@@ -137,6 +142,12 @@ pub(super) fn history(editor: &Editor<'_>, _: &Caller, uri: &Uri, _: &[u8]) -> R
 fn about(caller: &Caller, note: Option<String>, operation_id: Option<String>) -> About {
     let author = caller.token.as_ref().map(|token| Arc::clone(&token.name));
     About { author, note: note.filter(|note| !note.trim().is_empty()), operation_id }
+}
+
+/// The revision that an existing prompt must still have.
+fn required(expected: Option<String>) -> Result<Revision, Refused> {
+    let missing = "`expected` is missing: the `revision` in the answer of GET /api/history/NAME";
+    revision("expected", &expected.ok_or_else(|| missing.to_owned())?)
 }
 
 fn revision(key: &str, text: &str) -> Result<Revision, Refused> {

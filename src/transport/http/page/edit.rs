@@ -79,7 +79,7 @@ impl Opened {
     fn of(editor: &Editor<'_>, name: &str) -> Result<Opened, EditError> {
         let own = match editor.history(name) {
             Ok(versions) => versions.iter().find(|version| version.is_current).map(|version| version.revision),
-            Err(EditError::NotYours(..)) => None,
+            Err(EditError::NoHistory(..)) => None,
             Err(error) => return Err(error),
         };
         let used = editor.current(name);
@@ -147,7 +147,10 @@ pub(super) fn page(editor: &Editor<'_>, name: Option<&str>, form: &Form) -> Resu
                     @if opened.is_none() { (name_field(command)) }
                     div.field {
                         label for="file" { "Text" }
-                        textarea.code #file name="file" rows="20" spellcheck="false" autocapitalize="off" { (typed(file)) }
+                        p #about-file { "Markdown; " code { "{{input}}" } " is replaced by what you type after the name." }
+                        textarea.code #file name="file" rows="20" spellcheck="false" autocapitalize="off" aria-describedby="about-file" {
+                            (typed(file))
+                        }
                     }
                     div.bar {
                         button #review name="step" value="review" { "Review changes" }
@@ -176,7 +179,7 @@ fn about_other(opened: &Opened) -> Option<&'static str> {
         }
         (Layer::Builtin, _) => Some("This is a built-in prompt. Saving makes a copy of your own, which overrides it."),
         (_, None) => Some(
-            "This prompt is in a folder that nothing is written to. Saving makes a copy in the first folder of prompts.",
+            "This prompt is in a folder that prompt-expander does not write to. Saving makes a copy in the first folder of prompts.",
         ),
         (_, Some(_)) => None,
     }
@@ -211,6 +214,8 @@ fn preview(view: &View, opened: Option<&Opened>, command: &str, file: &str, form
                     p.alert role="status" { (changed) " " strong { "Review changes" } " shows both." }
                 }
                 @match &draft {
+                    // Before anything is typed, nothing is wrong.
+                    Ok(_) if opened.is_none() && file.is_empty() => {},
                     Ok(draft) => { (problems(draft)) },
                     Err(why) => { p.alert role="status" dir="auto" { (message(&sentence(&why.message))) } },
                 }
@@ -279,7 +284,7 @@ fn review(editor: &Editor<'_>, opened: Option<&Opened>, command: &str, file: &st
                     @if let Some(note) = taken.as_ref().and_then(about_other) { p.alert { (note) } }
                     @if !draft.problems.is_empty() { (problems(draft)) }
                     @if let (Some(base), Some(_), Some(_)) = (&form.base, changed, revision) { (theirs(base, now, file)) }
-                    h3 { @if changed.is_some() { "What saving your text would change now" } @else { "What is saved" } }
+                    h3 { @if changed.is_some() { "What saving your text would change now" } @else { "What will be saved" } }
                     @match diff(now, file, "Changes") {
                         Some(diff) => { (diff) },
                         None => { p.paper.note { "The texts are too different to be compared here. Your text replaces all of the file." } },
@@ -298,7 +303,7 @@ fn theirs(base: &str, now: &str, file: &str) -> Markup {
         .then(|| diffy::merge(base, file, now).ok())
         .flatten();
     html! {
-        h3 { "What was changed meanwhile" }
+        h3 { "What others changed in the meantime" }
         @match diff(base, now, "Changes by others") {
             Some(diff) => { (diff) },
             None => { p.paper.note { "The texts are too different to be compared here." } },
@@ -306,7 +311,7 @@ fn theirs(base: &str, now: &str, file: &str) -> Markup {
         details { summary { "The whole file as it is now" } pre.paper tabindex="0" role="group" aria-label="The file as it is now" { (verbatim(now)) } }
         @match both {
             Some(both) => {
-                p.length { "Both changes fit together." }
+                p.length { "Your changes and theirs do not touch the same lines." }
                 div.bar.scripted { button.quiet #both type="button" { "Add theirs to my text" } }
                 textarea #merged hidden aria-hidden="true" { (typed(&both)) }
                 textarea #theirs hidden aria-hidden="true" { (typed(now)) }
