@@ -173,9 +173,9 @@ fn every_request_of_the_page_is_answered() {
     let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();
     assert!(commands.len() >= 6, "{commands:?}");
     let home = || Client::new().prompt("research.md", "Research {{input}}.");
-    let token = "a-token-of-a-reader-of-forty-characters";
+    let token = "a-token-of-a-writer-of-forty-characters";
     let with_tokens = home();
-    write_secret(with_tokens.root().join("tokens"), token);
+    write_secret(with_tokens.root().join("tokens"), &format!("{token} role=write"));
     let with_tokens = HttpServer::start_with(with_tokens, &["--token-file", "tokens"]);
     let without = HttpServer::start(home());
     let with_tls = crate::tls::self_signed(home());
