@@ -7,8 +7,9 @@ mod draft;
 mod explanation;
 mod tokens;
 
+pub use crate::prompt::MAX_FILE;
 pub use call::{Call, Found, expand};
-pub use draft::{Checked, Draft, DraftFile, check};
+pub use draft::{Checked, Draft, DraftFile, check, name_of_new};
 pub use explanation::{
     Explanation, Given, Lengths, MeasuredLimit, Placeholder, Request, Shadowed, UnexpandedText, explain,
 };

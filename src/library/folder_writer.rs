@@ -3,10 +3,10 @@
 use super::editor::{EditError, Write, Writer};
 use super::folder::Folder;
 use super::history::{Entry, History, Lock, Operation, Record, Version, create_folders};
-use super::read::{self, read_whole};
+use super::read::{self, read_regular};
 use super::write::{cannot_create_folder, path_for_new, rename_to_new, sync_folder};
 use super::{Caller, Draft, Prefix, Problem, Revision};
-use crate::prompt::{Name, Severity};
+use crate::prompt::{MAX_FILE, Name, Severity};
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -42,11 +42,11 @@ impl Writer for Folder {
         let now = current.as_deref().map(Revision::of);
         let mut entries = history.all_entries(name)?;
         while let Some(undone) = entries.first().filter(|entry| !entry.is_complete || entry.is_undone(now)) {
-            lock.remove(&history, name, undone)?;
+            lock.remove(name, undone)?;
             entries.remove(0);
         }
         if let Some(done) = entries.first().filter(|entry| entry.is_pending) {
-            lock.finish(&history, name, done)?;
+            lock.finish(name, done)?;
         }
         let after = text.map(Revision::of);
         if let Some(done) = operation_of(&entries, about.operation_id.as_deref()) {
@@ -81,6 +81,9 @@ impl Writer for Folder {
         // What is restored is as private as it was.
         let restored = entries.iter().filter(|_| operation == Operation::Restore).find(|entry| entry.after() == after);
         let metadata = metadata.or_else(|| restored.and_then(|entry| history.metadata(name, entry)));
+        if operation == Operation::Restore && metadata.is_none() {
+            return Err(EditError::NoVersion(name.clone(), Some(revision))); // removed just now
+        }
         let like = metadata.as_ref();
         let folder = target.parent().unwrap_or(&self.path);
         create_folders(folder).map_err(|error| EditError::Write(cannot_create_folder(folder, error)))?;
@@ -91,7 +94,7 @@ impl Writer for Folder {
         if let Some(current) = current.as_deref().filter(|_| !is_known) {
             let modified = like.and_then(modified);
             let version = (times.next(modified), Revision::of(current));
-            let entry = lock.add(&history, name, version, None, Some(current), like)?;
+            let entry = lock.add(name, version, None, Some(current), like)?;
             entries.insert(0, entry);
         }
         let below = path.strip_prefix(&self.path).unwrap_or(&path);
@@ -103,11 +106,11 @@ impl Writer for Folder {
             note: about.note.clone(),
             operation_id: about.operation_id.clone(),
         };
-        let entry = lock.add(&history, name, (times.next(None), revision), Some(&record), text, like)?;
+        let entry = lock.add(name, (times.next(None), revision), Some(&record), text, like)?;
         let put = Put { path: &path, target: &target, current: current.as_deref(), text, like };
         if let Err(error) = put.run(&mut lock) {
             lock.remove_temporary_file();
-            _ = lock.remove(&history, name, &entry); // or else the next write does
+            _ = lock.remove(name, &entry); // or else the next write does
             return Err(match error.kind() {
                 ErrorKind::AlreadyExists => conflict(),
                 _ => failed(error),
@@ -115,9 +118,9 @@ impl Writer for Folder {
         }
         let folder = if text.is_none() { path.parent() } else { target.parent() }.unwrap_or(&self.path);
         sync_folder(folder).map_err(|error| EditError::NotStored(folder.to_owned(), error))?;
-        lock.finish(&history, name, &entry)?;
+        lock.finish(name, &entry)?;
         // What is not removed now is removed by the next write.
-        entries.iter().skip(versions.get()).for_each(|old| _ = lock.remove(&history, name, old));
+        entries.iter().skip(versions.get()).for_each(|old| _ = lock.remove(name, old));
         Ok(revision)
     }
 
@@ -192,11 +195,11 @@ struct Put<'w> {
 
 impl Put<'_> {
     /// Replaces, creates or deletes the file in one step. [`ErrorKind::AlreadyExists`]: it is no longer as it was read.
-    fn run(&self, lock: &mut Lock) -> io::Result<()> {
+    fn run(&self, lock: &mut Lock<'_>) -> io::Result<()> {
         let folder = self.target.parent().unwrap_or(Path::new("."));
         let sibling = self.text.map(|text| lock.write_temporary_file(folder, text, self.like)).transpose()?;
         // An editor knows nothing of the lock.
-        let is_unchanged = match (read_whole(self.target), self.current) {
+        let is_unchanged = match (read_regular(self.target, MAX_FILE), self.current) {
             (Ok(now), Some(current)) => now == current,
             (Err(error), None) => error.kind() == ErrorKind::NotFound,
             _ => false,

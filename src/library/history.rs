@@ -13,9 +13,10 @@
 
 use super::Revision;
 use super::editor::EditError;
-use super::read::read_whole;
+use super::read::read_regular;
+use super::walk::MAX_ENTRIES;
 use super::write::sync_folder;
-use crate::prompt::Name;
+use crate::prompt::{MAX_FILE, Name};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -24,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,6 +35,12 @@ pub(super) const FOLDER: &str = ".history";
 
 /// How many versions of a prompt are kept besides the current one, unless the user says otherwise.
 pub const VERSIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(49);
+
+/// The file that is locked, which holds the path of the temporary file below the folder of prompts. No prompt's name begins with a dot.
+const LOCK: &str = ".lock";
+
+/// The longest record, and the longest path in the lock, in bytes.
+const MAX_RECORD: usize = 64 * 1024;
 
 /// What the name of a temporary file begins with. It is hidden.
 const TEMPORARY: &str = ".prompt-expander-";
@@ -113,8 +120,10 @@ pub(super) struct Entry {
     stem: String,
     pub(super) at: Timestamp,
     pub(super) revision: Revision,
-    /// `None` if it was made by hand.
+    /// `None` if it was made by hand, or if the record is damaged.
     pub(super) record: Option<Record>,
+    /// What is wrong with the record.
+    damage: Option<String>,
     /// Whether it has a text, or needs none.
     pub(super) is_complete: bool,
     /// Whether its write may not have come to its end.
@@ -144,7 +153,7 @@ impl Entry {
             at: self.at,
             operation: record.map_or(Operation::ByHand, |record| record.operation),
             author: record.and_then(|record| record.author.clone()),
-            note: record.and_then(|record| record.note.clone()),
+            note: record.and_then(|record| record.note.clone()).or_else(|| self.damage.clone()),
             is_current: false,
         }
     }
@@ -159,10 +168,11 @@ pub(super) struct History {
 
 /// The right to write to a folder of prompts, which one process has at a time. It ends with the value.
 #[derive(Debug)]
-pub(super) struct Lock {
-    /// Holds the path of the temporary file that is being written.
+pub(super) struct Lock<'h> {
+    history: &'h History,
     file: File,
-    history: PathBuf,
+    /// The temporary file that was written last.
+    temporary: Option<PathBuf>,
 }
 
 impl History {
@@ -186,11 +196,11 @@ impl History {
     }
 
     /// Waits until no other process writes, and removes what one has left that was killed.
-    pub(super) fn lock(&self) -> Result<Lock, EditError> {
+    pub(super) fn lock(&self) -> Result<Lock<'_>, EditError> {
         let history = self.folder();
         check_folder(&history)?;
         create_folders(&history).map_err(|error| EditError::Io(history.clone(), error))?;
-        let path = history.join("lock");
+        let path = history.join(LOCK);
         if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
             return Err(EditError::Obstacle(path));
         }
@@ -205,7 +215,8 @@ impl History {
                 Err(TryLockError::Error(error)) => return Err(EditError::Io(path, error)),
             }
         }
-        let mut lock = Lock { file, history };
+        let mut lock = Lock { history: self, file, temporary: None };
+        lock.temporary = lock.left_temporary_file();
         lock.remove_temporary_file();
         Ok(lock)
     }
@@ -228,8 +239,17 @@ impl History {
         // By the names of the files without their suffixes: whether there is a text, and the suffix of the record.
         let mut found: BTreeMap<String, (bool, Option<&str>)> = BTreeMap::new();
         for file in files {
-            let file = file.map_err(|error| EditError::Io(folder.clone(), error))?.file_name();
-            let Some((stem, suffix)) = file.to_str().and_then(|file| file.rsplit_once('.')) else { continue };
+            let file = file.map_err(|error| EditError::Io(folder.clone(), error))?;
+            let name = file.file_name();
+            let Some((stem, suffix)) = name.to_str().and_then(|name| name.rsplit_once('.')) else { continue };
+            // A prompt below this one may have the name of a version. A symlink may lead anywhere.
+            if !file.file_type().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            if found.len() >= MAX_ENTRIES {
+                let error = io::Error::other(format!("it has more than {MAX_ENTRIES} versions"));
+                return Err(EditError::Io(folder, error));
+            }
             match suffix {
                 TEXT => found.entry(stem.to_owned()).or_default().0 = true,
                 PENDING => _ = found.entry(stem.to_owned()).or_default().1.get_or_insert(PENDING),
@@ -240,14 +260,17 @@ impl History {
         let mut entries = Vec::new();
         for (stem, (has_text, suffix)) in found.into_iter().rev() {
             let Some((at, revision)) = parse_stem(&stem) else { continue };
-            let record = match suffix.map(|suffix| read_record(&folder, &stem, suffix)).transpose() {
-                Ok(record) => record.flatten(),
+            let (record, damage) = match suffix.map(|suffix| read_record(&folder, &stem, suffix)).transpose() {
+                Ok(record) => (record, None),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed just now
-                Err(error) => return Err(EditError::Io(folder.join(stem), error)),
+                Err(error) => {
+                    tracing::warn!(record = %folder.join(&stem).display(), %error, "the record of a version cannot be read");
+                    (None, Some(format!("its record cannot be read: {error}")))
+                }
             };
             let is_delete = record.as_ref().is_some_and(|record| record.operation == Operation::Delete);
             let (is_complete, is_pending) = (has_text || is_delete, suffix == Some(PENDING));
-            entries.push(Entry { stem, at, revision, record, is_complete, is_pending });
+            entries.push(Entry { stem, at, revision, record, damage, is_complete, is_pending });
         }
         Ok(entries)
     }
@@ -255,7 +278,7 @@ impl History {
     /// What the system says of the text of a version.
     pub(super) fn metadata(&self, name: &Name, entry: &Entry) -> Option<Metadata> {
         let path = self.folder_of(name).ok()?.join(format!("{}.{TEXT}", entry.stem));
-        fs::symlink_metadata(path).ok()
+        fs::symlink_metadata(path).ok().filter(Metadata::is_file)
     }
 
     /// The text of a version; `None` if it is not in the history, or was changed there.
@@ -263,7 +286,7 @@ impl History {
         let folder = self.folder_of(name)?;
         for entry in self.entries(name)?.iter().filter(|entry| entry.after() == Some(revision)) {
             let path = folder.join(format!("{}.{TEXT}", entry.stem));
-            let text = read_whole(&path).map_err(|error| EditError::Io(path, error))?;
+            let text = read_regular(&path, MAX_FILE).map_err(|error| EditError::Io(path, error))?;
             if Revision::of(&text) == revision {
                 return Ok(Some(text));
             }
@@ -272,19 +295,18 @@ impl History {
     }
 }
 
-impl Lock {
+impl Lock<'_> {
     /// Adds a version: its record, which is pending, then its text, each complete or not there at all. Both are as private as the
     /// prompt's file, which they are `like`.
     pub(super) fn add(
         &mut self,
-        history: &History,
         name: &Name,
         (at, revision): (Timestamp, Revision),
         record: Option<&Record>,
         text: Option<&[u8]>,
         like: Option<&Metadata>,
     ) -> Result<Entry, EditError> {
-        let folder = history.folder_of(name)?;
+        let folder = self.history.folder_of(name)?;
         create_folders(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
         let stem = format!("{}-{revision}", at.strftime(TIME));
         let path = |suffix: &str| folder.join(format!("{stem}.{suffix}"));
@@ -297,12 +319,13 @@ impl Lock {
             self.put(&path(TEXT), text, like).inspect_err(|_| _ = fs::remove_file(path(PENDING)))?;
         }
         sync_folder(&folder).map_err(|error| EditError::Io(folder.clone(), error))?;
-        Ok(Entry { stem, at, revision, record: record.cloned(), is_complete: true, is_pending: record.is_some() })
+        let (record, is_pending) = (record.cloned(), record.is_some());
+        Ok(Entry { stem, at, revision, record, damage: None, is_complete: true, is_pending })
     }
 
     /// Records that the write of a version has come to its end.
-    pub(super) fn finish(&mut self, history: &History, name: &Name, entry: &Entry) -> Result<(), EditError> {
-        let folder = history.folder_of(name)?;
+    pub(super) fn finish(&mut self, name: &Name, entry: &Entry) -> Result<(), EditError> {
+        let folder = self.history.folder_of(name)?;
         let path = |suffix: &str| folder.join(format!("{}.{suffix}", entry.stem));
         let renamed = fs::rename(path(PENDING), path(RECORD)).and_then(|()| sync_folder(&folder));
         renamed.map_err(|error| EditError::NotStored(path(RECORD), error))
@@ -310,7 +333,7 @@ impl Lock {
 
     /// Writes a file of the history.
     fn put(&mut self, path: &Path, bytes: &[u8], like: Option<&Metadata>) -> Result<(), EditError> {
-        let written = self.write_temporary_file(&self.history.clone(), bytes, like);
+        let written = self.write_temporary_file(&self.history.folder(), bytes, like);
         let written = written.and_then(|temporary| fs::rename(temporary, path));
         written.map_err(|error| {
             self.remove_temporary_file();
@@ -318,8 +341,8 @@ impl Lock {
         })
     }
 
-    /// Writes a temporary file into a folder, and returns its path. The lock remembers it until the next one: if this process is
-    /// killed, the next write removes the file.
+    /// Writes a temporary file into a folder, and returns its path. If this process is killed, the next write removes the file, unless
+    /// that is outside of the folder of prompts, where only a symlink leads.
     pub(super) fn write_temporary_file(
         &mut self,
         folder: &Path,
@@ -327,10 +350,12 @@ impl Lock {
         like: Option<&Metadata>,
     ) -> io::Result<PathBuf> {
         let unique = format!("{TEMPORARY}{}-{}", process::id(), Timestamp::now().as_nanosecond());
-        let path = folder.join(unique);
+        let path = folder.join(&unique);
+        let below = path_below(&self.history.root, folder)?.map(|folder| folder.join(&unique));
         self.file.set_len(0)?;
         self.file.rewind()?;
-        self.file.write_all(path.as_os_str().as_encoded_bytes())?;
+        self.file.write_all(below.as_deref().and_then(Path::to_str).unwrap_or_default().as_bytes())?;
+        self.temporary = Some(path.clone());
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         if let Some(like) = like {
             // Before there is anything to read. Only root can give a file to another user.
@@ -348,21 +373,40 @@ impl Lock {
 
     /// Removes the temporary file that was written last, if it is still there.
     pub(super) fn remove_temporary_file(&mut self) {
-        let mut bytes = Vec::new();
-        let read = self.file.rewind().and_then(|()| (&self.file).take(64 * 1024).read_to_end(&mut bytes));
-        let path = String::from_utf8(bytes).ok().filter(|path| read.is_ok() && !path.is_empty()).map(PathBuf::from);
-        let name = path.as_deref().and_then(Path::file_name).unwrap_or_default();
-        if let Some(path) = path.as_ref().filter(|_| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())) {
+        if let Some(path) = self.temporary.take() {
             _ = fs::remove_file(path); // it is hidden, and the next write tries again
         }
     }
 
+    /// The temporary file that a process has left which was killed. Anybody may have written to the lock, so it is only one of our
+    /// names, and no symlink on the way to it is followed.
+    fn left_temporary_file(&mut self) -> Option<PathBuf> {
+        let mut below = String::new();
+        self.file.rewind().ok()?;
+        (&self.file).take(MAX_RECORD as u64).read_to_string(&mut below).ok()?;
+        let below = Path::new(&below);
+        let mut path = self.history.root.clone();
+        for step in below.components() {
+            let Component::Normal(step) = step else { return None };
+            let is_below = path != self.history.root;
+            if is_below && !fs::symlink_metadata(&path).is_ok_and(|folder| folder.is_dir()) {
+                return None;
+            }
+            path.push(step);
+        }
+        below.file_name()?.to_str().filter(|name| name.starts_with(TEMPORARY))?;
+        Some(path)
+    }
+
     /// Removes a version, or what there is of it.
-    pub(super) fn remove(&mut self, history: &History, name: &Name, entry: &Entry) -> Result<(), EditError> {
-        let folder = history.folder_of(name)?;
+    pub(super) fn remove(&mut self, name: &Name, entry: &Entry) -> Result<(), EditError> {
+        let folder = self.history.folder_of(name)?;
         // The text first: a record without a text counts for nothing.
         for suffix in [TEXT, PENDING, RECORD] {
             let path = folder.join(format!("{}.{suffix}", entry.stem));
+            if fs::symlink_metadata(&path).is_ok_and(|file| file.is_dir()) {
+                continue; // that of a prompt below this one
+            }
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(EditError::Io(path, error)),
                 _ => {}
@@ -372,15 +416,20 @@ impl Lock {
     }
 }
 
-/// A record; `None` if it is not one.
-fn read_record(folder: &Path, stem: &str, suffix: &str) -> io::Result<Option<Record>> {
-    let record = match read_whole(&folder.join(format!("{stem}.{suffix}"))) {
-        Err(error) if error.kind() == ErrorKind::NotFound && suffix == PENDING => {
-            read_whole(&folder.join(format!("{stem}.{RECORD}"))) // its write has ended just now
-        }
+/// Reads a record.
+fn read_record(folder: &Path, stem: &str, suffix: &str) -> io::Result<Record> {
+    let read = |suffix: &str| read_regular(&folder.join(format!("{stem}.{suffix}")), MAX_RECORD);
+    let record = match read(suffix) {
+        Err(error) if error.kind() == ErrorKind::NotFound && suffix == PENDING => read(RECORD), // its write has ended just now
         record => record,
     };
-    Ok(serde_json::from_slice(&record?).ok())
+    Ok(serde_json::from_slice(&record?)?)
+}
+
+/// The path of a folder below another one; `None` if it is elsewhere.
+fn path_below(root: &Path, folder: &Path) -> io::Result<Option<PathBuf>> {
+    let (root, folder) = (fs::canonicalize(root)?, fs::canonicalize(folder)?);
+    Ok(folder.strip_prefix(root).ok().map(Path::to_owned))
 }
 
 fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {

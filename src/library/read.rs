@@ -130,6 +130,24 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a regular file of at most so many bytes. A symlink is not followed.
+///
+/// # Errors
+/// The file cannot be read, is not a regular file, or is too long.
+pub(super) fn read_regular(path: &Path, max: usize) -> io::Result<Vec<u8>> {
+    let is_regular =
+        |file: &fs::Metadata| if file.is_file() { Ok(()) } else { Err(io::Error::other("not a regular file")) };
+    is_regular(&fs::symlink_metadata(path)?)?;
+    let file = open_without_blocking(path)?;
+    is_regular(&file.metadata()?)?;
+    let mut bytes = Vec::new();
+    file.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > max {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is longer than {max} bytes")));
+    }
+    Ok(bytes)
+}
+
 /// Whether a file at this path has the name of a prompt, as far as the path alone says.
 pub fn is_prompt_file(path: &Path) -> bool {
     Folder::around(path).name_of(path).is_some()

@@ -5,6 +5,7 @@ use super::foreign_marks;
 use super::format::Format;
 use super::format::draft::is_template_description;
 use super::limits::LONG;
+use super::name::is_invisible;
 use super::outline::Code;
 use super::suggestion::closest;
 use super::template::{MessageTemplate, SPACES, openings};
@@ -89,6 +90,27 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
             "save it with the encoding UTF-8",
         ));
     }
+    lint_invisible(message, warnings);
+}
+
+/// A reader approves what they see, and the model reads the rest, too.
+fn lint_invisible(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
+    let body = message.body();
+    // Soft hyphens and the marks of right-to-left scripts are ordinary in a text.
+    let is_usual =
+        |character: char| matches!(character, '\t' | '\n' | '\r' | '\0' | '\u{ad}' | '\u{200e}' | '\u{200f}');
+    let is_hidden = |character: char| is_invisible(character) && !is_usual(character);
+    let mut hidden = body.char_indices().filter(|(_, character)| is_hidden(*character));
+    let Some((at, character)) = hidden.next() else { return };
+    let more = match hidden.count() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    warnings.push(Diagnostic::warning(
+        Some(message.positions().at(at)),
+        format!("an invisible character, U+{:04X}{more}: the model reads what you cannot see", u32::from(character)),
+        "delete it, unless you need it",
+    ));
 }
 
 fn lint_length(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

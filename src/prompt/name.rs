@@ -189,10 +189,17 @@ fn check_portable(part: &str) -> Result<(), String> {
 }
 
 /// Whether a character is invisible. The joiners U+200C and U+200D are not among them: some scripts need them.
-fn is_invisible(character: char) -> bool {
+pub(super) fn is_invisible(character: char) -> bool {
     let is_format = matches!(
         character,
-        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        '\u{ad}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
     );
     character.is_control() || is_format
 }

@@ -71,6 +71,14 @@ impl DraftFile {
     }
 }
 
+/// The name of a new prompt, from what a person typed.
+///
+/// # Errors
+/// It cannot be one, in a line for a person.
+pub fn name_of_new(typed: &str) -> Result<String, String> {
+    Name::for_new_file(typed).map(|name| name.to_string())
+}
+
 /// What `check` says of a text that is not saved, and its expansion.
 ///
 /// # Errors

@@ -74,6 +74,22 @@ fn every_kind_of_damage_has_its_position_reason_and_fix() {
 }
 
 #[test]
+fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
+    let client = Client::new()
+        .prompt("hidden.md", "Say hello.\u{e0041}\u{202e}\u{1b}[8m\n")
+        .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}.\n");
+    let ran = client.run(["check"], "");
+    assert!(
+        ran.stdout.contains(
+            "hidden.md:1:11: warning: an invisible character, U+E0041, and 2 more: the model reads what you cannot see"
+        ),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.stdout.contains("ordinary.md"), "{}", ran.stdout);
+}
+
+#[test]
 fn check_json_has_the_same_findings() {
     let client = damaged();
     let people = client.run(["check"], "");

@@ -29,7 +29,7 @@ const USED_IN: [(&str, &[&str]); 24] = [
     ("base64", &["cli", "server", "transport"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
-    ("diffy", &["cli", "library"]),
+    ("diffy", &["cli", "library", "transport"]),
     ("dirs", &["cli"]),
     ("governor", &["transport"]),
     ("jiff", &["library", "server", "transport"]),

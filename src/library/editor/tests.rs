@@ -199,15 +199,78 @@ fn the_next_write_removes_the_temporary_file_of_a_process_that_was_killed() {
     let (folder, library) = folder(&[("git/a.md", "A"), ("own.md", "Own")]);
     let editor = library.editor(&Caller::local()).unwrap();
     editor.create("b", &file("B"), &About::default()).unwrap();
-    let lock = folder.path().join(".history/lock");
-    let left = folder.path().join("git/.prompt-expander-1-2");
-    for (path, is_removed) in [(&left, true), (&folder.path().join("own.md"), false)] {
-        fs::write(path, "half").unwrap();
-        fs::write(&lock, path.as_os_str().as_encoded_bytes()).unwrap();
+    let lock = folder.path().join(".history/.lock");
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().join(".prompt-expander-1-2");
+    let remembered = |path: &str| {
+        fs::write(&lock, path).unwrap();
         let now = editor.current("b").unwrap();
         editor.update("b", now.revision, &file(&format!("{}B", now.file)), &About::default()).unwrap();
-        assert_eq!(path.exists(), !is_removed, "{}", path.display());
+    };
+    put(folder.path(), "git/.prompt-expander-1-2", "half");
+    remembered("git/.prompt-expander-1-2");
+    assert_eq!(names(&folder.path().join("git"), ""), ["a.md"]);
+    // Somebody else's file is not removed, whatever the lock says.
+    fs::write(&elsewhere, "kept").unwrap();
+    let up = format!("../{}/.prompt-expander-1-2", outside.path().file_name().unwrap().to_str().unwrap());
+    remembered("own.md");
+    remembered(elsewhere.to_str().unwrap());
+    remembered(&up);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+        remembered("link/.prompt-expander-1-2");
     }
+    assert!(elsewhere.exists() && folder.path().join("own.md").exists());
+}
+
+#[test]
+fn prompts_named_like_files_of_the_history_disturb_no_other_and_can_be_edited() {
+    let (folder, library) = folder(&[("a.md", "A")]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let below = library.editor(&stranger(Some("a/"))).unwrap();
+    let about = About::default();
+    for end in ["json", "pending"] {
+        let name = format!("a/20991122T191012.123456789Z-{}.{end}", of("x"));
+        below.create(&name, &file("Below."), &about).unwrap();
+    }
+    editor.update("a", of("A"), &file("B"), &about).unwrap();
+    assert_eq!(operations(&editor, "a"), [Update, ByHand]);
+    for name in ["lock", "lock/x", "history"] {
+        editor.create(name, &file("L"), &about).unwrap();
+        editor.update(name, of("L"), &file("M"), &about).unwrap();
+        assert_eq!(operations(&editor, name), [Update, Create], "{name}");
+    }
+    editor.delete("a", of("B"), &about).unwrap();
+    assert_eq!(names(folder.path(), ".md"), ["history.md", "lock.md"]);
+}
+
+#[test]
+fn a_record_that_is_damaged_or_too_long_is_named_in_its_version() {
+    for damaged in ["{}".to_owned(), format!("{{\"x\": \"{}\"}}", "x".repeat(70_000))] {
+        let (folder, library) = folder(&[]);
+        let editor = library.editor(&Caller::local()).unwrap();
+        editor.create("a", &file("A"), &About::default()).unwrap();
+        let history = folder.path().join(".history/a");
+        fs::write(history.join(&names(&history, ".json")[0]), damaged).unwrap();
+        let versions = editor.history("a").unwrap();
+        assert_eq!((versions.len(), versions[0].revision), (1, of("A")));
+        assert!(versions[0].note.as_ref().unwrap().starts_with("its record cannot be read: "), "{versions:?}");
+        editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
+        assert_eq!(editor.version("a", of("A")).unwrap(), "A");
+    }
+}
+
+#[test]
+fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    editor.create("a", &file("A"), &About::default()).unwrap();
+    editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
+    let history = folder.path().join(".history/a");
+    fs::write(history.join(&names(&history, ".md")[0]), "x".repeat(crate::prompt::MAX_FILE + 1)).unwrap();
+    let refused = editor.version("a", of("A")).unwrap_err();
+    assert!(refused.to_string().contains("longer than"), "{refused}");
 }
 
 #[test]
@@ -445,6 +508,23 @@ mod unix {
         assert_eq!(fs::read_to_string(outside.path().join("out.md")).unwrap(), "Written.");
         assert!(fs::symlink_metadata(folder.path().join("team/out.md")).unwrap().is_symlink());
         assert_eq!(names(outside.path(), ""), ["out.md"], "neither a temporary file nor a history");
+    }
+
+    #[test]
+    fn a_version_that_is_a_symlink_is_neither_read_nor_restored() {
+        let outside = tempfile::tempdir().unwrap();
+        put(outside.path(), "secret", "A");
+        let (folder, library) = folder(&[("a.md", "A")]);
+        let editor = library.editor(&Caller::local()).unwrap();
+        editor.update("a", of("A"), &file("B"), &About::default()).unwrap();
+        let history = folder.path().join(".history/a");
+        let version = history.join(&names(&history, ".md")[0]);
+        fs::remove_file(&version).unwrap();
+        symlink(outside.path().join("secret"), &version).unwrap();
+        assert_eq!(operations(&editor, "a"), [Update]);
+        assert!(matches!(editor.version("a", of("A")), Err(EditError::NoVersion(..))));
+        let refused = editor.restore("a", Some(of("B")), Some(of("A")), &About::default());
+        assert!(matches!(refused, Err(EditError::NoVersion(..))), "{refused:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::operate::{Exchange, plain};
 use super::refusal::Refusal;
 use super::shared_answers::in_turns;
 use crate::library::{Caller, EditError, Editor, View};
-use crate::prompt::MAX_FILE;
+use crate::report::MAX_FILE;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{

@@ -9,7 +9,6 @@ use super::text::{
     Text, command as command_name, message, path_in, path_of, sentence, source, typed, unless_too_long, verbatim,
 };
 use crate::library::{EditError, Editor, Layer, Revision, View};
-use crate::prompt::Name;
 use crate::report::{self, Argument, Call, DraftFile, Problem};
 use crate::wording::count;
 use maud::{Markup, html};
@@ -188,7 +187,7 @@ fn about_other(opened: &Opened) -> Option<&'static str> {
 
 fn name_field(command: &str) -> Markup {
     let refused =
-        Some(command).filter(|command| !command.is_empty()).and_then(|command| Name::for_new_file(command).err());
+        Some(command).filter(|command| !command.is_empty()).and_then(|command| report::name_of_new(command).err());
     html! {
         div.field {
             label for="command" { "Name" small { "required" } }
@@ -324,7 +323,7 @@ fn theirs(base: &str, now: &str, file: &str) -> Markup {
 
 /// A note for the history, and the button that saves.
 fn saving(command: &str, revision: Option<Revision>, has_changed: bool) -> Markup {
-    let name = Name::for_new_file(command).map_or_else(|_| command.to_owned(), |name| name.to_string());
+    let name = report::name_of_new(command).unwrap_or_else(|_| command.to_owned());
     let method = if revision.is_some() { "PUT" } else { "POST" };
     html! {
         div.field.scripted {

@@ -6,7 +6,6 @@ use super::text::{
     Text, command, message, path_in, path_of, plain, sentence, source, typed, unless_too_long, verbatim,
 };
 use crate::library::View;
-use crate::prompt::Name;
 use crate::report::{self, Argument, BUILT_IN, Call, Expansion, Explanation, Found, List, MeasuredLimit, Request};
 use crate::wording::thousands;
 use axum::http::StatusCode;
@@ -391,7 +390,7 @@ fn unknown(view: &View, name: &str, why: &str, may_edit: bool) -> Markup {
             p { "Similar prompts:" }
             ul { @for prompt in similar.iter().take(MAX_SIMILAR) { li { a href=(path_of(&prompt.name)) { (command(&prompt.name)) } } } }
         }
-        @if may_edit && Name::for_new_file(name).is_ok() {
+        @if may_edit && report::name_of_new(name).is_ok() {
             p { a href=(format!("{}?{}", super::NEW, form_urlencoded::Serializer::new(String::new()).append_pair("command", name).finish())) {
                 "Create " (command(name))
             } }
