@@ -737,6 +737,10 @@ fn the_prompts_about_editing_are_there_only_for_those_who_may_edit() {
     }
     assert!(!tools(&mut reader)[1].to_string().contains("save-prompt"));
     reader.ignore_notifications();
+    let mut without_builtin = Client::new().arguments(["--no-builtin", "--prompts", "prompts"]);
+    without_builtin.initialize(LEGACY);
+    let error = without_builtin.expand("save-prompt", "x").error();
+    assert!(error.contains("o prompt named"), "{error}");
     let mut writer = Client::new().arguments(["--prompts", "prompts", "--edit"]);
     writer.initialize(LEGACY);
     assert_eq!(listed(&mut writer), 2);
