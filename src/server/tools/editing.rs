@@ -2,7 +2,7 @@
 
 use super::super::edit::{Refusal, frontmatter, warnings};
 use super::ToolError;
-use crate::jsonrpc::{Mismatch, Object, read};
+use crate::jsonrpc::{Object, read};
 use crate::library::{Change, Written};
 use crate::prompt::{Body, Parts};
 use crate::wording::{all_of, named};
@@ -162,12 +162,6 @@ pub(super) fn written(written: &Written) -> Result<Box<RawValue>, ToolError> {
     }
     let answer = Answer { command: &written.name, revision: written.revision.to_string(), warnings: warnings(written) };
     Ok(to_raw_value(&answer)?)
-}
-
-impl From<Mismatch> for ToolError {
-    fn from(mismatch: Mismatch) -> ToolError {
-        ToolError::Execution(mismatch.to_string())
-    }
 }
 
 impl From<Refusal> for ToolError {
