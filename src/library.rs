@@ -32,7 +32,7 @@ mod watch_paths;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, Token};
-pub use difference::difference;
+pub use difference::{DiffLine, Hunk, difference, hunks, merged};
 use editor::Writer;
 pub use editor::{About, Change, Current, EditError, Editor, Written};
 pub use history::{Operation, VERSIONS, Version};

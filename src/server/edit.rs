@@ -70,6 +70,8 @@ pub(super) struct Reading {
 /// Why nothing was written, or read.
 #[derive(Debug)]
 pub(super) enum Refusal {
+    /// A parameter has another type, or is missing.
+    Mismatch(String),
     /// What the caller asks for cannot be done.
     Invalid(String),
     /// The prompt is not the one that the caller has seen.
@@ -309,14 +311,14 @@ impl From<EditError> for Refusal {
 
 impl From<Mismatch> for Refusal {
     fn from(mismatch: Mismatch) -> Refusal {
-        Refusal::Invalid(mismatch.to_string())
+        Refusal::Mismatch(mismatch.to_string())
     }
 }
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
         match refusal {
-            Refusal::Invalid(text) => Failure::invalid_params(text),
+            Refusal::Mismatch(text) | Refusal::Invalid(text) => Failure::invalid_params(text),
             Refusal::Conflict { current: None, text } => Failure::invalid_params(text),
             Refusal::Conflict { current: Some(current), text } => {
                 Failure::invalid_params(text).with_data(json!({ "revision": current }))

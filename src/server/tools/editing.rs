@@ -167,6 +167,7 @@ pub(super) fn written(written: &Written) -> Result<Box<RawValue>, ToolError> {
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> ToolError {
         ToolError::Execution(match refusal {
+            Refusal::Mismatch(text) => return ToolError::Arguments(text),
             Refusal::Invalid(text) | Refusal::Conflict { text, .. } | Refusal::Unavailable(text) => text,
             Refusal::NotSeen(name) => format!(
                 "`expected` is missing: read {} with prompt_history, and give its `revision` as `expected`",
