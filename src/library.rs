@@ -32,7 +32,7 @@ mod watch_paths;
 mod write;
 
 pub use caller::{Caller, Prefix, Role, Token};
-pub use difference::difference;
+pub use difference::{DiffLine, Hunk, difference, hunks, merged};
 use editor::Writer;
 pub use editor::{About, Change, Current, EditError, Editor, Written};
 pub use history::{Operation, VERSIONS, Version};
@@ -78,13 +78,19 @@ use watch_paths::WatchPaths;
 
 /// The sources of prompts, of which the first that has a name wins: the project's folder if that was asked for, the user's
 /// folders in their order, and the built-in prompts unless they were excluded.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Library {
     sources: Vec<Arc<dyn Source>>,
     cache: Arc<Cache>,
     changes: Arc<Changes>,
-    /// How many versions of a prompt a write leaves in its history, if not [`VERSIONS`].
-    versions: Option<NonZeroUsize>,
+    /// How many versions of a prompt a write leaves in its history besides the current one.
+    versions: NonZeroUsize,
+}
+
+impl Default for Library {
+    fn default() -> Library {
+        Library { sources: Vec::new(), cache: Arc::default(), changes: Arc::default(), versions: VERSIONS }
+    }
 }
 
 /// Where prompts come from.
@@ -424,7 +430,7 @@ impl Library {
 
     /// Keeps this many versions of each prompt, besides the current one, when it is written; without this, [`VERSIONS`].
     pub fn with_history(self, versions: NonZeroUsize) -> Library {
-        Library { versions: Some(versions), ..self }
+        Library { versions, ..self }
     }
 
     /// Adds the prompts that services render: operations of these documents.

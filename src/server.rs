@@ -50,11 +50,11 @@ const METHODS: [(&str, Work); 18] = [
     ("initialize", Work::Quick),
     ("logging/setLevel", Work::Quick),
     ("ping", Work::Quick),
-    ("prompts/create", Work::Blocking),
-    ("prompts/delete", Work::Blocking),
+    ("prompts/create", Work::Edit),
+    ("prompts/delete", Work::Edit),
     ("prompts/get", Work::Quick),
     ("prompts/list", Work::List),
-    ("prompts/update", Work::Blocking),
+    ("prompts/update", Work::Edit),
     ("resources/list", Work::List),
     ("resources/read", Work::Quick),
     ("resources/subscribe", Work::Quick),
@@ -96,6 +96,8 @@ pub enum Work {
     Blocking,
     /// The same, and the answer to all equal requests is the same.
     List,
+    /// It may wait several seconds for another process that writes to the folder of prompts.
+    Edit,
     /// It may wait several seconds for the service that renders a prompt.
     Remote,
 }
@@ -183,7 +185,7 @@ impl Server {
             Message::Request(request) => self.work_of_request(caller, request),
             Message::Notification { .. } | Message::Response => self.quick_unless_on_network(),
             Message::Batch(_) if self.library.view().has_remote() => Work::Remote,
-            Message::Batch(_) => Work::Blocking,
+            Message::Batch(_) => Work::Edit, // it may have an edit
         }
     }
 
@@ -204,8 +206,10 @@ impl Server {
         let Request { method, params, .. } = request;
         let work = self.work_in_table(request);
         let tool = params.get("name").and_then(Value::as_str);
+        if let Some(work @ (Work::List | Work::Edit)) = work {
+            return work;
+        }
         let is_quick = match (method.as_str(), tool) {
-            _ if work == Some(Work::List) => return Work::List,
             _ if self.quick_unless_on_network() == Work::Blocking => false,
             // The content of resources is compared with that in the list.
             ("subscriptions/listen", _) => listens_to_lists(params),

@@ -4,7 +4,7 @@ use super::completions;
 use super::history::{editor, version};
 use super::output::{self, ADDED, FAINT, REMOVED};
 use super::source::PromptSource;
-use crate::library::{EditError, Operation, Revision, difference};
+use crate::library::{EditError, Revision, difference};
 use crate::wording::{named, printable};
 use anstyle::Style;
 use anyhow::anyhow;
@@ -39,19 +39,18 @@ impl Diff {
         let versions = editor.history(&self.name).map_err(refused)?;
         let name = editor.name(&self.name).map_err(refused)?;
         let current = versions.first().filter(|first| first.is_current).map(|first| first.revision);
-        let from = match &self.revision {
-            Some(typed) => version(&versions, typed)?.revision,
-            None => {
-                let texts = versions.iter().filter(|version| version.operation != Operation::Delete);
-                let Some(before) = texts.map(|version| version.revision).find(|revision| Some(*revision) != current)
-                else {
-                    return Err(refused(EditError::NoVersion(name, None)));
-                };
-                before
-            }
-        };
         let text = |revision: Revision| editor.version(&name, revision).map_err(refused);
-        let (old, new) = (text(from)?, current.map(text).transpose()?);
+        let (from, old) = match &self.revision {
+            Some(typed) => {
+                let from = version(&versions, typed)?.revision;
+                (from, text(from)?)
+            }
+            None => match editor.before(&name).map_err(refused)? {
+                Some(before) => before,
+                None => return Err(refused(EditError::NoVersion(name, None))),
+            },
+        };
+        let new = current.map(text).transpose()?;
         let to = current.map_or_else(|| "deleted".to_owned(), |current| current.to_string());
         let diff = difference((&from.to_string(), &old), (&to, new.as_deref().unwrap_or_default()));
         if self.json {

@@ -3,7 +3,7 @@
 //! [`Editor`] checks what a caller may write, and that it is a prompt; a [`Writer`] stores it. `folder_writer.rs` is the one of folders.
 
 use super::difference::difference;
-use super::history::{Operation, VERSIONS, Version};
+use super::history::{Operation, Version};
 use super::{Caller, Layer, Library, Location, Lookup, Prefix, Problem, Revision, View, WriteError};
 use crate::prompt::{Diagnostic, Name, Parts, edit, spellings};
 use crate::wording::{named, quoted};
@@ -12,6 +12,10 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The longest note on a change, and the longest id of one, in bytes. The history keeps them.
+const MAX_NOTE: usize = 2_000;
+const MAX_OPERATION_ID: usize = 200;
 
 /// How many lines of a diff a message has.
 const MAX_DIFF_LINES: usize = 40;
@@ -28,13 +32,41 @@ pub enum Change {
 /// Who writes, and why; for the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// Who writes.
-    pub author: Option<Arc<str>>,
-    /// Why, in a few words.
-    pub note: Option<String>,
-    /// Chosen by the client for one write: with the same id it is done once, however often it is sent. Remembered as long as the
-    /// history of the prompt has the version.
-    pub operation_id: Option<String>,
+    author: Option<Arc<str>>,
+    note: Option<String>,
+    operation_id: Option<String>,
+}
+
+impl About {
+    /// `author`: who writes. `note`: why, in a few words. `operation_id`: chosen by the client for one write; with the same id it is
+    /// done once, however often it is sent, as long as the history of the prompt has the version.
+    ///
+    /// # Errors
+    /// The note is longer than 2,000 bytes, or the id longer than 200.
+    pub fn new(
+        author: Option<Arc<str>>,
+        note: Option<String>,
+        operation_id: Option<String>,
+    ) -> Result<About, EditError> {
+        for (key, text, max) in [("note", &note, MAX_NOTE), ("operation_id", &operation_id, MAX_OPERATION_ID)] {
+            if text.as_ref().is_some_and(|text| text.len() > max) {
+                return Err(EditError::TooLong(key, max));
+            }
+        }
+        Ok(About { author, note: note.filter(|note| !note.trim().is_empty()), operation_id })
+    }
+
+    pub(super) fn author(&self) -> Option<&str> {
+        self.author.as_deref()
+    }
+
+    pub(super) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    pub(super) fn operation_id(&self) -> Option<&str> {
+        self.operation_id.as_deref()
+    }
 }
 
 /// A write that was carried out.
@@ -93,6 +125,10 @@ pub enum EditError {
     Refused(Name, Box<Diagnostic>),
     /// The history has no such version.
     NoVersion(Name, Option<Revision>),
+    /// The text of this version was changed in the history.
+    VersionChanged(Name, Revision),
+    /// This part of an [`About`] is longer than this, in bytes.
+    TooLong(&'static str, usize),
     /// Another write was made with this id.
     OtherOperation(Name),
     /// The prompt's file is a symlink to this path, outside of the folder that the caller may write to.
@@ -192,7 +228,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such prompt in the folder, it has changed, the text is not a prompt, or the file cannot be written.
     pub fn update(&self, name: &str, expected: Revision, change: &Change, about: &About) -> Result<Written, EditError> {
-        let name = self.own(name)?;
+        let name = self.name(name)?;
         let current = self.writer.read(&name)?;
         let is_current = current.as_ref().is_some_and(|current| Revision::of(current) == expected);
         // A repeated write is of the text that it was made for.
@@ -219,7 +255,7 @@ impl Editor<'_> {
     /// # Errors
     /// There is no such prompt in the folder, it has changed, or the file cannot be deleted.
     pub fn delete(&self, name: &str, expected: Revision, about: &About) -> Result<Written, EditError> {
-        let name = self.own(name)?;
+        let name = self.name(name)?;
         self.write(&name, Operation::Delete, Some(expected), None, about, Vec::new())
     }
 
@@ -236,19 +272,11 @@ impl Editor<'_> {
         to: Option<Revision>,
         about: &About,
     ) -> Result<Written, EditError> {
-        let name = self.own(name)?;
-        let to = match to {
-            Some(to) => to,
-            None => {
-                let history = self.writer.history(&name)?;
-                let is_earlier =
-                    |version: &&Version| version.operation != Operation::Delete && Some(version.revision) != expected;
-                let earlier = history.iter().find(is_earlier).map(|version| version.revision);
-                earlier.ok_or_else(|| EditError::NoVersion(name.clone(), None))?
-            }
+        let name = self.name(name)?;
+        let bytes = match to {
+            Some(to) => self.stored(&name, to)?.ok_or_else(|| EditError::NoVersion(name.clone(), Some(to)))?,
+            None => self.earlier(&name, expected)?.ok_or_else(|| EditError::NoVersion(name.clone(), None))?.1,
         };
-        let no_version = || EditError::NoVersion(name.clone(), Some(to));
-        let bytes = self.writer.version(&name, to)?.ok_or_else(no_version)?;
         let text = self.utf8(&name, bytes)?;
         let warnings = match self.writer.check(&name, &text, self.caller.prefix.as_ref()) {
             // With a prefix, it may be invalid because of what it would reach.
@@ -272,14 +300,6 @@ impl Editor<'_> {
         Ok(Current { revision: Revision::of(file.as_bytes()), name, file, layer })
     }
 
-    /// The name of a prompt in the folder, or of one that was deleted, from what was typed.
-    ///
-    /// # Errors
-    /// There is no such prompt in the folder and in its history.
-    pub fn name(&self, typed: &str) -> Result<Name, EditError> {
-        self.own(typed)
-    }
-
     /// The file of a prompt; `None` if it was deleted.
     pub fn path(&self, name: &Name) -> Option<PathBuf> {
         self.writer.path(name)
@@ -299,15 +319,48 @@ impl Editor<'_> {
     /// There is no such version, or it cannot be read.
     pub fn version(&self, name: &str, revision: Revision) -> Result<String, EditError> {
         let name = self.with_history(name)?;
-        let text = match self.writer.version(&name, revision)? {
+        let current = self.writer.read(&name)?.filter(|current| Revision::of(current) == revision);
+        let text = match current {
             Some(text) => text,
-            None => self
-                .writer
-                .read(&name)?
-                .filter(|current| Revision::of(current) == revision)
-                .ok_or_else(|| EditError::NoVersion(name.clone(), Some(revision)))?,
+            None => self.stored(&name, revision)?.ok_or_else(|| EditError::NoVersion(name.clone(), Some(revision)))?,
         };
         self.utf8(&name, text)
+    }
+
+    /// The newest version with another text than the current one, or the one that was deleted. A version whose text was changed in
+    /// the history is skipped.
+    ///
+    /// # Errors
+    /// There is no such prompt in the folder and in its history, or they cannot be read.
+    pub fn before(&self, name: &str) -> Result<Option<(Revision, String)>, EditError> {
+        let name = self.with_history(name)?;
+        let current = self.writer.read(&name)?.map(|current| Revision::of(&current));
+        let earlier = self.earlier(&name, current)?;
+        earlier.map(|(revision, text)| Ok((revision, self.utf8(&name, text)?))).transpose()
+    }
+
+    fn earlier(&self, name: &Name, current: Option<Revision>) -> Result<Option<(Revision, Vec<u8>)>, EditError> {
+        for version in self.writer.history(name)? {
+            if version.operation != Operation::Delete
+                && Some(version.revision) != current
+                && let Some(text) = self.writer.version(name, version.revision)?
+            {
+                return Ok(Some((version.revision, text)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The text of a version in the history; `None` if it has no such version.
+    fn stored(&self, name: &Name, revision: Revision) -> Result<Option<Vec<u8>>, EditError> {
+        let text = self.writer.version(name, revision)?;
+        let has_text = |version: &Version| {
+            (version.revision == revision) && version.operation != Operation::Delete && !version.is_current
+        };
+        if text.is_none() && self.writer.history(name)?.iter().any(has_text) {
+            return Err(EditError::VersionChanged(name.clone(), revision));
+        }
+        Ok(text)
     }
 
     fn write(
@@ -319,7 +372,7 @@ impl Editor<'_> {
         about: &About,
         mut warnings: Vec<Problem>,
     ) -> Result<Written, EditError> {
-        let versions = self.library.versions.unwrap_or(VERSIONS);
+        let versions = self.library.versions;
         let write = Write { name, operation, expected, text, about, caller: &self.caller, versions };
         let written = self.writer.write(&write);
         self.library.changes().advance();
@@ -352,7 +405,10 @@ impl Editor<'_> {
     }
 
     /// The name of a prompt that may be written, or that was deleted, from what was typed.
-    fn own(&self, typed: &str) -> Result<Name, EditError> {
+    ///
+    /// # Errors
+    /// There is no such prompt in the folder and in its history.
+    pub fn name(&self, typed: &str) -> Result<Name, EditError> {
         let names: Vec<Name> = spellings(typed)
             .iter()
             .filter_map(|name| Name::new(name).ok())
@@ -376,7 +432,7 @@ impl Editor<'_> {
 
     /// The same for who asks for its versions.
     fn with_history(&self, typed: &str) -> Result<Name, EditError> {
-        self.own(typed).map_err(|error| match error {
+        self.name(typed).map_err(|error| match error {
             EditError::NotYours(name, layer) => match self.view.locate(&name) {
                 Some((layer, location)) => EditError::NoHistory(name, layer, location),
                 None => EditError::NotYours(name, layer),
@@ -543,20 +599,8 @@ impl fmt::Display for EditError {
                 f.write_str(if diff.ends_with('\n') { "" } else { "\n" })?;
                 f.write_str("read it again, and make your change to the text as it is now")
             }
-            EditError::Invalid(problem) => {
-                let diagnostic = &problem.diagnostic;
-                match diagnostic.position {
-                    Some(position) => write!(f, "line {}, column {}: {diagnostic}", position.line, position.column),
-                    None => write!(f, "{diagnostic}"),
-                }
-            }
-            EditError::Refused(name, diagnostic) => {
-                write!(f, "{}: ", named(name))?;
-                match diagnostic.position {
-                    Some(position) => write!(f, "line {}, column {}: {diagnostic}", position.line, position.column),
-                    None => write!(f, "{diagnostic}"),
-                }
-            }
+            EditError::Invalid(problem) => f.write_str(&problem.diagnostic.with_position()),
+            EditError::Refused(name, diagnostic) => write!(f, "{}: {}", named(name), diagnostic.with_position()),
             EditError::NoVersion(name, Some(revision)) => {
                 write!(f, "the history of {} has no version {revision}; choose one from its history", named(name))
             }
@@ -565,6 +609,12 @@ impl fmt::Display for EditError {
                 "{} has no earlier version; it has not been changed by an agent, the web page or `restore`",
                 named(name)
             ),
+            EditError::VersionChanged(name, revision) => write!(
+                f,
+                "the text of version {revision} of {} was changed in the history; choose another version",
+                named(name)
+            ),
+            EditError::TooLong(key, max) => write!(f, "`{key}` is longer than {max} bytes; shorten it"),
             EditError::OtherOperation(name) => {
                 write!(
                     f,

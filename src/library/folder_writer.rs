@@ -49,7 +49,7 @@ impl Writer for Folder {
             lock.finish(name, done)?;
         }
         let after = text.map(Revision::of);
-        if let Some(done) = operation_of(&entries, about.operation_id.as_deref()) {
+        if let Some(done) = operation_of(&entries, about.operation_id()) {
             let is_same = |record: &Record| {
                 (record.operation, &record.replaced) == (operation, &expected.map(|expected| expected.to_string()))
             };
@@ -102,9 +102,9 @@ impl Writer for Folder {
             operation,
             replaced: now.map(|revision| revision.to_string()),
             path: below.iter().map(|step| step.to_string_lossy()).collect::<Vec<_>>().join("/"),
-            author: about.author.as_deref().map(str::to_owned),
-            note: about.note.clone(),
-            operation_id: about.operation_id.clone(),
+            author: about.author().map(str::to_owned),
+            note: about.note().map(str::to_owned),
+            operation_id: about.operation_id().map(str::to_owned),
         };
         let entry = lock.add(name, (times.next(None), revision), Some(&record), text, like)?;
         let put = Put { path: &path, target: &target, current: current.as_deref(), text, like };

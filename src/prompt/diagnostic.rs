@@ -106,6 +106,14 @@ impl Diagnostic {
     pub(crate) fn warning(position: Option<Position>, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, file: None, position, message: message.into(), fix: fix.into() }
     }
+
+    /// The whole of it: where, what is wrong, and what to do.
+    pub fn with_position(&self) -> String {
+        match self.position {
+            Some(at) => format!("line {}, column {}: {self}", at.line, at.column),
+            None => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Diagnostic {

@@ -5,26 +5,22 @@ use super::Server;
 use super::lifecycle::{Failure, FailureKind};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Mismatch, Object, read};
-use crate::library::{About, Caller, Change, EditError, Editor, Problem, Revision, Version, Written};
+use crate::library::{About, Caller, Change, EditError, Editor, Revision, Version, Written};
 use crate::mcp;
-use crate::prompt::{Argument, Body, EDIT_THE_FILE, Name, Parts, Role, spellings};
+use crate::prompt::{Argument, Body, COLONS, EDIT_THE_FILE, Name, Parts, Role, spellings, strip};
 use crate::wording::{named, quoted};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The longest note on a change, and the longest id of one, in bytes. The history keeps them.
-const MAX_NOTE: usize = 2_000;
-const MAX_OPERATION_ID: usize = 200;
-
 /// What a conversation has seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The revision of each prompt that it was last shown, or wrote. `None`: nothing is remembered.
     revisions: Option<BTreeMap<Name, Revision>>,
-    /// The id of the last operation that did not say what it expected, and what that was: it may be sent again.
-    operation: Option<(String, Option<Revision>)>,
+    /// The id of the last operation that did not say what it expected, the prompt, and what that was: it may be sent again.
+    operation: Option<(String, String, Option<Revision>)>,
 }
 
 impl Seen {
@@ -74,6 +70,8 @@ pub(super) struct Reading {
 /// Why nothing was written, or read.
 #[derive(Debug)]
 pub(super) enum Refusal {
+    /// A parameter has another type, or is missing.
+    Mismatch(String),
     /// What the caller asks for cannot be done.
     Invalid(String),
     /// The name is that of a prompt that is not to be created, or not to be changed.
@@ -170,12 +168,7 @@ impl Editing<'_> {
         write: impl FnOnce(&Editor<'_>, &About) -> Result<Written, EditError>,
     ) -> Result<Written, Refusal> {
         let mcp::ChangeParams { note, operation_id, expected: _ } = read(params)?;
-        for (key, text, max) in [("note", &note, MAX_NOTE), ("operation_id", &operation_id, MAX_OPERATION_ID)] {
-            if text.as_ref().is_some_and(|text| text.len() > max) {
-                return Err(Refusal::Invalid(format!("`{key}` is longer than {max} bytes; shorten it")));
-            }
-        }
-        let about = About { author: self.author.clone(), note, operation_id };
+        let about = About::new(self.author.clone(), note, operation_id)?;
         // Whoever has seen a list is notified, this client too.
         self.server.watch();
         let written = write(&self.editor()?, &about)?;
@@ -210,16 +203,21 @@ impl Editing<'_> {
         if let Some(expected) = expected {
             return revision("expected", expected).map(Some);
         }
-        if let Some((last, expected)) = &self.seen.operation
+        if let Some((last, of, expected)) = &self.seen.operation
             && operation_id.as_ref() == Some(last)
         {
+            if !spellings(name).contains(of) {
+                let text = "another change was made with this `operation_id`; use a new one for each change";
+                return Err(Refusal::Invalid(text.to_owned()));
+            }
             return Ok(*expected);
         }
         let expected = self.seen.revision(name).filter(|_| is_there);
         if is_there && expected.is_none() {
             return Err(Refusal::NotSeen(name.to_owned()));
         }
-        self.seen.operation = operation_id.map(|id| (id, expected));
+        let of = strip(name).replace(COLONS, "/");
+        self.seen.operation = operation_id.map(|id| (id, of, expected));
         Ok(expected)
     }
 }
@@ -256,11 +254,7 @@ pub(super) fn frontmatter(params: &Object) -> Result<Parts, Mismatch> {
 
 /// What is probably not as the author intends, each with its position.
 pub(super) fn warnings(written: &Written) -> Vec<String> {
-    let text = |problem: &Problem| {
-        let position = problem.diagnostic.position.map(|at| format!("line {}, column {}: ", at.line, at.column));
-        format!("{}{}", position.unwrap_or_default(), problem.diagnostic)
-    };
-    written.warnings.iter().map(text).collect()
+    written.warnings.iter().map(|problem| problem.diagnostic.with_position()).collect()
 }
 
 /// `prompts/create`.
@@ -343,14 +337,16 @@ impl From<EditError> for Refusal {
 
 impl From<Mismatch> for Refusal {
     fn from(mismatch: Mismatch) -> Refusal {
-        Refusal::Invalid(mismatch.to_string())
+        Refusal::Mismatch(mismatch.to_string())
     }
 }
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
         match refusal {
-            Refusal::Invalid(text) | Refusal::Taken(text) | Refusal::NotInParts(text) => Failure::invalid_params(text),
+            Refusal::Mismatch(text) | Refusal::Invalid(text) | Refusal::Taken(text) | Refusal::NotInParts(text) => {
+                Failure::invalid_params(text)
+            }
             Refusal::Conflict { current: None, text } => Failure::invalid_params(text),
             Refusal::Conflict { current: Some(current), text } => {
                 Failure::invalid_params(text).with_data(json!({ "revision": current }))

@@ -219,6 +219,8 @@ fn a_request_with_a_name_that_was_not_found_before_is_blocking_work_because_all_
         ("tools/call", expand("team-a/known"), of_team_a(), Work::Blocking),
         ("tools/call", json!({"name": "expand_prompt"}), Caller::local(), Work::Quick),
         ("tools/call", json!({"name": "list_prompts"}), Caller::local(), Work::List),
+        ("tools/call", json!({"name": "create_prompt"}), Caller::local(), Work::Edit),
+        ("prompts/delete", json!({"name": "research"}), Caller::local(), Work::Edit),
         ("prompts/get", json!({"name": "research"}), Caller::local(), Work::Quick),
         ("prompts/get", json!({"name": "unknown"}), Caller::local(), Work::Blocking),
         ("prompts/list", json!({}), Caller::local(), Work::List),

@@ -20,7 +20,7 @@ use super::Work;
 use super::edit::{Editing, Seen};
 use super::lifecycle::{Era, Failure, FailureKind};
 use crate::agents::PartLimit;
-use crate::jsonrpc::{Object, read};
+use crate::jsonrpc::{Mismatch, Object, read};
 use crate::library::{Names, View};
 use crate::mcp::{CallToolParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations};
 use crate::wording::quoted;
@@ -102,6 +102,12 @@ pub(super) enum ToolError {
     Execution(String),
     /// A bug in this program.
     Internal(String),
+}
+
+impl From<Mismatch> for ToolError {
+    fn from(mismatch: Mismatch) -> Self {
+        ToolError::Arguments(mismatch.to_string())
+    }
 }
 
 impl From<serde_json::Error> for ToolError {

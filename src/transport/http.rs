@@ -79,6 +79,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// How many requests may wait for services at the same time.
 const MAX_CALLS: usize = 64;
 
+/// How many edits may run at the same time: they take turns anyway, and wait while another process writes.
+const MAX_EDITS: usize = 4;
+
 /// How long running requests may take once the server is told to stop, and when it ends in any case.
 const LAST_ANSWERS_WITHIN: Duration = Duration::from_millis(1_500);
 const END_WITHIN: Duration = Duration::from_millis(1_900);
@@ -129,6 +132,8 @@ struct App {
     blocking: Arc<Semaphore>,
     /// The same for requests that may wait for a service, so that no other waits for that.
     calls: Arc<Semaphore>,
+    /// The same for edits, which may wait for another process that writes.
+    edits: Arc<Semaphore>,
     lists: Joined<ListKey, Option<SharedAnswer>>,
     /// Lists on the page, and those of the API.
     pages: Joined<AddressKey, Result<Bytes, Infallible>>,
@@ -210,6 +215,7 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
         streams: Arc::new(Streams::new(u64::from_ne_bytes(process))),
         blocking: Arc::new(Semaphore::new(processors().max(2))),
         calls: Arc::new(Semaphore::new(MAX_CALLS)),
+        edits: Arc::new(Semaphore::new(MAX_EDITS)),
         pages: Joined::together_with(&lists),
         reports: Joined::together_with(&lists),
         lists,
@@ -476,7 +482,7 @@ impl App {
         edit: impl FnOnce(&Editor<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
         let (server, editor) = (Arc::clone(&self.server), caller.clone());
-        let edit = on_thread(&self.blocking, move || edit(&server.library().editor(&editor)?));
+        let edit = on_thread(&self.edits, move || edit(&server.library().editor(&editor)?));
         self.count(&caller, exchange, names, edit).await
     }
 
@@ -508,6 +514,7 @@ impl App {
                 return (reply, Some(session));
             }
             Work::Remote => &self.calls,
+            Work::Edit => &self.edits,
             Work::Blocking | Work::List => &self.blocking,
         };
         let server = Arc::clone(&self.server);

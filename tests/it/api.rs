@@ -457,6 +457,15 @@ fn what_has_changed_since_it_was_read_is_not_overwritten() {
 }
 
 #[test]
+fn a_note_and_an_operation_id_have_the_limits_of_the_tools() {
+    let server = for_writers(Client::new());
+    for (key, length) in [("note", 2_001), ("operation_id", 201)] {
+        let answer = ask(&server, ANA, "POST", "/api/prompts/a", json!({"file": "A", key: "x".repeat(length)}));
+        assert!(failed(&answer, 422).starts_with(&format!("`{key}` is longer than")), "{key}");
+    }
+}
+
+#[test]
 fn what_cannot_be_a_prompt_is_not_written() {
     let server = for_writers(Client::new());
     let create =

@@ -7,6 +7,7 @@ use crate::websocket::WebSocket;
 use prompt_expander::library::Revision;
 use serde_json::{Value, json};
 use std::fs;
+use std::thread;
 
 const EDIT: [&str; 4] = ["--no-builtin", "--prompts", "prompts", "--edit"];
 const TOOLS: [&str; 5] = ["create_prompt", "update_prompt", "delete_prompt", "prompt_history", "restore_prompt"];
@@ -146,17 +147,77 @@ fn a_model_creates_a_prompt_that_works_at_once() {
 }
 
 #[test]
+fn arguments_that_do_not_match_the_schema_of_a_tool_are_invalid_params_in_the_legacy_era() {
+    let mut client = editing().prompt("standup.md", STANDUP);
+    client.initialize(LEGACY);
+    for (tool, arguments, wanted) in [
+        ("create_prompt", json!({"text": "x"}), "`command` is missing"),
+        ("create_prompt", json!({"command": 5, "text": "x"}), "`command` must be a string"),
+        ("create_prompt", json!({"command": "a", "text": 1}), "`text` must be a string"),
+        (
+            "create_prompt",
+            json!({"command": "a", "text": "x", "arguments": [{"description": "x"}]}),
+            "`arguments[0].name` is missing",
+        ),
+        ("create_prompt", json!({"command": "a", "text": "x", "tags": "x"}), "`tags` must be an array"),
+        ("create_prompt", json!({"command": "a", "text": "x", "note": 1}), "`note` must be a string"),
+        ("update_prompt", json!({"command": "standup", "text": "x", "expected": 1}), "`expected` must be a string"),
+        ("prompt_history", json!({"command": "standup", "revision": 1}), "`revision` must be a string"),
+    ] {
+        let call = json!({"name": tool, "arguments": arguments});
+        let (code, message) = refused(&client.request("tools/call", call));
+        assert!(code == -32602 && message.contains(wanted), "{arguments}: {message}");
+    }
+}
+
+#[test]
+fn an_operation_id_is_for_one_prompt() {
+    let mut client = editing().prompt("a.md", "A").prompt("b.md", "B");
+    client.initialize(LEGACY);
+    history(&mut client, "a");
+    history(&mut client, "b");
+    client.call("delete_prompt", json!({"command": "a", "operation_id": "1"})).structured();
+    client.call("delete_prompt", json!({"command": ":a", "operation_id": "1"})).structured();
+    let error = client.call("delete_prompt", json!({"command": "b", "operation_id": "1"})).error();
+    assert!(error.contains("another change was made with this `operation_id`; use a new one"), "{error}");
+    client.call("delete_prompt", json!({"command": "b", "operation_id": "2"})).structured();
+    client.ignore_notifications();
+}
+
+#[test]
+fn edits_that_wait_for_another_process_hold_up_no_other_request() {
+    let server = HttpServer::start_with(Client::new().prompt("a.md", "A"), &["--edit"]);
+    let history = server.home.prompts().join(".history");
+    fs::create_dir(&history).unwrap();
+    let lock = fs::File::create(history.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    thread::scope(|scope| {
+        let create = |number: usize| {
+            let (path, endpoint) = (format!("/api/prompts/new-{number}"), *server);
+            let headers = [("Content-Type", "application/json")];
+            move || endpoint.send("POST", &path, &headers, json!({"file": "New"}).to_string())
+        };
+        let edits: Vec<_> = (0..4).map(|number| scope.spawn(create(number))).collect();
+        // An unknown name is compared with all others, which is not done at once. If it had to wait for the edits, they would fail.
+        for _ in 0..20 {
+            tool_error(&call(&server, "", "expand_prompt", json!({"command": "unknown", "input": ""})));
+        }
+        lock.unlock().unwrap();
+        for edit in edits {
+            let answer = edit.join().unwrap();
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+    });
+}
+
+#[test]
 fn what_is_no_valid_new_prompt_is_refused_with_what_to_do() {
     let mut client = editing().prompt("standup.md", STANDUP);
     client.initialize(LEGACY);
     for (arguments, wanted) in [
-        (json!({"text": "x"}), "`command` is missing"),
         (json!({"command": "a"}), "`text` is missing"),
-        (json!({"command": "a", "text": 1}), "`text` must be a string"),
         (json!({"command": "a", "text": "x", "file": "x"}), "leave out `text`"),
         (json!({"command": "a", "title": "x", "file": "x"}), "leave out `title`"),
-        (json!({"command": "a", "text": "x", "arguments": [{"description": "x"}]}), "`arguments[0].name` is missing"),
-        (json!({"command": "a", "text": "x", "tags": "x"}), "`tags` must be an array"),
         (json!({"command": "standup", "text": "x"}), "`standup`"),
         (json!({"command": "../a", "text": "x"}), "`..`"),
         (json!({"command": ".hidden", "text": "x"}), "dot"),

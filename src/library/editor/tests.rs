@@ -1,6 +1,7 @@
 //! What is written to a folder of prompts, and to its history.
 
 use super::*;
+use crate::library::VERSIONS;
 use crate::library::{PROJECT_FOLDER, Role, Token};
 use crate::prompt::Position;
 use Operation::{ByHand, Create, Delete, Restore, Update};
@@ -35,7 +36,7 @@ fn of(text: &str) -> Revision {
 
 /// A write with this id.
 fn once(id: &str) -> About {
-    About { operation_id: Some(id.to_owned()), ..About::default() }
+    About::new(None, None, Some(id.to_owned())).unwrap()
 }
 
 /// Somebody else who may write, only in this folder if there is one.
@@ -64,7 +65,7 @@ fn a_prompt_is_created_updated_deleted_and_restored_and_its_history_has_each_ver
     let path = folder.path().join("git/a.md");
     let first = editor.create("git/a", &file("One.\n"), &about).unwrap();
     assert_eq!((first.name.as_str(), first.revision), ("git/a", of("One.\n")));
-    let by = About { author: Some("ada".into()), note: Some("shorter".to_owned()), operation_id: None };
+    let by = About::new(Some("ada".into()), Some("shorter".to_owned()), None).unwrap();
     let second = editor.update("git/a", first.revision, &file("Two.\n"), &by).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"Two.\n");
     let refused = editor.update("git/a", first.revision, &file("Three.\n"), &about).unwrap_err();
@@ -271,6 +272,32 @@ fn a_version_that_is_longer_than_a_prompt_may_be_is_not_read() {
     fs::write(history.join(&names(&history, ".md")[0]), "x".repeat(crate::prompt::MAX_FILE + 1)).unwrap();
     let refused = editor.version("a", of("A")).unwrap_err();
     assert!(refused.to_string().contains("longer than"), "{refused}");
+}
+
+#[test]
+fn a_version_whose_text_was_changed_in_the_history_is_named_and_skipped_by_default() {
+    let (folder, library) = folder(&[]);
+    let editor = library.editor(&Caller::local()).unwrap();
+    let mut revision = editor.create("a", &file("A"), &About::default()).unwrap().revision;
+    for text in ["B", "C"] {
+        revision = editor.update("a", revision, &file(text), &About::default()).unwrap().revision;
+    }
+    let history = folder.path().join(".history/a");
+    fs::write(history.join(&names(&history, ".md")[1]), "Forged.").unwrap();
+    let is_named = |error: EditError| matches!(error, EditError::VersionChanged(_, revision) if revision == of("B"));
+    assert!(is_named(editor.version("a", of("B")).unwrap_err()));
+    assert!(is_named(editor.restore("a", Some(revision), Some(of("B")), &About::default()).unwrap_err()));
+    assert_eq!(editor.before("a").unwrap(), Some((of("A"), "A".to_owned())));
+    assert_eq!(editor.restore("a", Some(revision), None, &About::default()).unwrap().revision, of("A"));
+}
+
+#[test]
+fn a_note_and_an_operation_id_have_a_limit_and_a_blank_note_is_none() {
+    let about = |note: usize, id: usize| About::new(None, Some("x".repeat(note)), Some("x".repeat(id)));
+    about(2_000, 200).unwrap();
+    assert!(matches!(about(2_001, 1), Err(EditError::TooLong("note", 2_000))));
+    assert!(matches!(about(1, 201), Err(EditError::TooLong("operation_id", 200))));
+    assert_eq!(About::new(None, Some(" \n".to_owned()), None).unwrap(), About::default());
 }
 
 #[test]

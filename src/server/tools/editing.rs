@@ -2,7 +2,7 @@
 
 use super::super::edit::{Refusal, frontmatter, warnings};
 use super::ToolError;
-use crate::jsonrpc::{Mismatch, Object, read};
+use crate::jsonrpc::{Object, read};
 use crate::library::{Change, Written};
 use crate::prompt::{Body, Parts};
 use crate::wording::{all_of, named};
@@ -174,15 +174,10 @@ pub(super) fn written(written: &Written) -> Result<Box<RawValue>, ToolError> {
     Ok(to_raw_value(&answer)?)
 }
 
-impl From<Mismatch> for ToolError {
-    fn from(mismatch: Mismatch) -> ToolError {
-        ToolError::Execution(mismatch.to_string())
-    }
-}
-
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> ToolError {
         ToolError::Execution(match refusal {
+            Refusal::Mismatch(text) => return ToolError::Arguments(text),
             Refusal::Invalid(text) | Refusal::Unavailable(text) => text,
             Refusal::Taken(text) | Refusal::Conflict { text, .. } => format!("{text}. {ASK_AGAIN}"),
             Refusal::NotInParts(text) => format!("{text}, or send the whole file as `file`"),

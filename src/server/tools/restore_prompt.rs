@@ -16,7 +16,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     // Without `revision`, a second call undoes the first.
     annotations: ToolAnnotations { idempotent_hint: false, ..REPLACES },
     is_always_loaded: false,
-    work: Work::Blocking,
+    work: Work::Edit,
     shown_by_claude_code: None,
     handler: Handler::Edit(call),
 };

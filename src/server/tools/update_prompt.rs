@@ -15,7 +15,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     output_schema: || editing::written_schema("That of the changed prompt"),
     annotations: REPLACES,
     is_always_loaded: false,
-    work: Work::Blocking,
+    work: Work::Edit,
     shown_by_claude_code: None,
     handler: Handler::Edit(call),
 };

@@ -50,9 +50,6 @@ const MAX_FORM: usize = 1024 * 1024;
 /// The longest form of the editor, in bytes: a file as it was and as it is, each byte of which is escaped, and values.
 const MAX_EDITOR: usize = 6 * MAX_FILE + MAX_FORM;
 
-/// How many lines three versions of a text may have together to be merged.
-const MAX_MERGED_LINES: usize = 10_000;
-
 /// What the page may load, and who may show it within another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";

@@ -93,19 +93,19 @@ struct History {
 
 pub(super) fn create(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Create { file, note, operation_id } = read(body)?;
-    done(editor.create(&name_in(uri, PROMPT)?, &Change::File(file), &about(caller, note, operation_id))?)
+    done(editor.create(&name_in(uri, PROMPT)?, &Change::File(file), &about(caller, note, operation_id)?)?)
 }
 
 pub(super) fn update(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Update { file, expected, note, operation_id } = read(body)?;
     let (name, expected) = (name_in(uri, PROMPT)?, required(expected)?);
-    done(editor.update(&name, expected, &Change::File(file), &about(caller, note, operation_id))?)
+    done(editor.update(&name, expected, &Change::File(file), &about(caller, note, operation_id)?)?)
 }
 
 pub(super) fn delete(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Delete { expected, note, operation_id } = read(body)?;
     let (name, expected) = (name_in(uri, PROMPT)?, required(expected)?);
-    done(editor.delete(&name, expected, &about(caller, note, operation_id))?)
+    done(editor.delete(&name, expected, &about(caller, note, operation_id)?)?)
 }
 
 pub(super) fn restore(editor: &Editor<'_>, caller: &Caller, _: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
@@ -117,7 +117,7 @@ pub(super) fn restore(editor: &Editor<'_>, caller: &Caller, _: &Uri, body: &[u8]
         expected => Some(required(expected)?),
     };
     let to = to.map(|to| revision("revision", &to)).transpose()?;
-    done(editor.restore(&command, expected, to, &about(caller, note, operation_id))?)
+    done(editor.restore(&command, expected, to, &about(caller, note, operation_id)?)?)
 }
 
 pub(super) fn history(editor: &Editor<'_>, _: &Caller, uri: &Uri, _: &[u8]) -> Result<Bytes, Refused> {
@@ -139,9 +139,9 @@ pub(super) fn history(editor: &Editor<'_>, _: &Caller, uri: &Uri, _: &[u8]) -> R
     to_json(&History { revision, file, versions })
 }
 
-fn about(caller: &Caller, note: Option<String>, operation_id: Option<String>) -> About {
+fn about(caller: &Caller, note: Option<String>, operation_id: Option<String>) -> Result<About, EditError> {
     let author = caller.token.as_ref().map(|token| Arc::clone(&token.name));
-    About { author, note: note.filter(|note| !note.trim().is_empty()), operation_id }
+    About::new(author, note, operation_id)
 }
 
 /// The revision that an existing prompt must still have.
@@ -186,7 +186,7 @@ pub(super) fn refused(why: Refused) -> http::Response<Body> {
 /// The status of a response that says why nothing was done.
 pub(in super::super) fn status_of(error: &EditError) -> StatusCode {
     match error {
-        EditError::Unknown(_) | EditError::NoVersion(..) => StatusCode::NOT_FOUND,
+        EditError::Unknown(_) | EditError::NoVersion(..) | EditError::VersionChanged(..) => StatusCode::NOT_FOUND,
         EditError::Conflict { .. } | EditError::Exists(_) | EditError::OtherOperation(_) => StatusCode::CONFLICT,
         error if error.is_io() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::UNPROCESSABLE_ENTITY,

@@ -8,7 +8,7 @@ use super::prompt::{body_of, fields, outcome, shown};
 use super::text::{
     Text, command as command_name, message, path_in, path_of, sentence, source, typed, unless_too_long, verbatim,
 };
-use crate::library::{EditError, Editor, Layer, Revision, View};
+use crate::library::{EditError, Editor, Layer, Revision, View, merged};
 use crate::report::{self, Argument, Call, DraftFile, Problem};
 use crate::wording::count;
 use maud::{Markup, html};
@@ -299,9 +299,7 @@ fn review(editor: &Editor<'_>, opened: Option<&Opened>, command: &str, file: &st
 
 /// What others have changed since the file was opened, and both changes together where they do not touch the same lines.
 fn theirs(base: &str, now: &str, file: &str) -> Markup {
-    let both = (base.lines().count() + now.lines().count() + file.lines().count() < super::MAX_MERGED_LINES)
-        .then(|| diffy::merge(base, file, now).ok())
-        .flatten();
+    let both = merged(base, file, now);
     html! {
         h3 { "What others changed in the meantime" }
         @match diff(base, now, "Changes by others") {

@@ -16,9 +16,10 @@ pub(super) fn page(editor: &Editor<'_>, name: &str, revision: Option<Revision>) 
     let versions = editor.history(name)?;
     let current = versions.iter().find(|version| version.is_current).map(|version| version.revision);
     let now = current.map(|current| editor.version(name, current)).transpose()?;
-    let is_earlier = |version: &&Version| Some(version.revision) != current && version.operation != Operation::Delete;
-    let chosen = revision.or_else(|| versions.iter().find(is_earlier).map(|version| version.revision));
-    let text = chosen.map(|chosen| editor.version(name, chosen)).transpose()?;
+    let (chosen, text) = match revision {
+        Some(chosen) => (Some(chosen), Some(editor.version(name, chosen)?)),
+        None => editor.before(name)?.unzip(),
+    };
     let main = html! {
         article.editor.history {
             header {
