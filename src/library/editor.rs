@@ -492,6 +492,9 @@ impl fmt::Display for EditError {
                     named(name)
                 )
             }
+            EditError::NotYours(name, Layer::Remote) => {
+                write!(f, "a service renders {}; to change it, edit the OpenAPI document", named(name))
+            }
             EditError::NotYours(name, _) => {
                 let name = named(name);
                 write!(

@@ -118,6 +118,11 @@ impl View {
         self.local_sources_of(&name).any(|source| source.was_found(&name))
     }
 
+    /// Whether a service renders the prompt that [`find`](View::find) finds.
+    pub fn is_remote(&self, command: &str) -> bool {
+        matches!(self.find(command), Lookup::Found(prompt) if prompt.is_remote())
+    }
+
     fn find_any_spelling(&self, command: &str) -> Lookup {
         if strip(command).is_empty() {
             return Lookup::Unknown { why: Unknown::Empty, skipped: self.missing() };
