@@ -461,10 +461,8 @@ fn what_cannot_be_a_prompt_is_not_written() {
             [("Content-Type", content_type), ("Authorization", &authorization), ("Origin", "http://localhost:1")];
         assert_eq!(server.send("POST", "/api/prompts/x", &headers, r#"{"file": "x"}"#).status, 415, "{content_type}");
     }
-    assert_eq!(
-        failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400).contains("`file`"),
-        true
-    );
+    let error = failed(&ask(&server, ANA, "POST", "/api/prompts/x", json!({"text": "x"})), 400);
+    assert!(error.contains("`file`"), "{error}");
     let refused = ask(&server, ANA, "PUT", "/api/prompts/critique", json!({"file": "x", "expected": "0".repeat(32)}));
     assert_eq!(refused.status, 404, "the server has no built-in prompts here: {}", refused.text());
     assert_eq!(fs::read_dir(server.home.root().join("prompts")).map_or(0, Iterator::count), 0);
