@@ -127,6 +127,7 @@ impl Examination {
             Err(why) => {
                 let (why, fix) = why.rsplit_once("; ").unwrap_or((&why, "correct the address"));
                 let message = match url.as_str() {
+                    _ if why.starts_with("the service ") => why.to_owned(),
                     "" => format!("a service cannot be called: {why}"),
                     _ => format!("the service {url} cannot be called: {why}"),
                 };

@@ -51,6 +51,12 @@
 //! `prompt/conversion.rs` converts prompts for the commands `import` and `export`: [`prompt::import`] to a Markdown file, with
 //! `prompt/format/markdown_writer.rs`, and [`prompt::export`] to a file of another system.
 //!
+//! # The path of a remote prompt
+//!
+//! `library/openapi.rs` is a source like a folder: `openapi/document.rs` reads operations of OpenAPI documents as prompts without a
+//! text. [`library::View::expand`] of one makes a request (`openapi/request.rs`), sends it to the service (`openapi/send.rs`) and
+//! reads messages from the answer (`openapi/answer.rs`). Over HTTP, at most 64 calls to services run at once, on threads of their own.
+//!
 //! # The path of a change
 //!
 //! [`library::Watch`] advances a generation, [`library::Changes`], when files may have changed. That wakes the notifier
@@ -81,7 +87,7 @@
 //! - A [`server::Server`] is shared by all conversations. A [`server::Session`] is one of them: its protocol version, its
 //!   subscriptions, a hash of each list that its client was shown, and the revision of each prompt that a client has seen that may edit
 //!   prompts.
-//! - The whole of a message is handled with one [`library::View`].
+//! - A message that only reads is handled with one [`library::View`]; an edit looks again after it has written.
 //! - Requests on stdio are answered one after the other, in the order of their arrival; over HTTP all at once, those that scan folders
 //!   on a few threads ([`server::Server::work`]). The notifier has a thread of its own, which starts
 //!   when a client first needs notifications, over HTTP with the server; before that, nothing is watched.
@@ -108,7 +114,7 @@
 //! | [`report`] | [`hook`], [`agents`], [`library`], [`prompt`] |
 //! | [`remote`] | [`report`], [`agents`] |
 //! | [`doctor`] | [`agents`], [`library`], [`prompt`], [`remote`] |
-//! | [`transport`] | [`server`], [`report`], [`hook`], [`agents`], [`library`], [`jsonrpc`] |
+//! | [`transport`] | [`server`], [`report`], [`hook`], [`agents`], [`library`], [`prompt`], [`jsonrpc`] |
 //! | [`cli`] | all but [`mcp`] and [`jsonrpc`] |
 //!
 //! All may use [`wording`], which words messages. `tests/it/tidy.rs` checks it.

@@ -39,7 +39,7 @@ pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};
 #[cfg(feature = "openapi")]
-pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base};
+pub(crate) use openapi::{HeaderValue, Options as OpenApiOptions, SecretHeader, check_base, check_header_name};
 #[cfg(feature = "openapi")]
 pub use openapi::{OpenApiRequests, openapi_requests};
 pub use project::FOLDER as PROJECT_FOLDER;
@@ -306,7 +306,7 @@ pub enum Location {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRequest {
     /// `GET`, `POST` and others.
-    pub method: &'static str,
+    pub method: String,
     /// The whole address.
     pub url: String,
     /// Names and values; for a secret, where its value comes from.

@@ -189,6 +189,16 @@ impl Server {
         }
     }
 
+    /// The name of the prompt that a request expands, as it is written; `None` for any other message.
+    pub fn expanded_prompt(message: &Message) -> Option<&str> {
+        let Message::Request(Request { method, params, .. }) = message else { return None };
+        let params = match method.as_str() {
+            "tools/call" => params.get("arguments")?.get("command"),
+            _ => params.get("name"),
+        };
+        params.and_then(Value::as_str)
+    }
+
     /// Whether a request is for a list, the answer to which is the same for all equal requests.
     pub fn is_for_list(&self, request: &Request) -> bool {
         self.work_in_table(request) == Some(Work::List)
@@ -394,7 +404,11 @@ impl Server {
                 if !session.is_one_request {
                     session.shown_list(|lists| &mut lists.tools, Some(tools::descriptions_hash(&names)));
                 }
-                era.response(id, tools::list(self.tools, &names, may_edit), Some(FRESH))
+                era.response(
+                    id,
+                    tools::list(self.tools, &names, may_edit, self.library.view().has_remote()),
+                    Some(FRESH),
+                )
             }
             ("tools/call", _) => {
                 let limit = self.result_limit.or_else(|| agent?.part);

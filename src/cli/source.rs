@@ -6,12 +6,16 @@ use super::{agent, output};
 use crate::agents::PROMPTS_VARIABLE;
 use crate::library::Library;
 #[cfg(feature = "openapi")]
-use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base};
+use crate::library::{HeaderValue, OpenApiOptions, SecretHeader, check_base, check_header_name};
 use crate::prompt::System;
 use crate::prompt::suggestion::closest;
 use crate::wording::{named, quoted};
 use clap::builder::{PathBufValueParser, TypedValueParser};
+#[cfg(feature = "openapi")]
+use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+#[cfg(feature = "openapi")]
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -86,13 +90,13 @@ pub(super) struct OpenApi {
     #[arg(long, value_name = "ID", requires = "openapi")]
     pub(super) openapi_operation: Vec<String>,
     /// The address of the service, instead of the first server in the document
-    #[arg(long, value_name = "URL", requires = "openapi", value_parser = base)]
+    #[arg(long, value_name = "URL", requires = "openapi", value_parser = Unrepeated(base))]
     pub(super) openapi_base: Option<String>,
     /// Send a header to the service, whose value is in a file, or in an environment variable; can be repeated
     ///
     /// The value is read at each call, is sent to the service's own address only, and is never shown. Quote the option for the
     /// shell: `--openapi-header 'Authorization: Bearer $TOKEN'`. The word before the value, here `Bearer`, may be left out.
-    #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = header)]
+    #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = Unrepeated(header))]
     pub(super) openapi_header: Vec<SecretHeader>,
     /// Call the service even if its address is that of a private network
     #[arg(long, requires = "openapi", overrides_with = "openapi_allow_private")]
@@ -281,6 +285,25 @@ impl OpenApi {
     }
 }
 
+/// Parses the value of an option, and does not repeat it in an error, as clap would: it may have a secret.
+#[cfg(feature = "openapi")]
+#[derive(Debug, Clone, Copy)]
+struct Unrepeated<T>(fn(&str) -> Result<T, String>);
+
+#[cfg(feature = "openapi")]
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unrepeated<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, option: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+        text.and_then(self.0).map_err(|why| {
+            let option = option.map(Arg::to_string).unwrap_or_default();
+            clap::Error::raw(ErrorKind::ValueValidation, format!("invalid value for '{option}': {why}\n"))
+                .with_cmd(command)
+        })
+    }
+}
+
 /// The address that `--openapi-base` takes.
 #[cfg(feature = "openapi")]
 fn base(url: &str) -> Result<String, String> {
@@ -293,13 +316,7 @@ fn header(option: &str) -> Result<SecretHeader, String> {
     const FORM: &str = "write NAME: @FILE or NAME: $VARIABLE, as in 'Authorization: Bearer $TOKEN'";
     let (name, value) = option.split_once(':').ok_or(FORM)?;
     let name = name.trim().to_owned();
-    let is_token = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
-    if name.is_empty() || !name.chars().all(is_token) {
-        return Err(format!("{} cannot be the name of a header; {FORM}", quoted(&name)));
-    }
-    if ["host", "content-length", "transfer-encoding", "connection"].contains(&&*name.to_ascii_lowercase()) {
-        return Err(format!("the program sends the header {name} itself; leave it out"));
-    }
+    check_header_name(&name).map_err(|why| format!("the text before the colon {why}"))?;
     let value = value.trim();
     let (scheme, value) = match value.split_once(' ') {
         Some((scheme, value)) if scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') => {

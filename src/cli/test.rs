@@ -159,6 +159,9 @@ impl Target {
 
 /// Why no test file is written for a prompt, if it is another program's, and what to do.
 pub(super) fn not_written(view: &View, name: &Name) -> Option<String> {
+    if view.system(name) == Some(System::OpenApi) {
+        return Some("a service renders it, and `test` calls no service".to_owned());
+    }
     let program = view.system(name).filter(|system| *system != System::PromptExpander)?.title();
     let next = match view.test_file(name) {
         Some(tests) if tests.exists() => format!("`prompt-expander test {name}` runs its tests"),

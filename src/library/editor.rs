@@ -562,8 +562,7 @@ impl fmt::Display for EditError {
                 )
             }
             EditError::NotYours(name, Layer::Remote) => {
-                let name = named(name);
-                write!(f, "{name} is rendered by a service; create a prompt named {name}, which overrides it")
+                write!(f, "a service renders {}; to change it, edit the OpenAPI document", named(name))
             }
             EditError::NoHistory(name, _, Location::Builtin) => {
                 write!(f, "{} is a built-in prompt, and has no history", named(name))

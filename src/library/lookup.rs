@@ -136,6 +136,11 @@ impl View {
         hidden.map(LazyView::get).find_map(|view| view.locate(&name)).map(|_| name)
     }
 
+    /// Whether a service renders the prompt that [`find`](View::find) finds.
+    pub fn is_remote(&self, command: &str) -> bool {
+        matches!(self.find(command), Lookup::Found(prompt) if prompt.is_remote())
+    }
+
     fn find_any_spelling(&self, command: &str) -> Lookup {
         if strip(command).is_empty() {
             return Lookup::Unknown { why: Unknown::Empty, skipped: self.missing() };

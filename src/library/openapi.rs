@@ -21,7 +21,8 @@ mod schema;
 mod send;
 
 use address::{Base, NamedBy};
-pub(crate) use operation::{HeaderValue, Kind, Method, Operation, Options, Parameter, Place, SecretHeader};
+pub(crate) use operation::{HeaderValue, Options, SecretHeader, check_header_name};
+use operation::{Kind, Operation, Parameter, Place};
 use request::{Request, request};
 use send::{reach, send};
 
@@ -249,7 +250,7 @@ impl Request {
     fn shown(self, options: &Options) -> ServiceRequest {
         let Request { method, url, mut headers, body } = self;
         headers.extend(options.headers.iter().map(|header| (header.name.clone(), header.shown_value())));
-        ServiceRequest { method: method.as_str(), url, headers, body }
+        ServiceRequest { method: method.to_string(), url, headers, body }
     }
 }
 
@@ -294,7 +295,7 @@ impl SourceView for OpenApiView {
 
     fn expand(&self, prompt: &Prompt, call: Call<'_>, join: Join<'_>) -> Result<Messages, ExpandError> {
         if !prompt.is_remote() {
-            return prompt.expand_with(call, join); // a draft that will override one of these
+            return prompt.expand_with(call, join); // its own file was deleted just now
         }
         let (operation, request) = self.request_of(prompt, call)?;
         let Messages { messages, attachments } = send(operation, &request, &self.options)?;

@@ -298,7 +298,7 @@ impl Explanation {
 
 impl From<ServiceRequest> for Request {
     fn from(ServiceRequest { method, url, headers, body }: ServiceRequest) -> Request {
-        Request { method: method.to_owned(), url, headers: headers.into_iter().collect(), body }
+        Request { method, url, headers: headers.into_iter().collect(), body }
     }
 }
 

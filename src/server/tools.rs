@@ -116,15 +116,18 @@ impl From<serde_json::Error> for ToolError {
     }
 }
 
-/// `tools/list`.
-pub(super) fn list(tools: &[ServerTool], names: &Names, may_edit: bool) -> ListToolsResult {
+/// `tools/list`. With prompts that services render, an expansion depends on more than the files of this machine.
+pub(super) fn list(tools: &[ServerTool], names: &Names, may_edit: bool, calls_services: bool) -> ListToolsResult {
     let tools = tools.iter().filter(|tool| tool.is_for(may_edit)).map(|tool| Tool {
         name: tool.name,
         title: tool.title,
         description: (tool.description)(names),
         input_schema: (tool.input_schema)(),
         output_schema: (tool.output_schema)(),
-        annotations: tool.annotations,
+        annotations: ToolAnnotations {
+            open_world_hint: calls_services && tool.name == expand_prompt::TOOL.name,
+            ..tool.annotations
+        },
         meta: [
             ("anthropic/alwaysLoad", tool.is_always_loaded.then_some(json!(true))),
             ("anthropic/maxResultSizeChars", tool.shown_by_claude_code.map(Value::from)),

@@ -437,7 +437,19 @@ impl App {
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
-    /// Reads what a caller may see of the library. The metrics count it as `name`, and rate limits as `method`, which is one of MCP.
+    /// The threads for a request that expands this prompt, or none: a local one never waits for those that wait for services. `None`
+    /// after a panic.
+    async fn threads_for(&self, caller: &Caller, expanded: Option<String>) -> Option<&Arc<Semaphore>> {
+        let Some(name) = expanded.filter(|_| self.server.library().view().has_remote()) else {
+            return Some(&self.blocking);
+        };
+        let (server, caller) = (Arc::clone(&self.server), caller.clone());
+        let is_remote = on_thread(&self.blocking, move || server.view(&caller).is_remote(&name)).await?;
+        Some(if is_remote { &self.calls } else { &self.blocking })
+    }
+
+    /// Reads what a caller may see of the library. `expanded` names the prompt that is expanded, if it is one. The metrics count it as
+    /// `name`, and rate limits as `method`, which is one of MCP.
     ///
     /// # Errors
     /// The server is too busy, or the rate limit is exceeded; it takes too long, or the server ends.
@@ -446,12 +458,14 @@ impl App {
         caller: Caller,
         exchange: &Exchange,
         names: (&'static str, &str),
+        expanded: Option<String>,
         read: impl FnOnce(&View) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
         let (server, viewer) = (Arc::clone(&self.server), caller.clone());
-        let may_call = names.0 == "api/expand" && server.library().view().has_remote();
-        let threads = if may_call { &self.calls } else { &self.blocking };
-        let read = on_thread(threads, move || read(&server.view(&viewer)));
+        let read = async {
+            let threads = self.threads_for(&caller, expanded).await?;
+            on_thread(threads, move || read(&server.view(&viewer))).await
+        };
         self.count(&caller, exchange, names, read).await
     }
 
@@ -508,18 +522,23 @@ impl App {
         message: Message,
         id: Option<Id>,
     ) -> (Reply, Option<Session>) {
-        let threads = match self.server.work(session.caller(), &message) {
-            Work::Quick => {
-                let reply = self.server.handle(&mut session, message);
-                return (reply, Some(session));
-            }
-            Work::Remote => &self.calls,
-            Work::Edit => &self.edits,
-            Work::Blocking | Work::List => &self.blocking,
+        let work = self.server.work(session.caller(), &message);
+        if work == Work::Quick {
+            let reply = self.server.handle(&mut session, message);
+            return (reply, Some(session));
+        }
+        let expanded = Server::expanded_prompt(&message).map(str::to_owned);
+        let (server, caller) = (Arc::clone(&self.server), session.caller().clone());
+        let handled = async {
+            let threads = match (work, expanded) {
+                (Work::Remote, None) => &self.calls, // several messages
+                (Work::Remote, expanded) => self.threads_for(&caller, expanded).await?,
+                (Work::Edit, _) => &self.edits,
+                _ => &self.blocking,
+            };
+            on_thread(threads, move || (server.handle(&mut session, message), session)).await
         };
-        let server = Arc::clone(&self.server);
-        let handle = move || (server.handle(&mut session, message), session);
-        match self.in_time(on_thread(threads, handle)).await {
+        match self.in_time(handled).await {
             Ok((reply, session)) => (reply, Some(session)),
             Err(error) => (Reply::Response(Answer::error(id, error)), None),
         }

@@ -330,27 +330,25 @@ fn explain_shows_the_request_and_no_secret() {
 }
 
 #[test]
-fn a_secret_is_never_in_the_option() {
+fn a_secret_in_an_option_is_refused_and_not_repeated() {
     let client = with_document(DESK, &[]);
     for (header, want) in [
         ("Authorization: Bearer s3cret", "must not be in the option"),
         ("s3cret", "write NAME"),
-        ("Host: $X", "sends the header Host itself"),
-        ("X Y: $X", "cannot be the name of a header"),
+        ("Host: $X", "is a header that this program sets"),
+        ("expect: $X", "is a header that this program sets"),
+        ("Accept: $X", "is a header that this program sets"),
+        ("X s3cret: $X", "cannot be the name of a header"),
         ("X: $", "name of an environment variable"),
     ] {
         let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-header", header], "");
-        let shown = ran.stderr.split("for '").nth(1).unwrap_or_default();
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");
         assert!(ran.stderr.contains(want), "{header}: {}", ran.stderr);
-        assert!(
-            !shown.split(": ").skip(1).collect::<String>().contains("s3cret") || header == "s3cret",
-            "{}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains("--openapi-header") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
     }
     let ran = client.run(["list", "--openapi", "desk.yaml", "--openapi-base", "https://a:s3cret@example.com"], "");
     assert!(ran.status.code() == Some(2) && ran.stderr.contains("must not have a user name or a password"), "{ran:?}");
+    assert!(ran.stderr.contains("--openapi-base") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
 }
 
 #[test]
@@ -387,7 +385,7 @@ fn a_failing_service_is_an_error_that_names_the_prompt_the_operation_and_the_sta
 }
 
 #[test]
-fn a_service_that_hangs_delays_no_other_request() {
+fn a_service_that_hangs_delays_no_request_but_for_other_services() {
     let (release, held): (Sender<()>, Receiver<()>) = channel();
     let held = Mutex::new(held);
     let (arrived, arrival) = channel();
@@ -397,8 +395,8 @@ fn a_service_that_hangs_delays_no_other_request() {
         _ = held.lock().unwrap().recv();
         (200, "text/plain", "late".to_owned())
     });
-    let server = HttpServer::start(served_by(&service));
-    let calls: Vec<_> = (0..8)
+    let server = HttpServer::start(served_by(&service).prompt("own.md", "Mine.").prompt("own2.md", "Mine, too."));
+    let calls: Vec<_> = (0..72)
         .map(|id| {
             let mut connection = server.connect();
             let params = json!({"name": "draft-changelog", "arguments": {"since": "2026"}});
@@ -406,14 +404,25 @@ fn a_service_that_hangs_delays_no_other_request() {
             connection
         })
         .collect();
-    (0..8).for_each(|_| arrival.recv().unwrap());
-    // All of them wait, and a list is answered.
+    (0..64).for_each(|_| arrival.recv().unwrap());
+    // As many as may wait do, and others are answered.
     let answer =
         server.post(request(9, "tools/call", json!({"name": "list_prompts", "arguments": {"query": "triage"}})));
     assert_eq!(answer.status, 200);
     let unknown = server.post(request(10, "prompts/get", json!({"name": "unknown"})));
     assert_eq!(unknown.json()["error"]["code"], -32602);
-    (0..8).for_each(|_| release.send(()).unwrap());
+    let params = json!({"name": "expand_prompt", "arguments": {"command": "own", "input": ""}});
+    let local = server.post(request(11, "tools/call", params));
+    assert!(local.text().contains("Mine."), "{}", local.text());
+    let local = server.send(
+        "POST",
+        "/api/expand",
+        &[("Content-Type", "application/json")],
+        json!({"command": "own2"}).to_string(),
+    );
+    assert!(local.text().contains("Mine, too."), "{}", local.text());
+    assert!(arrival.try_recv().is_err(), "a call has ended before");
+    (0..72).for_each(|_| release.send(()).unwrap());
     for mut call in calls {
         let answer = call.read();
         assert!(answer.text().contains("late"), "{}", answer.text());
@@ -523,7 +532,7 @@ fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
         ("\u{0}", "error 1 "),
         (
             "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n",
-            "error 8 the YAML aliases",
+            "error 7 the document is too large",
         ),
     ] {
         fs::write(client.root().join("desk.yaml"), document).unwrap();
@@ -536,6 +545,39 @@ fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let found = problems(&client);
     assert_eq!(found, ["error null the document is 104857600 bytes long, the limit is 16777216"]);
     assert_eq!(names(&mut client), ["own"]);
+}
+
+#[test]
+fn a_document_of_many_values_is_refused_however_short_they_are() {
+    let client = with_document("", &[]);
+    let million = ["1"; 1_100_000].join(",");
+    let want = "error null the document is too large: with 16 bytes for each value, and the YAML aliases (`*name`) written out, the \
+                limit is 16777216";
+    fs::write(client.root().join("desk.yaml"), format!(r#"{{"openapi": "3.1.0", "x-a": [{million}]}}"#)).unwrap();
+    assert_eq!(problems(&client), [want]);
+    let aliases = vec!["*a"; 2_000].join(",");
+    let values = vec!["1"; 1_000].join(",");
+    let document = format!("openapi: 3.1.0\nx-a: &a [{values}]\nx-b: [{aliases}]\n");
+    fs::write(client.root().join("desk.yaml"), document).unwrap();
+    assert_eq!(problems(&client), [want.replace("null", "3")]);
+    // Marks within a text are no values.
+    let document = paths(&format!("  /a: {{}}\nx-a: '{}'\n", ",".repeat(1_100_000)));
+    fs::write(client.root().join("desk.yaml"), document).unwrap();
+    assert_eq!(problems(&client), [""; 0]);
+    let document = format!(r#"{{"openapi": "3.1.0", "x-a": "\"{}"}}"#, ",".repeat(1_100_000));
+    fs::write(client.root().join("desk.yaml"), document).unwrap();
+    assert_eq!(problems(&client), [""; 0]);
+}
+
+#[test]
+fn only_with_documents_does_expand_prompt_depend_on_other_machines() {
+    let hint = |mut client: Client| {
+        let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let hints = tools.as_array().unwrap().iter().map(|tool| tool["annotations"]["openWorldHint"].clone());
+        hints.collect::<Vec<Value>>()
+    };
+    assert_eq!(hint(Client::new()), [json!(false), json!(false)]);
+    assert_eq!(hint(with_document(DESK, &[])), [json!(false), json!(true)]);
 }
 
 #[test]
@@ -623,6 +665,7 @@ fn a_remote_prompt_has_no_file_that_is_edited_renamed_removed_or_exported() {
     let before = fs::read(&document).unwrap();
     for (command, want) in [
         (&["edit", "triage"][..], "a service renders it"),
+        (&["test", "triage"], "a service renders it, and `test` calls no service"),
         (&["rm", "--yes", "triage"], "is an operation of"),
         (&["mv", "triage", "sort"], "is an operation of"),
         (&["export", "triage", "--as", "jsonl"], "a service renders it"),
@@ -665,7 +708,8 @@ fn doctor_calls_the_service_only_online() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let client = with_document(DESK, &["--openapi-base", &format!("http://{closed}")]);
     let ran = client.run(["doctor", "--online"], "");
-    assert!(ran.stdout.contains("cannot be called") && ran.status.code() == Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("cannot be reached: nothing listens there") && ran.status.code() == Some(1), "{ran:?}");
+    assert_eq!(ran.stdout.matches("the service").count(), 1, "{ran:?}");
     let without = said(Client::new().run(["doctor", "--online"], ""));
     assert!(without.contains("no service was called"), "{without}");
 }
@@ -782,9 +826,15 @@ fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     client.list();
     let update = json!({"command": "triage", "text": "Mine.", "expected": "0".repeat(32)});
     let error = client.call("update_prompt", update).error();
-    assert!(error.contains("triage"), "{error}");
+    assert_eq!(error, "a service renders `triage`; to change it, edit the OpenAPI document");
     let created = client.call("create_prompt", json!({"command": "triage", "text": "Mine."}));
     assert_eq!(created.structured()["command"], "triage");
     client.expand("triage", "").text("Mine.");
     assert_eq!(service.received(), []);
+    let server = HttpServer::start(with_document(DESK, &["--openapi-base", &base, "--edit"]));
+    let page = |path: &str| server.send("GET", path, &[], "").text();
+    let shown = page("/prompts/triage");
+    assert!(shown.contains("(openapi)") && !shown.contains("/edit/triage"), "{shown}");
+    let editor = page("/edit/triage");
+    assert!(editor.contains("to change it, edit the OpenAPI document") && !editor.contains("<textarea"), "{editor}");
 }

@@ -16,7 +16,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("report", &["agents", "hook", "library", "prompt"]),
     ("remote", &["agents", "report"]),
-    ("transport", &["agents", "hook", "jsonrpc", "library", "report", "server"]),
+    ("transport", &["agents", "hook", "jsonrpc", "library", "prompt", "report", "server"]),
     ("cli", &["agents", "doctor", "hook", "library", "prompt", "remote", "report", "server", "transport"]),
 ];
 

@@ -5,14 +5,31 @@
 //! and the properties of the body, in this order.
 
 use super::schema::{Schema, Schemas};
-use super::{Method, Operation, Parameter, Place};
+use super::{Operation, Parameter, Place};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Positions, Prompt, Severity, yaml};
 use crate::wording::{all_of, named, quoted};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
+use ureq::http::Method;
 
-/// The largest document, in bytes: 16 MiB. Of YAML with aliases, as if they were written out.
+/// The largest document, in bytes: 16 MiB. Also its largest weight, which is its text without marks and spaces and [`VALUE_WEIGHT`] for
+/// each value, with the aliases of YAML written out.
 pub(crate) const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
+
+/// What each value of a document counts in [`MAX_DOCUMENT`] besides its text, since it takes far more memory than a few bytes.
+const VALUE_WEIGHT: usize = 16;
+
+/// The methods of OpenAPI.
+const METHODS: [Method; 8] = [
+    Method::GET,
+    Method::PUT,
+    Method::POST,
+    Method::DELETE,
+    Method::OPTIONS,
+    Method::HEAD,
+    Method::PATCH,
+    Method::TRACE,
+];
 
 /// How deep a document may be nested; serde_json refuses more than 127 levels.
 const MAX_NESTING: usize = 64;
@@ -125,6 +142,9 @@ struct Source {
 impl Source {
     fn read(text: &str) -> Result<Source, Diagnostic> {
         let is_json = text.trim_start().starts_with('{');
+        if is_json && count_json(text) > MAX_DOCUMENT / VALUE_WEIGHT {
+            return Err(too_many_values(None));
+        }
         match serde_json::from_str(text) {
             Ok(root) if is_json => Ok(Source { positions: positions_in_json(text, &root), root }),
             // YAML may begin with a brace, too. What is meant as JSON begins with a quoted key.
@@ -144,16 +164,14 @@ impl Source {
     fn read_yaml(text: &str) -> Result<Source, Diagnostic> {
         // The parser may find the end of the document in a line after the last.
         let end = Position::in_text(text, text.len(), 1);
-        let parsed = yaml::parse_nested(text, 1, MAX_NESTING, &mut MAX_DOCUMENT.clone());
+        let parsed = yaml::parse_nested(text, 1, MAX_NESTING, VALUE_WEIGHT, &mut MAX_DOCUMENT.clone());
         let node = parsed.map_err(|refusal| {
-            let (at, message) = match refusal {
-                yaml::Refusal::Syntax(at) => (at.clone(), at.message),
-                yaml::Refusal::TooLarge(at) => {
-                    (at, format!("the YAML aliases (`*name`) of the document make it larger than {MAX_DOCUMENT} bytes"))
-                }
+            let found = match refusal {
+                yaml::Refusal::Syntax(found) => found,
+                yaml::Refusal::TooLarge(found) => too_many_values(found.position),
             };
-            let position = at.position.map(|position| position.min(end));
-            Diagnostic { severity: Severity::Error, position, message, ..at }
+            let position = found.position.map(|position| position.min(end));
+            Diagnostic { severity: Severity::Error, position, ..found }
         })?;
         let mut positions = HashMap::new();
         for path in fields(&node).iter().filter(|field| field.key == "paths").flat_map(|paths| fields(&paths.node)) {
@@ -163,6 +181,29 @@ impl Source {
         }
         Ok(Source { root: json(node), positions })
     }
+}
+
+fn too_many_values(position: Option<Position>) -> Diagnostic {
+    let message = format!(
+        "the document is too large: with {VALUE_WEIGHT} bytes for each value, and the YAML aliases (`*name`) written out, the limit \
+         is {MAX_DOCUMENT}"
+    );
+    Diagnostic::error(position, message, "name a document with the operations that render prompts alone")
+}
+
+/// How many values and keys a text has at most if it is JSON.
+fn count_json(text: &str) -> usize {
+    let (mut count, mut is_in_text, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_text,
+            b'"' => is_in_text = !is_in_text,
+            b'[' | b'{' | b',' | b':' if !is_in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The positions of the paths: each is the next key with its name in the text, since their order is that of the text. From the first
@@ -272,7 +313,7 @@ impl<'d> Reader<'d> {
         for (key, value) in item.as_object().into_iter().chain(others).flatten() {
             let Some(operation) = value.as_object() else { continue };
             let id = operation.get("operationId").and_then(text);
-            let is_method = Method::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(key));
+            let is_method = METHODS.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(key));
             if key == "parameters" || key.starts_with("x-") {
                 continue;
             }
@@ -285,8 +326,8 @@ impl<'d> Reader<'d> {
                 self.problem(path, None, position, message);
                 continue;
             };
-            let draft = Draft { path, method, position, arguments: Vec::new(), parameters: Vec::new() };
-            match self.operation(draft, mark, id, item, operation) {
+            let draft = Draft { path, method: method.clone(), position, arguments: Vec::new(), parameters: Vec::new() };
+            match self.operation(draft, mark, id.as_deref(), item, operation) {
                 Ok(found) => self.document.operations.push(found),
                 Err(message) => self.problem(path, Some(method), position, message),
             }
@@ -299,17 +340,17 @@ impl<'d> Reader<'d> {
         &mut self,
         mut draft: Draft<'d>,
         mark: Mark,
-        id: Option<String>,
+        id: Option<&str>,
         item: &'d Value,
         operation: &'d Map<String, Value>,
     ) -> Result<Found, String> {
-        let Draft { path, method, position, .. } = draft;
+        let (path, method, position) = (draft.path, draft.method.clone(), draft.position);
         if !path.starts_with('/') {
             return Err("its path does not begin with `/`".to_owned());
         }
         let typed = mark.name.or_else(|| {
             let of_id = |letter: char| if letter == '/' || letter.is_whitespace() { '-' } else { letter };
-            Some(id.as_ref()?.trim().chars().map(of_id).collect())
+            Some(id?.trim().chars().map(of_id).collect())
         });
         let typed =
             typed.ok_or("it has neither an `operationId` nor a name in its extension, so the prompt has no name")?;
@@ -339,7 +380,7 @@ impl<'d> Reader<'d> {
         Ok(Found {
             text: format!("{method} {address}\n\n{part}\n"),
             prompt: Prompt::of_service(name.clone(), mark.title, description, arguments),
-            operation: Operation { prompt: name, id, method, base, path: path.to_owned(), parameters, has_body },
+            operation: Operation { method, base, path: path.to_owned(), parameters, has_body },
             position,
         })
     }

@@ -1,16 +1,11 @@
 //! An operation of an OpenAPI document, as far as it is needed to call it, and the options of the calls.
 
-use crate::prompt::Name;
-use std::fmt;
 use std::path::PathBuf;
+use ureq::http::{HeaderName, Method, header};
 
 /// An operation that renders a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// The name of the prompt.
-    pub(crate) prompt: Name,
-    /// Its `operationId`.
-    pub(crate) id: Option<String>,
     pub(crate) method: Method,
     /// The address that the path follows: that of the [options](Options::base), else `servers[0].url` of the document with the
     /// defaults of its variables. As written; `None` if the document has no absolute one.
@@ -58,52 +53,6 @@ pub(crate) enum Kind {
     Json,
 }
 
-/// The methods of OpenAPI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Method {
-    Get,
-    Put,
-    Post,
-    Delete,
-    Options,
-    Head,
-    Patch,
-    Trace,
-}
-
-impl Method {
-    pub(crate) const ALL: [Method; 8] = [
-        Method::Get,
-        Method::Put,
-        Method::Post,
-        Method::Delete,
-        Method::Options,
-        Method::Head,
-        Method::Patch,
-        Method::Trace,
-    ];
-
-    /// As in a request.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Put => "PUT",
-            Method::Post => "POST",
-            Method::Delete => "DELETE",
-            Method::Options => "OPTIONS",
-            Method::Head => "HEAD",
-            Method::Patch => "PATCH",
-            Method::Trace => "TRACE",
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// The options of the documents: what they have, and how their services are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -117,10 +66,26 @@ pub(crate) struct Options {
     pub(crate) allow_private: bool,
 }
 
+/// The headers that this program sets: they say where a message ends, to whom it goes, and what may answer it.
+const RESERVED: [HeaderName; 12] = [
+    header::ACCEPT,
+    header::ACCEPT_ENCODING,
+    header::CONNECTION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::EXPECT,
+    header::HOST,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
 /// A header whose value is a secret, which is read at each call and never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SecretHeader {
-    /// A valid name of a header.
+    /// One that [`check_header_name`] accepts.
     pub(crate) name: String,
     /// The word before the secret, which is none itself: `Bearer`.
     pub(crate) scheme: Option<String>,
@@ -134,6 +99,15 @@ pub(crate) enum HeaderValue {
     File(PathBuf),
     /// In this environment variable.
     Variable(String),
+}
+
+/// Whether a header of this name can be sent with each request; or why not, as a clause.
+pub(crate) fn check_header_name(name: &str) -> Result<(), &'static str> {
+    match HeaderName::try_from(name) {
+        Err(_) => Err("cannot be the name of a header"),
+        Ok(name) if RESERVED.contains(&name) => Err("is a header that this program sets; leave it out"),
+        Ok(_) => Ok(()),
+    }
 }
 
 impl SecretHeader {

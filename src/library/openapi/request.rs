@@ -5,6 +5,7 @@ use crate::prompt::{Bound, ExpandError};
 use crate::wording::thousands;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
+use ureq::http::Method;
 
 /// The longest address, in bytes: most servers refuse longer ones.
 const MAX_ADDRESS: usize = 16 * 1024;
@@ -30,7 +31,7 @@ const PATH: AsciiSet = CONTROLS
 /// A request as it would be sent, without the values of its secret headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) method: super::Method,
+    pub(super) method: Method,
     /// The whole address, percent-encoded.
     pub(super) url: String,
     /// Those that are no secret.
@@ -80,7 +81,7 @@ pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Opt
     if body.is_some() {
         headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
     }
-    Ok(Request { method: operation.method, url, headers, body })
+    Ok(Request { method: operation.method.clone(), url, headers, body })
 }
 
 /// The path with its values. A value never changes which segments there are.
@@ -173,8 +174,7 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::openapi::Method;
-    use crate::prompt::{Name, Origin};
+    use crate::prompt::Origin;
 
     /// An operation of a service at `https://example.com/v1`.
     fn operation(path: &str, parameters: &[(&str, Place, Kind)]) -> Operation {
@@ -184,9 +184,7 @@ mod tests {
             kind: *kind,
         };
         Operation {
-            prompt: Name::new("triage").unwrap(),
-            id: None,
-            method: Method::Post,
+            method: Method::POST,
             base: Some("https://example.com/v1/".to_owned()),
             path: path.to_owned(),
             parameters: parameters.iter().map(parameter).collect(),
@@ -226,7 +224,7 @@ mod tests {
             ],
         );
         let request = of(&operation, &["billing", "en", "no invoices", "2"]).unwrap();
-        assert_eq!(request.method, Method::Post);
+        assert_eq!(request.method, Method::POST);
         assert_eq!(request.url, "https://example.com/v1/triage/billing?lang=en");
         assert_eq!(request.body.as_deref(), Some(r#"{"symptom":"no invoices","severity":2}"#));
         assert_eq!(request.headers[1], ("Content-Type".to_owned(), "application/json".to_owned()));

@@ -11,9 +11,7 @@ use crate::wording::{named, printable, quoted, shortened};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use ureq::http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, LOCATION, TE, TRANSFER_ENCODING, UPGRADE,
-};
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use ureq::http::{self, HeaderMap, HeaderName, Method, Response, StatusCode, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
@@ -49,7 +47,7 @@ pub(super) fn send(operation: &Operation, request: &Request, options: &Options) 
 /// The address is refused, a header cannot be read, or the service cannot be reached: a clause, and what to do.
 pub(super) fn reach(operation: &Operation, options: &Options) -> Result<u16, String> {
     let base = Base::of(operation, options)?;
-    let request = Request { method: super::Method::Get, url: base.url().to_owned(), headers: Vec::new(), body: None };
+    let request = Request { method: Method::GET, url: base.url().to_owned(), headers: Vec::new(), body: None };
     let exchange = secrets(&options.headers)
         .and_then(|secrets| Service::new(DefaultResolver::default(), ANSWER_WITHIN, base).exchange(&request, &secrets));
     let NoPrompt { what, details, fix } = match exchange {
@@ -108,7 +106,7 @@ impl Service {
 
     /// Sends a request, follows redirects to the same origin, and reads the answer.
     fn exchange(&self, request: &Request, secrets: &[Secret]) -> Result<Answer, NoPrompt> {
-        let mut method = Method::from_bytes(request.method.as_str().as_bytes()).unwrap_or_default();
+        let mut method = request.method.clone();
         let mut url = request.url.clone();
         let mut body = request.body.as_deref();
         for _ in 0..=MAX_REDIRECTS {
@@ -118,7 +116,10 @@ impl Service {
             let Some(target) = target.filter(|_| matches!(status.as_u16(), 301..=303 | 307 | 308)) else {
                 return self.read(response);
             };
-            url = self.redirected(status, target)?;
+            url = self.redirected(status, target).map_err(|no_prompt| NoPrompt {
+                details: no_prompt.details.map(|details| conceal(&details, secrets)),
+                ..no_prompt
+            })?;
             match (status.as_u16(), &method) {
                 (307 | 308, _) | (_, &Method::GET | &Method::HEAD) => {}
                 (303, _) => (method, body) = (Method::GET, None),
@@ -186,7 +187,9 @@ impl Service {
         if let Some(of_request) = builder.headers_mut() {
             *of_request = headers;
         }
-        let sent = match body {
+        // Without a length, ureq would send an empty body in chunks, which many services refuse.
+        let has_body = body.is_some() || matches!(*method, Method::POST | Method::PUT | Method::PATCH);
+        let sent = match body.or(has_body.then_some("")) {
             Some(body) => builder.body(body).map_err(ureq::Error::from).and_then(|request| self.run(request, left)),
             None => builder.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request, left)),
         };
@@ -230,7 +233,7 @@ impl Service {
         let unreachable = |details: String| NoPrompt {
             what: format!("at {base} cannot be reached"),
             details: Some(details),
-            fix: "check that it is running, its address, and the network",
+            fix: "check that it is running, that its address is correct, and that the network works",
         };
         let of_tls = |error: &rustls::Error| NoPrompt {
             what: format!("at {base} cannot be reached"),
@@ -324,10 +327,6 @@ struct Secret {
     text: String,
 }
 
-/// The headers that say where a message ends and to whom it goes.
-const RESERVED: [HeaderName; 8] =
-    [CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TE, TRANSFER_ENCODING, UPGRADE];
-
 /// Reads the values of secret headers.
 fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, NoPrompt> {
     let read = |SecretHeader { name, scheme, value }: &SecretHeader| {
@@ -368,9 +367,6 @@ fn secrets(headers: &[SecretHeader]) -> Result<Vec<Secret>, NoPrompt> {
         let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name.as_str()), http::HeaderValue::try_from(sent)) else {
             return Err(not_called(format!("{source} has characters that can be in no header")));
         };
-        if RESERVED.contains(&name) {
-            return Err(not_called(format!("the header {} is for this program to set", named(name.as_str()))));
-        }
         value.set_sensitive(true);
         Ok(Secret { name, value, text: text.to_owned() })
     };
@@ -387,8 +383,6 @@ fn conceal(text: &str, secrets: &[Secret]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::openapi::Method;
-    use crate::prompt::Name;
     use std::collections::VecDeque;
     use std::io::{Read as _, Write as _};
     use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -452,9 +446,7 @@ mod tests {
     /// A call of `POST /p` with the body `{}`.
     fn call_with(resolver: impl Resolver, within: Duration, options: &Options) -> Result<String, String> {
         let operation = Operation {
-            prompt: Name::new("triage").unwrap(),
-            id: None,
-            method: Method::Post,
+            method: Method::POST,
             base: options.base.clone(),
             path: "/p".to_owned(),
             parameters: Vec::new(),
@@ -509,6 +501,23 @@ mod tests {
         let accept = "accept: application/json, text/markdown, text/plain";
         let others = ["content-length: 2", "content-type: application/json"];
         assert_eq!(lines, ["accept-encoding: identity", accept, others[0], others[1], &host, user_agent]);
+    }
+
+    #[test]
+    fn a_request_without_a_body_says_so_with_its_length() {
+        for (method, want) in [(Method::POST, true), (Method::PUT, true), (Method::DELETE, false), (Method::GET, false)]
+        {
+            let (port, requests) = answering(&[&ok("text/plain", "Hello")]);
+            let options = options(&format!("http://127.0.0.1:{port}"), &[]);
+            let base = options.base.clone();
+            let path = "/p".to_owned();
+            let operation = Operation { method, base, path, parameters: Vec::new(), has_body: false };
+            let request = super::super::request(&operation, &[], &options).unwrap();
+            assert!(send(&operation, &request, &options).is_ok());
+            let sent = requests.recv().unwrap().to_ascii_lowercase();
+            assert_eq!(sent.contains("content-length: 0\r\n"), want, "{sent}");
+            assert!(!sent.contains("transfer-encoding"), "{sent}");
+        }
     }
 
     #[test]
@@ -616,7 +625,7 @@ mod tests {
         let error = call(port).unwrap_err();
         let want = format!(
             "the service at `http://127.0.0.1:{port}/v1` cannot be reached (POST /p): nothing listens there; check that it is \
-             running, its address, and the network"
+             running, that its address is correct, and that the network works"
         );
         assert_eq!(error, want);
     }
@@ -640,19 +649,24 @@ mod tests {
         ];
         for wait in waits {
             let (port, _requests) = service(wait);
-            let options = options(&format!("http://localhost:{port}"), &[]);
-            let error = call_with(DefaultResolver::default(), Duration::from_millis(300), &options).unwrap_err();
+            let options = options("http://localhost", &[]);
+            let table = Table::new(&[&["127.0.0.1"]], port);
+            let error = call_with(table, Duration::from_millis(300), &options).unwrap_err();
             assert!(error.starts_with("the service did not answer within 0.3 s (POST /p); try again later"), "{error}");
         }
     }
 
     /// Writes bytes one after the other, with pauses, until the other side closes the connection.
     fn drip<'b>(connection: &mut TcpStream, bytes: impl Iterator<Item = &'b u8>) {
+        connection.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         for byte in bytes {
             if connection.write_all(&[*byte]).is_err() {
                 return;
             }
-            thread::sleep(Duration::from_millis(10));
+            if !matches!(connection.read(&mut [0]), Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
+            {
+                return;
+            }
         }
     }
 
@@ -757,12 +771,11 @@ mod tests {
             ("Authorization", &file("null", b"s3cret\0x"), "has a line break, or another control character"),
             ("Authorization", &file("latin", b"s3cret\xff"), "is not UTF-8"),
             ("Authorization", &file("long", &[b's'; MAX_SECRET + 1]), "is 16385 bytes long, the limit is 16384"),
-            ("Host", &token, "the header `host` is for this program to set"),
         ] {
             let error = with(header(name, path)).unwrap_err();
             assert!(error.starts_with("the service is not called (POST /p): "), "{error}");
             assert!(error.contains(want) && error.ends_with(CHECK_HEADER) && !error.contains("s3cret"), "{error}");
-            assert!(name == "Host" || error.contains(&format!("`{}`", path.display())), "{error}");
+            assert!(error.contains(&format!("`{}`", path.display())), "{error}");
         }
         let bare = file("bare", b"s3cret");
         let with_scheme = SecretHeader { scheme: Some("Basic".to_owned()), ..header("Authorization", &bare) };
@@ -790,6 +803,10 @@ mod tests {
         let options = options(&format!("http://localhost:{port}"), &[header]);
         let error = call_with(DefaultResolver::default(), WITHIN, &options).unwrap_err();
         assert!(error.contains("is not followed"), "{error}");
+        let (port, _requests) = answering(&[&redirect(307, "http://s3cret.evil.example/p")]);
+        let options = Options { base: Some(format!("http://localhost:{port}")), ..options };
+        let error = call_with(DefaultResolver::default(), WITHIN, &options).unwrap_err();
+        assert!(error.contains("`….evil.example`"), "{error}");
         assert!(other_requests.try_recv().is_err());
     }
 }

@@ -53,14 +53,15 @@ pub(crate) enum Refusal {
 /// Reads one YAML document, whose first line counts as `first_line`. Its weight, in bytes of text and one for each node,
 /// counts as if its aliases were written out; it is taken from the `budget`.
 pub(super) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result<Node, Refusal> {
-    parse_nested(yaml, first_line, MAX_NESTING, budget)
+    parse_nested(yaml, first_line, MAX_NESTING, 1, budget)
 }
 
-/// The same with lists and maps that are nested up to this many levels.
+/// The same with lists and maps that are nested up to this many levels, and nodes of this weight.
 pub(crate) fn parse_nested(
     yaml: &str,
     first_line: usize,
     max_nesting: usize,
+    node_weight: usize,
     budget: &mut usize,
 ) -> Result<Node, Refusal> {
     let control = |&(_, character): &(usize, char)| character.is_control() && !"\n\r\t".contains(character);
@@ -77,6 +78,7 @@ pub(crate) fn parse_nested(
         weight: 0,
         budget: *budget,
         max_nesting,
+        node_weight,
     };
     let mut documents = 0;
     let mut parser = Parser::new_from_str(yaml);
@@ -104,17 +106,17 @@ pub(crate) fn parse_nested(
             Event::MappingStart(anchor, _) => builder.open(anchor, at, Value::Map(Vec::new()))?,
             Event::SequenceEnd | Event::MappingEnd => builder.close(at)?,
             Event::Scalar(text, style, anchor, tag) => {
-                builder.weigh(1 + text.len(), at)?;
+                let weight = node_weight + text.len();
+                builder.weigh(weight, at)?;
                 let is_null = style == TScalarStyle::Plain
                     && tag.is_none()
                     && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
                 let is_quoted = matches!(style, TScalarStyle::SingleQuoted | TScalarStyle::DoubleQuoted);
-                let weight = 1 + text.len();
                 let value = if is_null { Value::Null(text) } else { Value::Text { text, is_quoted } };
                 builder.push(Node { position: at, end: at, value }, anchor, weight)?;
             }
             Event::Alias(anchor) => {
-                let weight = builder.anchors.get(&anchor).map_or(1, |(_, weight)| *weight);
+                let weight = builder.anchors.get(&anchor).map_or(node_weight, |(_, weight)| *weight);
                 builder.weigh(weight, at)?;
                 // An alias within what it names has no value yet.
                 let value = builder.anchors.get(&anchor).map(|(node, _)| node.value.clone());
@@ -139,6 +141,7 @@ struct Builder {
     weight: usize,
     budget: usize,
     max_nesting: usize,
+    node_weight: usize,
 }
 
 struct Open {
@@ -166,7 +169,7 @@ impl Builder {
 
     fn open(&mut self, anchor: usize, at: Position, value: Value) -> Result<(), Refusal> {
         let weight_before = self.weight;
-        self.weigh(1, at)?;
+        self.weigh(self.node_weight, at)?;
         let node = Node { position: at, end: at, value };
         self.open.push(Open { node, anchor, weight_before, key: None, keys: HashSet::new() });
         if self.open.len() > self.max_nesting {

@@ -45,6 +45,8 @@ enum Work {
     /// The same for all who may see the same.
     List(Report),
     Report(Report),
+    /// May call a service.
+    Expand,
     Edit(Edit),
 }
 
@@ -54,7 +56,7 @@ const HISTORY: &str = "/api/history/";
 static ROUTES: [Route; 11] = [
     Route::read("GET", "/api/prompts", "api/prompts", "prompts/list", Work::List(list)),
     Route::read("GET", PROMPT, "api/prompts/NAME", "prompts/get", Work::Report(show)),
-    Route::read("POST", "/api/expand", "api/expand", "prompts/get", Work::Report(expand)),
+    Route::read("POST", "/api/expand", "api/expand", "prompts/get", Work::Expand),
     Route::read("POST", "/api/explain", "api/explain", "prompts/get", Work::Report(explain)),
     Route::read("POST", "/api/hook", "api/hook", "prompts/get", Work::Report(hook)),
     // Whoever may write a prompt may see what it would include and attach.
@@ -143,7 +145,13 @@ impl App {
                 self.read_library_once(&self.reports, (caller, &address), exchange, names, read).await?
             }
             Work::Report(report) => {
-                self.read_library(caller, exchange, names, move |view| report(view, &head.uri, &body)).await?
+                let read = move |view: &View| report(view, &head.uri, &body);
+                self.read_library(caller, exchange, names, None, read).await?
+            }
+            Work::Expand => {
+                let expanded = read::<Call>(&body).ok().map(|call| call.command);
+                let read = move |view: &View| expand(view, &body);
+                self.read_library(caller, exchange, names, expanded, read).await?
             }
             Work::Edit(edit) => {
                 let who = caller.clone();
@@ -199,7 +207,7 @@ fn name_in<'u>(uri: &'u Uri, path: &str) -> Result<Cow<'u, str>, String> {
     name.map_err(|_| "the name in the path is not UTF-8".to_owned())
 }
 
-fn expand(view: &View, _: &Uri, body: &[u8]) -> Answered {
+fn expand(view: &View, body: &[u8]) -> Answered {
     let call: Call = read(body).map_err(Mistake::InRequest)?;
     to_json(&report::expand(view, &Found::named(view, &call.command)?, &call)?)
 }

@@ -133,7 +133,7 @@ async fn prompt(
         let (status, title, main) = prompt::page(view, &name, values, may_edit);
         Ok::<_, Infallible>(Page { status, title, query: String::new(), main })
     };
-    let Ok(page) = app.read_library(caller, &exchange, ("page", "prompts/get"), page).await.map_err(failed)?;
+    let Ok(page) = app.read_library(caller, &exchange, ("page", "prompts/get"), None, page).await.map_err(failed)?;
     Ok(respond(page))
 }
 

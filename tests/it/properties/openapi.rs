@@ -50,7 +50,7 @@ pub(super) fn check(document: &[u8], value: &str) {
         assert!(headers.iter().all(|(name, value)| !format!("{name}{value}").contains(char::is_control)));
         if let Some(body) = body {
             let valid: Result<&serde_json::value::RawValue, _> = serde_json::from_str(body);
-            assert!(valid.is_ok() && !body.contains('\n') || value.contains('\n'), "{body}");
+            assert!(valid.is_ok() && (!body.contains('\n') || value.contains('\n')), "{body}");
         }
     }
 }

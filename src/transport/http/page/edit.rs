@@ -83,6 +83,11 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let used = editor.current(name);
+        if let (None, Ok(used)) = (own, &used)
+            && used.layer == Layer::Remote
+        {
+            return Err(EditError::NotYours(used.name.clone(), used.layer));
+        }
         match own {
             Some(revision) => {
                 let used = used.ok().filter(|used| used.revision != revision && used.layer != Layer::User);

@@ -116,7 +116,11 @@ fn badges(explanation: &Explanation) -> Markup {
     html! {
         ul.badges {
             @if let Some(layer) = layer { li { a href=(filtered("layer", layer)) { (layer) } } }
-            @if let Some(format) = format { li { span { "for " (format) } } }
+            @match (format, layer.as_deref()) {
+                (Some(format), Some("remote")) => li { span { "(" (format) ")" } },
+                (Some(format), _) => li { span { "for " (format) } },
+                (None, _) => {}
+            }
             @if let Some((folder, _)) = name.rsplit_once('/') { li { a href=(filtered("folder", folder)) { bdi { (Text(folder)) "/" } } } }
             @for tag in tags { li { a href=(filtered("tag", tag)) { bdi { "#" (Text(tag.trim_start_matches('#'))) } } } }
             @if !messages.is_empty() { li { span { (messages.len()) " messages" } } }
