@@ -4,9 +4,9 @@
 //! |---|---|
 //! | a document becomes operations and prompts | [`document::parse`], in `openapi/document.rs` and `openapi/schema.rs` |
 //! | what is known of an operation | [`Operation`], in `openapi/operation.rs` |
-//! | an operation and the values of a call become a request | [`request`], in `openapi/request.rs` |
+//! | an operation and the values of a call become a request | [`request()`], in `openapi/request.rs` |
 //! | which addresses may be called | `openapi/address.rs` |
-//! | a request is sent | [`send`], in `openapi/send.rs` |
+//! | a request is sent | [`send()`], in `openapi/send.rs` |
 //! | the answer becomes messages | `openapi/answer.rs` |
 //!
 //! The service is called for an expansion only. Everything else that is shown of a prompt comes from the document, which is read
