@@ -826,7 +826,7 @@ fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     client.list();
     let update = json!({"command": "triage", "text": "Mine.", "expected": "0".repeat(32)});
     let error = client.call("update_prompt", update).error();
-    assert_eq!(error, "a service renders `triage`; to change it, edit the OpenAPI document");
+    assert!(error.starts_with("a service renders `triage`; to change it, edit the OpenAPI document. "), "{error}");
     let created = client.call("create_prompt", json!({"command": "triage", "text": "Mine."}));
     assert_eq!(created.structured()["command"], "triage");
     client.expand("triage", "").text("Mine.");
