@@ -432,9 +432,13 @@ impl<'d> Reader<'d> {
                     self.warning(draft, message, "correct the path, or delete the parameter");
                 }
                 "header" | "cookie" if !is_required => {}
-                place => {
+                "header" | "cookie" => {
                     let message = format!("the required {place} parameter {} is not sent", named(name));
                     self.warning(draft, message, "send a header with `--openapi-header` if the service needs it");
+                }
+                place => {
+                    let message = format!("the parameter {} is in {}, and is left out", named(name), quoted(place));
+                    self.warning(draft, message, "write `path` or `query` there");
                 }
             }
         }

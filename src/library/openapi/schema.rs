@@ -2,6 +2,7 @@
 
 use super::Kind;
 use super::document::text;
+use crate::wording::named;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -158,9 +159,9 @@ impl<'d> Schemas<'d> {
     /// It is not in the document.
     fn target(&self, reference: &str) -> Result<&'d Value, String> {
         let Some(pointer) = reference.strip_prefix('#') else {
-            return Err(format!("`$ref: {reference}` is in another document, which is not read"));
+            return Err(format!("{} is in another document, which is not read", named(&format!("$ref: {reference}"))));
         };
-        let missing = || format!("`$ref: {reference}` is not in the document");
+        let missing = || format!("{} is not in the document", named(&format!("$ref: {reference}")));
         let pointer = percent_decode_str(pointer).decode_utf8().map_err(|_| missing())?;
         let mut keys = pointer.strip_prefix('/').ok_or_else(missing)?.split('/').map(unescaped);
         let mut value = keys.next().and_then(|key| self.root.get(&key)).ok_or_else(missing)?;

@@ -77,7 +77,8 @@ fn only_lines_of(key: &str, before: &str, after: &str) {
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let rest = old.len().min(new.len()) - same;
     let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
-    let is_key = |line: &&&str| !line.starts_with([' ', '\t', '#', '-', ']', '}']) && !line.trim().is_empty();
+    // A value of several lines may go on at the beginning of a line.
+    let is_key = |line: &&&str| !line.starts_with([' ', '\t', '#', '-', ']', '}']) && line.contains(':');
     let keys: Vec<&&str> = old[same..old.len() - end].iter().filter(is_key).collect();
     assert!(keys.len() < 2, "{before:?} became {after:?}");
     let is_own = keys.iter().all(|line| line.trim_start_matches(['\'', '"']).starts_with(key));
