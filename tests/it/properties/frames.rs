@@ -4,7 +4,7 @@ use prompt_expander::library::Library;
 use prompt_expander::server::Server;
 use prompt_expander::transport::stdio::serve;
 use std::io::{self, Cursor, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Messages that each get one answer, but for the last, which gets none.
 const MESSAGES: [&str; 8] = [
@@ -35,13 +35,17 @@ const BEFORE: [&str; 10] = [
 /// What may be after a frame.
 const AFTER: [&str; 4] = ["", "\n", "\r\n", " \n\n"];
 
+/// What is answered to each message in a line.
+static ANSWERS: OnceLock<[Vec<u8>; 8]> = OnceLock::new();
+
 /// Each byte selects a message and its framing.
 pub(super) fn check(selection: &[u8]) {
     let library = Arc::new(Library::named([]).with_builtin());
+    let answers = ANSWERS.get_or_init(|| MESSAGES.map(|message| served(&library, format!("{message}\n").as_bytes())));
     let (mut framed, mut expected) = (Vec::new(), Vec::new());
     for byte in selection.iter().map(|byte| usize::from(*byte)) {
         let (message, before) = (MESSAGES[byte % 8], BEFORE[byte / 8 % 10]);
-        let answer = served(&library, format!("{message}\n").as_bytes());
+        let answer = &answers[byte % 8];
         let is_frame = before.contains(':');
         framed.extend_from_slice(before.as_bytes());
         // One line of these headers is no header, and gets an error of its own.
