@@ -8,6 +8,7 @@ pub mod auth;
 mod endpoint;
 pub mod headers;
 pub mod limits;
+mod lingering_close;
 mod metrics;
 mod operate;
 pub mod origin;
@@ -42,6 +43,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
+use lingering_close::LingeringClose;
 use metrics::Metrics;
 use operate::Exchange;
 use origin::Sites;
@@ -355,6 +357,7 @@ async fn connection(
     let (peer, mut stage) = (Arc::new(peer), app.stage.clone());
     let router = TowerToHyperService::new(router);
     let address = peer.address;
+    let stream = LingeringClose::new(stream, Arc::clone(&peer));
     let stream = Counted::new(stream, Arc::clone(&peer.message));
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let app = Arc::clone(&app);

@@ -354,6 +354,18 @@ fn a_message_may_be_as_long_as_max_body_says() {
 }
 
 #[test]
+fn a_client_that_sends_its_whole_message_before_it_reads_is_told_why_it_is_refused() {
+    let home = Client::new().prompt("review.md", "Review this.");
+    let server = HttpServer::start_with(home, &["--max-body", "1000"]);
+    let mut socket = open(&server);
+    let message = frame(0x80 | TEXT, &[b' '; 10_000_000]);
+    for piece in message.chunks(100_000) {
+        socket.send_bytes(piece);
+    }
+    assert_eq!(socket.closed().unwrap(), (1009, "the message is longer than 1000 bytes".to_owned()));
+}
+
+#[test]
 fn a_close_is_answered_and_a_broken_connection_is_forgotten() {
     let server = server();
     let mut socket = open(&server);
