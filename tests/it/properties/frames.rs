@@ -11,7 +11,7 @@ const MESSAGES: [&str; 8] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
     r#"{"jsonrpc":"2.0","id":"}]{[\"\\","method":"ping","params":{"a":["\\\"",{},[[]]]}}"#,
     r#"{"jsonrpc":"2.0","id":"Content-Length: 5","method":"nope"}"#,
-    r#"{"jsonrpc":"2.0", "id":2,   "method":"tools/list"}"#,
+    r#"{"jsonrpc":"2.0", "id":2,   "method":"resources/templates/list"}"#,
     r#"{"id":3,}"#,
     "[]",
     r#"[{"jsonrpc":"2.0","id":4,"method":"ping"}]"#,
