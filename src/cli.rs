@@ -195,13 +195,15 @@ enum Command {
     ///
     /// Shows the files and asks before removing them; without a terminal, --yes is needed. Prints the path of each file that was
     /// removed, and says which prompt its name refers to now, if any. If the file is a symlink, only the symlink is removed. The
-    /// test file of a prompt is removed, too.
+    /// test file of a prompt is removed, too. A prompt of your own folder can be brought back with `restore`.
+    ///
+    /// The text of a removed prompt stays in the folder .history next to your prompts.
     #[command(after_help = with_common(rm::EXAMPLES))]
     Rm(WithCommon<rm::Rm>),
     /// Rename one of your own prompts or, with --project, one of the project's
     ///
     /// The file stays in the same prompts folder, and its content does not change. Missing folders are created. No existing file is
-    /// overwritten. The test file is renamed, too. Prints the new path.
+    /// overwritten. The test file is renamed, too, and the earlier versions get the new name. Prints the new path.
     #[command(after_help = with_common(mv::EXAMPLES))]
     Mv(WithCommon<mv::Mv>),
     /// List the versions of one of your prompts, with who wrote them and why

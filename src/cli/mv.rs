@@ -48,6 +48,9 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
+        if let Err(why) = file.rename_history(&name) {
+            output::warning(&format!("its history stays under the old name: {why}"));
+        }
         rm::note_what_is_used_now(&library, &file.name);
         if tests.is_none() {
             rm::note_tests_that_stay(&file);

@@ -4,7 +4,7 @@ use super::output::{self, full_path};
 use super::path;
 use super::source::PromptSource;
 use super::{completions, edit};
-use crate::library::{Layer, Library, Location, Lookup, OwnFile, View};
+use crate::library::{EditError, Layer, Library, Location, Lookup, OwnFile, View};
 use crate::prompt::{Name, System};
 use crate::report;
 use crate::wording::{count, named, quoted};
@@ -47,9 +47,21 @@ impl Rm {
         }
         let mut removed = Vec::new();
         let mut changed = Vec::new();
+        let mut kept = Vec::new();
         let mut failure = None;
         if self.yes || is_confirmed(&files)? {
             for file in &files {
+                match file.keep() {
+                    Ok(is_kept) => kept.extend(is_kept.then_some(&file.name)),
+                    Err(why @ EditError::Invalid(_)) => {
+                        output::warning(&format!("{} is not kept in the history: {why}", full_path(&file.path)));
+                    }
+                    Err(why) => {
+                        let path = full_path(&file.path);
+                        failure = Some(anyhow!("{path} cannot be kept in the history, and is not removed: {why}"));
+                        break;
+                    }
+                }
                 let (paths, error) = file.remove();
                 changed.extend((!paths.is_empty()).then_some(file));
                 removed.extend(paths);
@@ -68,6 +80,9 @@ impl Rm {
             removed.iter().try_for_each(|path| path::print("removed ", path))?;
         }
         for file in changed {
+            if kept.contains(&&file.name) && file.is_name_unused() {
+                output::note(&format!("`prompt-expander restore {}` brings it back", file.name));
+            }
             note_what_is_used_now(&library, &file.name);
             if failure.is_none() {
                 note_tests_that_stay(file);

@@ -40,14 +40,7 @@ impl Writer for Folder {
         let file = self.resolve(name);
         let current = file.as_ref().map(|file| self.bytes(&file.path)).transpose()?;
         let now = current.as_deref().map(Revision::of);
-        let mut entries = history.all_entries(name)?;
-        while let Some(undone) = entries.first().filter(|entry| !entry.is_complete || entry.is_undone(now)) {
-            lock.remove(name, undone)?;
-            entries.remove(0);
-        }
-        if let Some(done) = entries.first().filter(|entry| entry.is_pending) {
-            lock.finish(name, done)?;
-        }
+        let mut entries = recovered(&mut lock, name, now)?;
         let after = text.map(Revision::of);
         if let Some(done) = operation_of(&entries, about.operation_id()) {
             let is_same = |record: &Record| {
@@ -90,12 +83,9 @@ impl Writer for Folder {
 
         // Later than what is there, even if the clock was set back.
         let mut times = Times { now: Timestamp::now(), last: entries.first().map(|entry| entry.at) };
-        let is_known = entries.first().and_then(Entry::after) == now;
-        if let Some(current) = current.as_deref().filter(|_| !is_known) {
-            let modified = like.and_then(modified);
-            let version = (times.next(modified), Revision::of(current));
-            let entry = lock.add(name, version, None, Some(current), like)?;
-            entries.insert(0, entry);
+        if let Some(current) = &current {
+            let added = add_made_by_hand(&mut lock, name, current, like, &entries, &mut times)?;
+            entries.splice(0..0, added);
         }
         let below = path.strip_prefix(&self.path).unwrap_or(&path);
         let record = Record {
@@ -161,6 +151,28 @@ impl Writer for Folder {
 }
 
 impl Folder {
+    /// Adds what the file of a prompt holds to its history, unless that has it.
+    pub(super) fn keep(&self, name: &Name) -> Result<(), EditError> {
+        let Some(file) = self.resolve(name) else { return Ok(()) };
+        let current = self.bytes(&file.path)?;
+        let history = History::of(&self.path);
+        let mut lock = history.lock()?;
+        let entries = recovered(&mut lock, name, Some(Revision::of(&current)))?;
+        let mut times = Times { now: Timestamp::now(), last: entries.first().map(|entry| entry.at) };
+        let like = fs::metadata(&file.path).ok();
+        add_made_by_hand(&mut lock, name, &current, like.as_ref(), &entries, &mut times)?;
+        Ok(())
+    }
+
+    /// Gives the versions of one prompt to another, to which they are added.
+    pub(super) fn rename_history(&self, from: &Name, to: &Name) -> Result<(), EditError> {
+        let history = History::of(&self.path);
+        if history.all_entries(from)?.is_empty() {
+            return Ok(()); // without a history, none is begun
+        }
+        history.lock()?.rename(from, to)
+    }
+
     fn bytes(&self, path: &Path) -> Result<Vec<u8>, EditError> {
         let content = read::read(path, |_| Ok(()));
         content
@@ -180,6 +192,36 @@ impl Folder {
         let is_inside = real(&root).zip(real(target)).is_some_and(|(root, target)| target.starts_with(root));
         if is_inside { Ok(()) } else { Err(EditError::Escapes(target.to_owned())) }
     }
+}
+
+/// The versions of a prompt, the newest first, after what a crash has left was put right. `now` is the revision of its file.
+fn recovered(lock: &mut Lock<'_>, name: &Name, now: Option<Revision>) -> Result<Vec<Entry>, EditError> {
+    let mut entries = lock.history().all_entries(name)?;
+    while let Some(undone) = entries.first().filter(|entry| !entry.is_complete || entry.is_undone(now)) {
+        lock.remove(name, undone)?;
+        entries.remove(0);
+    }
+    if let Some(done) = entries.first().filter(|entry| entry.is_pending) {
+        lock.finish(name, done)?;
+    }
+    Ok(entries)
+}
+
+/// Adds the text that a prompt's file holds, if a person has written it since the last version.
+fn add_made_by_hand(
+    lock: &mut Lock<'_>,
+    name: &Name,
+    current: &[u8],
+    like: Option<&Metadata>,
+    entries: &[Entry],
+    times: &mut Times,
+) -> Result<Option<Entry>, EditError> {
+    let revision = Revision::of(current);
+    if entries.first().and_then(Entry::after) == Some(revision) {
+        return Ok(None);
+    }
+    let at = times.next(like.and_then(modified));
+    lock.add(name, (at, revision), None, Some(current), like).map(Some)
 }
 
 /// The last step of a write.

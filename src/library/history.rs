@@ -296,6 +296,10 @@ impl History {
 }
 
 impl Lock<'_> {
+    pub(super) fn history(&self) -> &History {
+        self.history
+    }
+
     /// Adds a version: its record, which is pending, then its text, each complete or not there at all. Both are as private as the
     /// prompt's file, which they are `like`.
     pub(super) fn add(
@@ -396,6 +400,28 @@ impl Lock<'_> {
         }
         below.file_name()?.to_str().filter(|name| name.starts_with(TEMPORARY))?;
         Some(path)
+    }
+
+    /// Gives all versions of one prompt to another.
+    pub(super) fn rename(&mut self, from: &Name, to: &Name) -> Result<(), EditError> {
+        let (old, new) = (self.history.folder_of(from)?, self.history.folder_of(to)?);
+        create_folders(&new).map_err(|error| EditError::Io(new.clone(), error))?;
+        for entry in self.history.all_entries(from)? {
+            // The text last: a record without a text counts for nothing.
+            for suffix in [PENDING, RECORD, TEXT] {
+                let file = format!("{}.{suffix}", entry.stem);
+                let path = old.join(&file);
+                if !fs::symlink_metadata(&path).is_ok_and(|file| file.is_file()) {
+                    continue;
+                }
+                fs::rename(&path, new.join(file)).map_err(|error| EditError::Io(path, error))?;
+            }
+        }
+        [&new, &old]
+            .into_iter()
+            .try_for_each(|folder| sync_folder(folder).map_err(|error| EditError::NotStored(folder.clone(), error)))?;
+        _ = fs::remove_dir(old); // unless it has the versions of prompts below this one
+        Ok(())
     }
 
     /// Removes a version, or what there is of it.

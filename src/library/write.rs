@@ -3,7 +3,7 @@
 use super::folder::{Folder, PromptFile};
 use super::project::FOLDER;
 use super::walk::Scan;
-use super::{Entry, Layer, Problem, View};
+use super::{EditError, Entry, Layer, Problem, View};
 use crate::prompt::{COLONS, Name, System, strip};
 use crate::wording::named;
 use std::fmt;
@@ -110,9 +110,12 @@ impl View {
         let folders = folders.filter(|folder| !folder.is_read_only());
         let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
         let find = |name: &Name| {
-            let (folder, file) = scans.iter().find_map(|(folder, scan)| Some((*folder, scan.file(name)?)))?;
+            let found = scans.iter().enumerate();
+            let (index, folder, file) =
+                found.into_iter().find_map(|(index, (folder, scan))| Some((index, *folder, scan.file(name)?)))?;
             let PromptFile { name, path, is_symlinked, is_in_folder, .. } = file.clone();
-            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, is_in_folder, folder })
+            let has_history = layer == Layer::User && index == 0;
+            Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, is_in_folder, has_history, folder })
         };
         let with_slashes = strip(typed).replace(COLONS, "/");
         let exact = [typed, strip(typed), &with_slashes].into_iter().find_map(|text| find(&Name::new(text).ok()?));
@@ -157,10 +160,33 @@ pub(crate) struct OwnFile<'v> {
     pub(crate) is_symlinked: bool,
     /// Whether the prompt is a folder, which may have other files, too.
     pub(crate) is_in_folder: bool,
+    /// Whether it is in the folder whose prompts have a history.
+    has_history: bool,
     folder: &'v Folder,
 }
 
 impl OwnFile<'_> {
+    /// Adds what the file holds to the history of the prompt, before it is removed. Returns whether there is a history, and anything
+    /// to add: what a symlink points to stays.
+    ///
+    /// # Errors
+    /// It cannot be read, or the history cannot be written.
+    pub(crate) fn keep(&self) -> Result<bool, EditError> {
+        let is_kept = self.has_history && fs::symlink_metadata(&self.path).is_ok_and(|file| file.is_file());
+        if is_kept {
+            self.folder.keep(&self.name)?;
+        }
+        Ok(is_kept)
+    }
+
+    /// Gives the versions that the prompt had to the name that the file has now.
+    ///
+    /// # Errors
+    /// They stay, or some of them do.
+    pub(crate) fn rename_history(&self, name: &Name) -> Result<(), EditError> {
+        if self.has_history { self.folder.rename_history(&self.name, name) } else { Ok(()) }
+    }
+
     /// Renames the file within its folder, and its test file with it; returns their new paths. The suffix keeps its spelling.
     /// Of a symlink, the symlink itself is renamed. No other file is overwritten, not even one that another process creates meanwhile.
     ///
@@ -216,7 +242,7 @@ impl OwnFile<'_> {
     }
 
     /// Whether, after it was removed or renamed, no other file has its name: the tests would now belong to that one.
-    fn is_name_unused(&self) -> bool {
+    pub(crate) fn is_name_unused(&self) -> bool {
         self.folder.resolve(&self.name).is_none_or(|file| is_same_file(&file.path, &self.path))
     }
 

@@ -1,7 +1,7 @@
 //! `rm` and `mv`: files that a person removes and renames. Nothing else is lost.
 
 use crate::client::{Client, Ran};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,11 +20,14 @@ fn project() -> Client {
     client
 }
 
-/// Every file and symlink below the client's directory, with what it holds.
+/// Every file and symlink below the client's directory, with what it holds; but not the history.
 fn files(client: &Client) -> Vec<(PathBuf, Vec<u8>)> {
     fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let path = entry.path();
+            if entry.file_name() == ".history" {
+                continue;
+            }
             if entry.file_type().unwrap().is_dir() {
                 collect(&path, files);
             } else {
@@ -60,15 +63,33 @@ fn printed(client: &Client, ran: &Ran, paths: &[&str], stderr: &str) {
     assert_eq!(ran.stdout, lines.concat());
 }
 
+/// What `rm` says of a prompt that is kept in the history.
+fn kept(name: &str) -> String {
+    format!("note: `prompt-expander restore {name}` brings it back\n")
+}
+
+/// How the versions of a prompt came about, the newest first.
+fn operations(client: &Client, name: &str) -> Vec<String> {
+    let ran = client.run(["history", name, "--json"], "");
+    let history: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let versions = history["versions"].as_array().unwrap().iter();
+    versions.map(|version| version["operation"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
     let client = two_folders().prompt("research.md", "mine").prompt("git/a.md", "A").prompt("b.md", "---\nbroken");
     fs::write(client.root().join("other/research.md"), "other").unwrap();
     let rm = |arguments: &[&str]| client.run([&["rm", "--yes"], arguments].concat(), "");
     let other = client.root().join("other/research.md");
-    printed(&client, &rm(&["：git：a", ":b", "git/a"]), &["prompts/git/a.md", "prompts/b.md"], "");
+    printed(
+        &client,
+        &rm(&["：git：a", ":b", "git/a"]),
+        &["prompts/git/a.md", "prompts/b.md"],
+        &(kept("git/a") + &kept("b")),
+    );
     assert!(client.prompts().join("git").is_dir(), "empty folders stay");
-    let now = format!("note: `research` now refers to {}\n", other.display());
+    let now = kept("research") + &format!("note: `research` now refers to {}\n", other.display());
     printed(&client, &rm(&["research"]), &["prompts/research.md"], &now);
     printed(
         &client,
@@ -77,6 +98,66 @@ fn rm_removes_the_named_files_and_says_what_has_the_name_now() {
         "note: `research` now refers to the built-in prompt\n",
     );
     refused(&client, &["rm", "research", "--yes"], &["error: the built-in prompt `research` cannot be removed; "]);
+}
+
+#[test]
+fn what_rm_removes_is_kept_and_can_be_restored() {
+    let client = two_folders().prompt("git/a.md", "---\ntitle: A\n---\nThe text.").prompt("git/a.test.txt", "");
+    client.run(["rm", "--yes", "git/a"], "");
+    assert!(!client.prompts().join("git/a.md").exists());
+    let restored = client.run(["restore", "git/a"], "");
+    assert!(restored.stdout.ends_with("prompts/git/a.md\n"), "{restored:?}");
+    assert_eq!(fs::read(client.prompts().join("git/a.md")).unwrap(), b"---\ntitle: A\n---\nThe text.");
+    // What is in the history is not added again.
+    client.run(["rm", "--yes", "git/a"], "");
+    assert_eq!(operations(&client, "git/a"), ["restore"]);
+}
+
+#[test]
+fn of_files_in_other_folders_and_what_is_no_text_rm_keeps_nothing() {
+    let client = two_folders();
+    fs::write(client.root().join("other/a.md"), "A").unwrap();
+    printed(&client, &client.run(["rm", "--yes", "a"], ""), &["other/a.md"], "");
+    fs::write(client.prompts().join("b.md"), vec![b'x'; 5_000_000]).unwrap();
+    let ran = client.run(["rm", "--yes", "b"], "");
+    assert!(ran.stderr.starts_with("warning: ") && ran.stderr.contains("b.md is not kept in the history: "), "{ran:?}");
+    assert!(!client.prompts().join("b.md").exists());
+    let project = project();
+    fs::write(project.root().join("repo/.prompts/c.md"), "C").unwrap();
+    printed(&project, &project.run(["rm", "--yes", "c"], ""), &["repo/.prompts/c.md"], "");
+    for folder in [client.prompts(), client.root().join("other"), project.root().join("repo/.prompts")] {
+        assert!(!folder.join(".history").exists(), "{}", folder.display());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_prompt_that_cannot_be_kept_is_not_removed() {
+    let client = two_folders().prompt("a.md", "A");
+    std::os::unix::fs::symlink("elsewhere", client.prompts().join(".history")).unwrap();
+    refused(&client, &["rm", "--yes", "a"], &["a.md cannot be kept in the history, and is not removed: "]);
+}
+
+#[test]
+fn mv_takes_the_history_along() {
+    let client = two_folders().prompt("a.md", "second").prompt("a/below.md", "below");
+    for name in ["a", "a/below"] {
+        client.run(["rm", "--yes", name], "");
+        client.run(["restore", name], "");
+    }
+    client.write("a.md", "third");
+    let before = operations(&client, "a");
+    assert_eq!(before, ["by_hand", "restore"]);
+    printed(&client, &client.run(["mv", "a", "team/b"], ""), &["prompts/team/b.md"], "");
+    assert_eq!(operations(&client, "team/b"), before);
+    assert_eq!(operations(&client, "a/below"), ["restore"]);
+    assert!(client.run(["history", "a"], "").stderr.starts_with("error: "));
+    client.run(["restore", "team/b"], "");
+    assert_eq!(fs::read(client.prompts().join("team/b.md")).unwrap(), b"second");
+    // Without a history, none is begun.
+    let other = two_folders().prompt("a.md", "A");
+    printed(&other, &other.run(["mv", "a", "b"], ""), &["prompts/b.md"], "");
+    assert!(!other.prompts().join(".history").exists());
 }
 
 #[test]
@@ -237,7 +318,7 @@ mod similar_names {
         assert_eq!(files(&client), [(prompts.join("a.md"), b"lower".into()), (prompts.join("b.MD"), b"upper".into())]);
         client.write("a.MD", "upper");
         printed(&client, &client.run(["rm", "--yes", "a"], ""), &["prompts/a.MD"], &lower);
-        printed(&client, &client.run(["rm", "--yes", "a"], ""), &["prompts/a.md"], "");
+        printed(&client, &client.run(["rm", "--yes", "a"], ""), &["prompts/a.md"], &kept("a"));
     }
 
     #[test]
@@ -260,8 +341,8 @@ mod similar_names {
     #[test]
     fn a_name_that_holds_a_colon_is_found_before_a_folder() {
         let client = two_folders().prompt("git:a.md", "colon").prompt("git/a.md", "folder");
-        printed(&client, &client.run(["rm", "--yes", "git:a"], ""), &["prompts/git:a.md"], "");
-        printed(&client, &client.run(["rm", "--yes", "git:a"], ""), &["prompts/git/a.md"], "");
+        printed(&client, &client.run(["rm", "--yes", "git:a"], ""), &["prompts/git:a.md"], &kept("git:a"));
+        printed(&client, &client.run(["rm", "--yes", "git:a"], ""), &["prompts/git/a.md"], &kept("git/a"));
     }
 
     #[test]
@@ -373,7 +454,11 @@ mod symlinks {
         let ran = client.run(["rm", "--yes", "b", "a/x"], "");
         let root = client.root().join("prompts/b.md").display().to_string();
         assert_eq!((ran.status.code(), ran.stdout), (Some(1), format!("{root}\n")));
-        assert!(ran.stderr.starts_with("error: ") && client.prompts().join("a/x.md").exists(), "{}", ran.stderr);
+        assert!(
+            ran.stderr.starts_with(&(kept("b") + "error: ")) && client.prompts().join("a/x.md").exists(),
+            "{}",
+            ran.stderr
+        );
         mode("a", 0o755);
     }
 }
