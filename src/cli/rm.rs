@@ -13,6 +13,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -46,42 +47,30 @@ impl Rm {
             }
         }
         let mut removed = Vec::new();
-        let mut changed = Vec::new();
-        let mut kept = Vec::new();
         let mut failure = None;
         if self.yes || is_confirmed(&files)? {
             for file in &files {
-                match file.keep() {
-                    Ok(is_kept) => kept.extend(is_kept.then_some(&file.name)),
-                    Err(why @ EditError::Invalid(_)) => {
-                        output::warning(&format!("{} is not kept in the history: {why}", full_path(&file.path)));
-                    }
-                    Err(why) => {
-                        let path = full_path(&file.path);
-                        failure = Some(anyhow!("{path} cannot be kept in the history, and is not removed: {why}"));
-                        break;
-                    }
-                }
-                let (paths, error) = file.remove();
-                changed.extend((!paths.is_empty()).then_some(file));
-                removed.extend(paths);
-                if let Some((path, error)) = error {
-                    failure = Some(anyhow!("{} cannot be removed: {error}", full_path(&path)));
+                let (done, error) = remove(file);
+                removed.push(done);
+                failure = error;
+                if failure.is_some() {
                     break;
                 }
             }
         } else {
             output::note("nothing is removed");
         }
+        let mut paths = removed.iter().flat_map(|removed| &removed.paths);
         if self.json {
-            let removed: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
-            output::print_json(&json!({ "removed": removed }))?;
+            let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+            output::print_json(&json!({ "removed": paths }))?;
         } else {
-            removed.iter().try_for_each(|path| path::print("removed ", path))?;
+            paths.try_for_each(|path| path::print("removed ", path))?;
         }
-        for file in changed {
-            if kept.contains(&&file.name) && file.is_name_unused() {
-                output::note(&format!("`prompt-expander restore {}` brings it back", file.name));
+        for Removed { file, paths, is_kept } in removed.iter().filter(|removed| !removed.paths.is_empty()) {
+            if *is_kept && file.is_name_unused() {
+                let but = if paths.len() > 1 { ", but not its test file" } else { "" };
+                output::note(&format!("`prompt-expander restore {}` brings it back{but}", file.name));
             }
             note_what_is_used_now(&library, &file.name);
             if failure.is_none() {
@@ -90,6 +79,33 @@ impl Rm {
         }
         failure.map_or(Ok(ExitCode::SUCCESS), Err)
     }
+}
+
+/// What was removed of a prompt.
+struct Removed<'f> {
+    file: &'f OwnFile<'f>,
+    /// Its file, and its test file.
+    paths: Vec<PathBuf>,
+    /// Whether `restore` finds its text.
+    is_kept: bool,
+}
+
+/// Removes a prompt, unless its text cannot be kept. Also returns what went wrong.
+fn remove<'f>(file: &'f OwnFile<'f>) -> (Removed<'f>, Option<anyhow::Error>) {
+    let shown = full_path(&file.path);
+    let mut removed = Removed { file, paths: Vec::new(), is_kept: false };
+    match file.keep() {
+        Ok(is_kept) => removed.is_kept = is_kept,
+        Err(why @ EditError::Invalid(_)) => {
+            output::warning(&format!("{shown} is not kept in the history: {why}"));
+        }
+        Err(why) => {
+            return (removed, Some(anyhow!("{shown} cannot be kept in the history, and is not removed: {why}")));
+        }
+    }
+    let (paths, error) = file.remove();
+    removed.paths = paths;
+    (removed, error.map(|(path, error)| anyhow!("{} cannot be removed: {error}", full_path(&path))))
 }
 
 /// The user's file, or with `project` the project's, of exactly this name. `what` is what the command does to it, for the error.

@@ -380,7 +380,10 @@ fn rm_removes_the_tests_too_and_mv_takes_them_along() {
     let refused = client.run(["rm", "choose", "a"], "");
     let files = ["choose.md", "choose.test.txt", "a.md"].map(path).join(", ");
     assert!(refused.stderr.ends_with(&format!("; add --yes to remove {files}\n")), "{refused:?}");
-    client.run(["rm", "choose", "--yes"], "").printed(&format!("{}\n{}\n", path("choose.md"), path("choose.test.txt")));
+    let removed = client.run(["rm", "choose", "--yes"], "");
+    assert_eq!(removed.stdout, format!("{}\n{}\n", path("choose.md"), path("choose.test.txt")));
+    let kept = "note: `prompt-expander restore choose` brings it back, but not its test file\n";
+    assert_eq!(removed.stderr, kept);
     assert_eq!(client.run(["test"], "").stdout.lines().count(), 3, "b.test.txt belongs to no prompt");
 }
 
