@@ -12,7 +12,6 @@ mod copy;
 mod diff;
 mod doctor;
 mod edit;
-mod editor;
 mod expand;
 mod explain;
 mod export;
@@ -36,6 +35,7 @@ mod show;
 mod source;
 mod stdin;
 mod test;
+mod text_editor;
 #[cfg(feature = "http")]
 mod token;
 mod version;

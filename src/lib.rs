@@ -41,7 +41,7 @@
 //! [`remote`], which is the client.
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
-//! `resources.rs` for the menus of clients, `completion.rs`, and `lifecycle.rs` for the protocol versions.
+//! `resources.rs` for the menus of clients, `completion.rs`, `editing_methods.rs`, and `lifecycle.rs` for the protocol versions.
 //!
 //! The command line ([`cli`]) and the hook ([`hook`]), which expands the commands of a message before the model sees it, use
 //! the same [`library`] and the same [`prompt`], without the protocol. [`report`] is what `list`, `show`, `expand` and `explain` print,
@@ -65,10 +65,11 @@
 //!
 //! # The path of an edit
 //!
-//! A client that may edit prompts gets a [`library::Editor`], which checks the name, the caller's prefix and that the text is a prompt.
-//! Parts of a file are changed by [`prompt::edit`], which leaves every other byte. `library/folder_writer.rs` writes: it takes the
-//! lock of the folder, compares the file with the revision that the client expects, adds the new version to the history
-//! (`library/history.rs`) and replaces the file. A crash at any point leaves the old file or the new one, and no version is lost.
+//! A client that may edit prompts (`server/editing.rs`; over HTTP also `api/editing_routes.rs`) gets a [`library::Editor`], which checks
+//! the name, the caller's prefix and that the text is a prompt. Parts of a file are changed by [`prompt::edit`], which leaves every other
+//! byte. `library/folder_writer.rs` writes: it takes the lock of the folder, compares the file with the revision that the client expects,
+//! adds the new version to the history (`library/history.rs`) and replaces the file. A crash at any point leaves the old file or the new
+//! one, and no version is lost.
 //!
 //! # What holds everywhere
 //!
@@ -94,7 +95,7 @@
 //! - Everything that comes from outside has a limit, and exceeding it is an error that says so: lines and their values (`jsonrpc`), files
 //!   and expansions ([`prompt::MAX_FILE`] and the others there), folders ([`library::MAX_ENTRIES`]).
 //! - Only four places start other programs: [`doctor`] those that an agent's config names, as that agent would;
-//!   `cli/editor.rs` the user's editor; `cli/output/pager.rs` the user's pager; and `cli/clipboard.rs` the system's command for the
+//!   `cli/text_editor.rs` the user's editor; `cli/output/pager.rs` the user's pager; and `cli/clipboard.rs` the system's command for the
 //!   clipboard.
 //! - Only two places connect to anything: [`remote`] to the URL that the user named; `library/openapi/send.rs` to the service of a
 //!   document that the user named, at addresses that `library/openapi/address.rs` allows.

@@ -6,7 +6,8 @@
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
 mod completion;
-mod edit;
+mod editing;
+mod editing_methods;
 mod lifecycle;
 mod notifier;
 mod opencode;
@@ -30,7 +31,7 @@ use crate::jsonrpc::{Error, Id, Message, Notification, Object, Outgoing, Request
 use crate::library::{Caller, Library, Role, Snapshot, View};
 use crate::mcp;
 use crate::wording::quoted;
-use edit::Editing;
+use editing::Editing;
 use lifecycle::{Era, Failure, FailureKind};
 use notifier::Notifier;
 use page::{Kind, Page};
@@ -462,15 +463,15 @@ impl Server {
             }
             ("prompts/create", _) => {
                 let mut editing = self.editing(session, agent).map_err(needed)?;
-                era.response(id, edit::create(&mut editing, params)?, None)
+                era.response(id, editing_methods::create(&mut editing, params)?, None)
             }
             ("prompts/update", _) => {
                 let mut editing = self.editing(session, agent).map_err(needed)?;
-                era.response(id, edit::update(&mut editing, params)?, None)
+                era.response(id, editing_methods::update(&mut editing, params)?, None)
             }
             ("prompts/delete", _) => {
                 let mut editing = self.editing(session, agent).map_err(needed)?;
-                era.response(id, edit::delete(&mut editing, params)?, None)
+                era.response(id, editing_methods::delete(&mut editing, params)?, None)
             }
             ("completion/complete", _) => era.response(id, completion::complete(view, read(params)?)?, None),
             _ => return Err(Failure::new(FailureKind::MethodNotFound, quoted(method))),

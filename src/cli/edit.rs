@@ -3,7 +3,7 @@
 use super::output::{self, full_path};
 use super::path::{self, Found};
 use super::source::PromptSource;
-use super::{completions, editor};
+use super::{completions, text_editor};
 use crate::library::{FileState, Layer, Library, Location, Problem, create, delete_if};
 use crate::prompt::{Name, Severity};
 use crate::report;
@@ -71,7 +71,7 @@ fn deleted_or_broken(text: Option<Result<String, Problem>>, name: &Name) -> anyh
 }
 
 fn edit_file(library: &Library, file: &Path) -> anyhow::Result<ExitCode> {
-    let ended = editor::open(file)?;
+    let ended = text_editor::open(file)?;
     let checked = check(library, file, false);
     ended.check().map_err(|why| anyhow!("{why}; {} may have been changed by the editor", full_path(file)))?;
     Ok(checked)
@@ -91,12 +91,12 @@ fn edit_copy(
         Location::File(file) | Location::Document(file) => full_path(file),
     };
     let file = create(&directory(library, project, "--prompts")?, name, text)?;
-    let ended = editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));
+    let ended = text_editor::open(&file).and_then(|ended| ended.check().map_err(|why| anyhow!(why)));
     let is_unchanged = delete_if(&file, |now| now == text.as_bytes())
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
     if is_unchanged {
         ended?;
-        output::note(&format!("nothing was changed, and {original} stays in use; {}", editor::WAIT));
+        output::note(&format!("nothing was changed, and {original} stays in use; {}", text_editor::WAIT));
         return Ok(ExitCode::SUCCESS);
     }
     if FileState::of(&file) == FileState::Deleted {

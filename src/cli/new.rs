@@ -1,8 +1,8 @@
 //! `prompt-expander new`: creates a prompt file.
 
-use super::editor::{self, Ended};
 use super::output::full_path;
 use super::source::{PromptSource, absolute};
+use super::text_editor::{self, Ended};
 use super::{edit, output, path, stdin, test};
 use crate::library::{
     FileState, Layer, Library, Location, Lookup, PROJECT_FOLDER, View, WriteError, create, create_file, delete_if,
@@ -104,7 +104,7 @@ impl New {
         if let Some(neighbor) = neighbor {
             output::warning(&format!("{} has almost the same name; type each name exactly", named(&neighbor)));
         }
-        let ended = self.edit.then(|| editor::open(&file)).transpose();
+        let ended = self.edit.then(|| text_editor::open(&file)).transpose();
         if self.edit && is_template && delete_if_template(&file, &name)? {
             return self.finish_without_file(&file, ended);
         }
@@ -143,7 +143,7 @@ impl New {
     /// Creates the first tests of a prompt that exists.
     fn create_tests_only(&self, library: &Library, name: &Name) -> anyhow::Result<ExitCode> {
         let tests = create_tests(library, name)?;
-        let ended = self.edit.then(|| editor::open(&tests)).transpose();
+        let ended = self.edit.then(|| text_editor::open(&tests)).transpose();
         if self.json {
             output::print_json(&json!({ "tests": tests.display().to_string() }))?;
         } else {
@@ -165,7 +165,11 @@ impl New {
         if self.json {
             output::print_json(&json!({ "removed": file.display().to_string() }))?;
         }
-        output::note(&format!("the template was not changed, so {} is removed; {}", full_path(file), editor::WAIT));
+        output::note(&format!(
+            "the template was not changed, so {} is removed; {}",
+            full_path(file),
+            text_editor::WAIT
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }

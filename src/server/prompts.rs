@@ -1,6 +1,6 @@
 //! `prompts/list` and `prompts/get`: the library in a client's own menu, usually as slash commands.
 
-use super::edit::Seen;
+use super::editing::Seen;
 use super::lifecycle::{Failure, FailureKind};
 use super::opencode;
 use super::page::{Kind, Page};

@@ -3,7 +3,7 @@
 //! A prompt's URI is `prompt://` and its name, percent-encoded (RFC 3986) except for `/`. A URI is decoded to a name, which
 //! is then looked up in the library: no part of a URI is ever used as a path.
 
-use super::edit::Seen;
+use super::editing::Seen;
 use super::lifecycle::{Failure, FailureKind};
 use super::page::Page;
 use super::prompts::listed_description;

@@ -1,6 +1,6 @@
 //! What the server knows of one conversation.
 
-use super::edit::Seen;
+use super::editing::Seen;
 use super::lifecycle;
 use super::notifier::{Change, ListHashes};
 use super::subscriptions::{Lists, Subscriptions};

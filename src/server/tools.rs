@@ -6,7 +6,7 @@
 
 mod create_prompt;
 mod delete_prompt;
-mod editing;
+mod editing_tools;
 mod expand_prompt;
 mod list_prompts;
 mod parts;
@@ -17,7 +17,7 @@ mod update_prompt;
 pub use parts::LEAST_LIMIT;
 
 use super::Work;
-use super::edit::{Editing, Seen};
+use super::editing::{Editing, Seen};
 use super::lifecycle::{Era, Failure, FailureKind};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Mismatch, Object, read};

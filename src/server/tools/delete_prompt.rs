@@ -1,7 +1,7 @@
 //! The tool `delete_prompt`: removes a prompt, which can be restored.
 
-use super::super::edit::Editing;
-use super::editing::{self, Command, written};
+use super::super::editing::Editing;
+use super::editing_tools::{self, Command, written};
 use super::{Handler, REPLACES, ServerTool, ToolError, Work};
 use crate::jsonrpc::{Object, read};
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     title: "Delete a prompt",
     description: |_| include_str!("delete_prompt.md").trim_ascii_end().to_owned(),
     input_schema,
-    output_schema: || editing::written_schema("That of the deleted text, for restore_prompt"),
+    output_schema: || editing_tools::written_schema("That of the deleted text, for restore_prompt"),
     annotations: REPLACES,
     is_always_loaded: false,
     work: Work::Edit,
@@ -23,10 +23,10 @@ pub(super) const TOOL: ServerTool = ServerTool {
 fn input_schema() -> Value {
     json!({
         "properties": {
-            "command": editing::command(),
-            "expected": editing::expected(),
-            "note": editing::note(),
-            "operation_id": editing::operation_id()
+            "command": editing_tools::command(),
+            "expected": editing_tools::expected(),
+            "note": editing_tools::note(),
+            "operation_id": editing_tools::operation_id()
         },
         "required": ["command"],
         "type": "object"

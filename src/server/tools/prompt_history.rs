@@ -1,7 +1,7 @@
 //! The tool `prompt_history`: the source of a prompt, and its versions.
 
-use super::super::edit::{Editing, Reading};
-use super::editing::{self, Command, Revised};
+use super::super::editing::{Editing, Reading};
+use super::editing_tools::{self, Command, Revised};
 use super::{Handler, READ_ONLY, ServerTool, ToolError, Work};
 use crate::jsonrpc::{Object, read};
 use serde::Serialize;
@@ -36,7 +36,7 @@ struct Long {
 fn input_schema() -> Value {
     json!({
         "properties": {
-            "command": editing::command(),
+            "command": editing_tools::command(),
             "revision": { "description": "Optional: the version whose text is wanted", "type": "string" }
         },
         "required": ["command"],

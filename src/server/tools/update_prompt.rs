@@ -1,7 +1,7 @@
 //! The tool `update_prompt`: a new text of a prompt, or other keys of its frontmatter.
 
-use super::super::edit::Editing;
-use super::editing::{self, Command, content, written};
+use super::super::editing::Editing;
+use super::editing_tools::{self, Command, content, written};
 use super::{Handler, REPLACES, ServerTool, ToolError, Work};
 use crate::jsonrpc::{Object, read};
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ pub(super) const TOOL: ServerTool = ServerTool {
     title: "Change a prompt",
     description: |_| include_str!("update_prompt.md").trim_ascii_end().to_owned(),
     input_schema,
-    output_schema: || editing::written_schema("That of the changed prompt"),
+    output_schema: || editing_tools::written_schema("That of the changed prompt"),
     annotations: REPLACES,
     is_always_loaded: false,
     work: Work::Edit,
@@ -23,19 +23,19 @@ pub(super) const TOOL: ServerTool = ServerTool {
 fn input_schema() -> Value {
     json!({
         "properties": {
-            "arguments": editing::arguments(true),
-            "command": editing::command(),
-            "description": editing::text("What the prompt is for, in one line", true),
-            "expected": editing::expected(),
-            "file": editing::file(),
-            "note": editing::note(),
-            "operation_id": editing::operation_id(),
-            "tags": editing::tags(true),
+            "arguments": editing_tools::arguments(true),
+            "command": editing_tools::command(),
+            "description": editing_tools::text("What the prompt is for, in one line", true),
+            "expected": editing_tools::expected(),
+            "file": editing_tools::file(),
+            "note": editing_tools::note(),
+            "operation_id": editing_tools::operation_id(),
+            "tags": editing_tools::tags(true),
             "text": {
                 "description": "The whole new text of the prompt, without its frontmatter, which stays as it is",
                 "type": "string"
             },
-            "title": editing::text("A name for people", true)
+            "title": editing_tools::text("A name for people", true)
         },
         "required": ["command"],
         "type": "object"

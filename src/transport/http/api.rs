@@ -2,7 +2,7 @@
 //!
 //! The same checks as for MCP come first: names of the server, tokens, rate limits.
 
-mod edit;
+mod editing_routes;
 
 use super::operate::Exchange;
 use super::refusal::Refusal;
@@ -18,8 +18,8 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTI
 use axum::http::request::Parts;
 use axum::http::{self, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
-use edit::Edit;
-pub(super) use edit::status_of;
+use editing_routes::Edit;
+pub(super) use editing_routes::status_of;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,11 +61,11 @@ static ROUTES: [Route; 11] = [
     Route::read("POST", "/api/hook", "api/hook", "prompts/get", Work::Report(hook)),
     // Whoever may write a prompt may see what it would include and attach.
     Route::for_editors("POST", "/api/check", "api/check", "prompts/get", Work::Report(check)),
-    Route::for_editors("POST", PROMPT, "api/create", "prompts/create", Work::Edit(edit::create)),
-    Route::for_editors("PUT", PROMPT, "api/update", "prompts/update", Work::Edit(edit::update)),
-    Route::for_editors("DELETE", PROMPT, "api/delete", "prompts/delete", Work::Edit(edit::delete)),
-    Route::for_editors("GET", HISTORY, "api/history", "prompts/get", Work::Edit(edit::history)),
-    Route::for_editors("POST", "/api/restore", "api/restore", "prompts/update", Work::Edit(edit::restore)),
+    Route::for_editors("POST", PROMPT, "api/create", "prompts/create", Work::Edit(editing_routes::create)),
+    Route::for_editors("PUT", PROMPT, "api/update", "prompts/update", Work::Edit(editing_routes::update)),
+    Route::for_editors("DELETE", PROMPT, "api/delete", "prompts/delete", Work::Edit(editing_routes::delete)),
+    Route::for_editors("GET", HISTORY, "api/history", "prompts/get", Work::Edit(editing_routes::history)),
+    Route::for_editors("POST", "/api/restore", "api/restore", "prompts/update", Work::Edit(editing_routes::restore)),
 ];
 
 impl Route {
@@ -157,7 +157,7 @@ impl App {
                 let who = caller.clone();
                 let edit = move |editor: &Editor<'_>| edit(editor, &who, &head.uri, &body);
                 let done = self.edit_library(caller, exchange, names, edit).await?;
-                return Ok(done.map_or_else(edit::refused, |done| json(StatusCode::OK, done.into())));
+                return Ok(done.map_or_else(editing_routes::refused, |done| json(StatusCode::OK, done.into())));
             }
         };
         match answered {

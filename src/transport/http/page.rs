@@ -5,10 +5,10 @@
 
 mod diff;
 mod document;
-mod edit;
 mod history;
 mod list;
 mod prompt;
+mod prompt_editor;
 mod text;
 
 use super::App;
@@ -163,8 +163,8 @@ async fn editor(app: &App, exchange: &Exchange, name: Option<String>, request: h
     app.check_may_edit(&caller).map_err(failed)?;
     let (body, _held) = app.read(body, &head.headers, app.max_body.min(MAX_EDITOR)).await.map_err(failed)?;
     let is_post = head.method == http::Method::POST;
-    let form = edit::Form::of(if is_post { &body } else { head.uri.query().unwrap_or_default().as_bytes() });
-    let page = move |editor: &Editor<'_>| edit::page(editor, name.as_deref(), &form);
+    let form = prompt_editor::Form::of(if is_post { &body } else { head.uri.query().unwrap_or_default().as_bytes() });
+    let page = move |editor: &Editor<'_>| prompt_editor::page(editor, name.as_deref(), &form);
     respond_to_editor(app, exchange, caller, page).await
 }
 

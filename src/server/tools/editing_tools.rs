@@ -1,6 +1,6 @@
 //! What the tools that edit prompts have in common: parts of their schemas, their arguments, and their answers.
 
-use super::super::edit::{Refusal, frontmatter, warnings};
+use super::super::editing::{Refusal, frontmatter, warnings};
 use super::ToolError;
 use crate::jsonrpc::{Object, read};
 use crate::library::{Change, Written};
