@@ -34,7 +34,7 @@ mod write;
 pub use caller::{Caller, Prefix, Role, Token};
 pub use difference::{DiffLine, Hunk, difference, hunks, merged};
 use editor::Writer;
-pub use editor::{About, Change, Current, EditError, Editor, Written};
+pub use editor::{About, Current, Edit, EditError, Editor, Written};
 pub use history::{Operation, VERSIONS, Version};
 pub use jsonl::is_jsonl;
 pub use lookup::{Lookup, Unknown};

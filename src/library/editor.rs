@@ -5,7 +5,7 @@
 use super::difference::difference;
 use super::history::{Operation, Version};
 use super::{Caller, Layer, Library, Location, Lookup, Prefix, Problem, Revision, View, WriteError};
-use crate::prompt::{Diagnostic, Name, Parts, edit, spellings};
+use crate::prompt::{self, Diagnostic, Name, Parts, spellings};
 use crate::wording::{named, quoted};
 use std::fmt;
 use std::io;
@@ -22,7 +22,7 @@ const MAX_DIFF_LINES: usize = 40;
 
 /// What to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum Edit {
     /// The whole file.
     File(String),
     /// Parts of it; all others stay byte for byte.
@@ -211,14 +211,14 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// The name is invalid or taken, the text is not a prompt, or the file cannot be written.
-    pub fn create(&self, name: &str, change: &Change, about: &About) -> Result<Written, EditError> {
+    pub fn create(&self, name: &str, edit: &Edit, about: &About) -> Result<Written, EditError> {
         let name = Name::for_new_file(name).map_err(EditError::BadName)?;
         self.check_prefix(&name)?;
         let stored = self.view.stored_spelling(name.clone());
         if stored != name && self.writer.read(&stored)?.is_some() {
             return Err(EditError::Exists(stored));
         }
-        let text = self.changed(&name, "", change)?;
+        let text = self.edited(&name, "", edit)?;
         let warnings = self.writer.check(&name, &text, self.caller.prefix.as_ref())?;
         self.write(&name, Operation::Create, None, Some(text.as_bytes()), about, warnings)
     }
@@ -227,7 +227,7 @@ impl Editor<'_> {
     ///
     /// # Errors
     /// There is no such prompt in the folder, it has changed, the text is not a prompt, or the file cannot be written.
-    pub fn update(&self, name: &str, expected: Revision, change: &Change, about: &About) -> Result<Written, EditError> {
+    pub fn update(&self, name: &str, expected: Revision, edit: &Edit, about: &About) -> Result<Written, EditError> {
         let name = self.name(name)?;
         let current = self.writer.read(&name)?;
         let is_current = current.as_ref().is_some_and(|current| Revision::of(current) == expected);
@@ -237,12 +237,12 @@ impl Editor<'_> {
             _ if about.operation_id.is_some() => self.writer.version(&name, expected)?,
             _ => None,
         };
-        let text = match (change, base) {
-            (Change::File(text), _) => text.clone(),
-            (Change::Parts(_), Some(base)) => self.changed(&name, &self.utf8(&name, base)?, change)?,
-            (Change::Parts(_), None) => {
+        let text = match (edit, base) {
+            (Edit::File(text), _) => text.clone(),
+            (Edit::Parts(_), Some(base)) => self.edited(&name, &self.utf8(&name, base)?, edit)?,
+            (Edit::Parts(_), None) => {
                 let current = self.writer.read(&name)?.and_then(|current| String::from_utf8(current).ok());
-                let text = current.and_then(|current| self.changed(&name, &current, change).ok());
+                let text = current.and_then(|current| self.edited(&name, &current, edit).ok());
                 return Err(self.conflict(name, expected, text.as_deref().map(str::as_bytes)));
             }
         };
@@ -387,12 +387,12 @@ impl Editor<'_> {
         Ok(Written { name: name.clone(), revision, warnings })
     }
 
-    /// The text after a change.
-    fn changed(&self, name: &Name, text: &str, change: &Change) -> Result<String, EditError> {
-        match change {
-            Change::File(text) => Ok(text.clone()),
-            Change::Parts(parts) => {
-                edit(text, parts).map_err(|diagnostic| EditError::Refused(name.clone(), Box::new(diagnostic)))
+    /// The text after an edit.
+    fn edited(&self, name: &Name, text: &str, edit: &Edit) -> Result<String, EditError> {
+        match edit {
+            Edit::File(text) => Ok(text.clone()),
+            Edit::Parts(parts) => {
+                prompt::edit(text, parts).map_err(|diagnostic| EditError::Refused(name.clone(), Box::new(diagnostic)))
             }
         }
     }

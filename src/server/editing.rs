@@ -5,7 +5,7 @@ use super::Server;
 use super::lifecycle::{Failure, FailureKind};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Mismatch, Object, read};
-use crate::library::{About, Caller, Change, EditError, Editor, Revision, Version, Written};
+use crate::library::{About, Caller, Edit, EditError, Editor, Revision, Version, Written};
 use crate::mcp;
 use crate::prompt::{Argument, COLONS, EDIT_THE_FILE, Name, Parts, spellings, strip};
 use crate::wording::{named, quoted};
@@ -99,17 +99,17 @@ impl Editing<'_> {
     ///
     /// # Errors
     /// Those of [`Editor::create`].
-    pub(super) fn create(&mut self, name: &str, change: &Change, params: &Object) -> Result<Written, Refusal> {
-        self.write(params, |editor, about| editor.create(name, change, about))
+    pub(super) fn create(&mut self, name: &str, edit: &Edit, params: &Object) -> Result<Written, Refusal> {
+        self.write(params, |editor, about| editor.create(name, edit, about))
     }
 
     /// Changes a prompt. Of `params`, also the expected revision is read.
     ///
     /// # Errors
     /// Those of [`Editor::update`]; no revision is expected.
-    pub(super) fn update(&mut self, name: &str, change: &Change, params: &Object) -> Result<Written, Refusal> {
+    pub(super) fn update(&mut self, name: &str, edit: &Edit, params: &Object) -> Result<Written, Refusal> {
         let expected = self.expected_of_existing(name, params)?;
-        self.write(params, |editor, about| editor.update(name, expected, change, about))
+        self.write(params, |editor, about| editor.update(name, expected, edit, about))
     }
 
     /// The same for a prompt to delete.

@@ -3,7 +3,7 @@
 use super::editing::{Editing, frontmatter, warnings};
 use super::lifecycle::Failure;
 use crate::jsonrpc::{Object, read};
-use crate::library::{Change, Written};
+use crate::library::{Edit, Written};
 use crate::mcp;
 use crate::prompt::{Body, Parts, Role};
 use crate::wording::quoted;
@@ -16,7 +16,7 @@ pub(super) fn create(editing: &mut Editing<'_>, params: &Object) -> Result<mcp::
     let mcp::NewPromptParams { name, title, messages } = read(params)?;
     let title = Some(Some(title.to_owned()));
     let parts = Parts { body: Some(body(messages)?), title, ..frontmatter(params)? };
-    Ok(result("Created", &editing.create(name, &Change::Parts(parts), params)?))
+    Ok(result("Created", &editing.create(name, &Edit::Parts(parts), params)?))
 }
 
 /// `prompts/update`: what is missing stays as it is, and what is `null` is removed.
@@ -30,7 +30,7 @@ pub(super) fn update(editing: &mut Editing<'_>, params: &Object) -> Result<mcp::
         let text = "nothing is to be changed; give `title`, `description`, `arguments`, `tags` or `messages`";
         return Err(Failure::invalid_params(text));
     }
-    Ok(result("Updated", &editing.update(name, &Change::Parts(parts), params)?))
+    Ok(result("Updated", &editing.update(name, &Edit::Parts(parts), params)?))
 }
 
 /// `prompts/delete`.

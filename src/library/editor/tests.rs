@@ -26,8 +26,8 @@ fn put(folder: &Path, file: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn file(text: &str) -> Change {
-    Change::File(text.to_owned())
+fn file(text: &str) -> Edit {
+    Edit::File(text.to_owned())
 }
 
 fn of(text: &str) -> Revision {
@@ -123,14 +123,14 @@ fn a_write_that_is_sent_again_is_done_once_and_its_id_is_for_no_other() {
     for _ in 0..2 {
         assert_eq!(editor.create("a", &file("A"), &once("1")).unwrap().revision, of("A"));
     }
-    let title = |title: &str| Change::Parts(Parts { title: Some(Some(title.to_owned())), ..Parts::default() });
+    let title = |title: &str| Edit::Parts(Parts { title: Some(Some(title.to_owned())), ..Parts::default() });
     let changed = of("---\ntitle: T\n---\nA");
     for _ in 0..2 {
         // The second time, the prompt is no longer as it is expected.
         assert_eq!(editor.update("a", of("A"), &title("T"), &once("2")).unwrap().revision, changed);
     }
-    for (change, id) in [(title("U"), "2"), (file("B"), "1")] {
-        let refused = editor.update("a", of("A"), &change, &once(id)).unwrap_err();
+    for (edit, id) in [(title("U"), "2"), (file("B"), "1")] {
+        let refused = editor.update("a", of("A"), &edit, &once(id)).unwrap_err();
         assert!(matches!(refused, EditError::OtherOperation(_)), "{refused}");
     }
     editor.update("a", changed, &file("C"), &once("3")).unwrap();

@@ -48,8 +48,8 @@ fn input_schema() -> Value {
 
 fn call(editing: &mut Editing<'_>, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
     let Command { command } = read(arguments)?;
-    let Some(change) = content(arguments)? else {
+    let Some(edit) = content(arguments)? else {
         return Err(ToolError::Execution("`text` is missing: the text of the prompt".to_owned()));
     };
-    written(&editing.create(command, &change, arguments)?)
+    written(&editing.create(command, &edit, arguments)?)
 }

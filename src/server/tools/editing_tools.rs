@@ -3,7 +3,7 @@
 use super::super::editing::{Refusal, frontmatter, warnings};
 use super::ToolError;
 use crate::jsonrpc::{Object, read};
-use crate::library::{Change, Written};
+use crate::library::{Edit, Written};
 use crate::prompt::{Body, Parts};
 use crate::wording::{all_of, named};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ pub(super) struct Revised<'l> {
 ///
 /// # Errors
 /// An argument has another type; there are both the whole file and a part of it.
-pub(super) fn content(arguments: &Object) -> Result<Option<Change>, ToolError> {
+pub(super) fn content(arguments: &Object) -> Result<Option<Edit>, ToolError> {
     #[derive(Deserialize)]
     struct Content {
         text: Option<String>,
@@ -144,7 +144,7 @@ pub(super) fn content(arguments: &Object) -> Result<Option<Change>, ToolError> {
     let Content { text, file } = read(arguments)?;
     let parts = Parts { body: text.map(Body::Text), ..frontmatter(arguments)? };
     let Some(file) = file else {
-        return Ok((parts != Parts::default()).then_some(Change::Parts(parts)));
+        return Ok((parts != Parts::default()).then_some(Edit::Parts(parts)));
     };
     let Parts { body, title, description, arguments, tags } = &parts;
     let given = [
@@ -156,7 +156,7 @@ pub(super) fn content(arguments: &Object) -> Result<Option<Change>, ToolError> {
     ];
     let given: Vec<&str> = given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect();
     if given.is_empty() {
-        return Ok(Some(Change::File(file)));
+        return Ok(Some(Edit::File(file)));
     }
     Err(ToolError::Execution(format!("`file` is the whole file, with its frontmatter; leave out {}", all_of(&given))))
 }

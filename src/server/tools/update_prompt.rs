@@ -44,9 +44,9 @@ fn input_schema() -> Value {
 
 fn call(editing: &mut Editing<'_>, arguments: &Object) -> Result<Box<RawValue>, ToolError> {
     let Command { command } = read(arguments)?;
-    let Some(change) = content(arguments)? else {
+    let Some(edit) = content(arguments)? else {
         let text = "nothing is to be changed; give `text`, `title`, `description`, `arguments`, `tags` or `file`";
         return Err(ToolError::Execution(text.to_owned()));
     };
-    written(&editing.update(command, &change, arguments)?)
+    written(&editing.update(command, &edit, arguments)?)
 }

@@ -18,7 +18,6 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTI
 use axum::http::request::Parts;
 use axum::http::{self, HeaderValue, Method, StatusCode, Uri};
 use axum::{Extension, Router, routing};
-use editing_routes::Edit;
 pub(super) use editing_routes::status_of;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -47,7 +46,7 @@ enum Work {
     Report(Report),
     /// May call a service.
     Expand,
-    Edit(Edit),
+    Edit(editing_routes::Handler),
 }
 
 pub(super) const PROMPT: &str = "/api/prompts/";

@@ -3,7 +3,7 @@
 //! Only JSON is taken, which no form of another web page can send.
 
 use super::{HISTORY, PROMPT, error_json, name_in, read};
-use crate::library::{About, Caller, Change, EditError, Editor, Revision, Version, Written};
+use crate::library::{About, Caller, Edit, EditError, Editor, Revision, Version, Written};
 use crate::report::Problem;
 use crate::wording::quoted;
 use axum::body::{Body, Bytes};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Carries out a request of a caller who may edit, and answers in JSON.
-pub(super) type Edit = fn(&Editor<'_>, &Caller, &Uri, &[u8]) -> Result<Bytes, Refused>;
+pub(super) type Handler = fn(&Editor<'_>, &Caller, &Uri, &[u8]) -> Result<Bytes, Refused>;
 
 /// Why nothing was done.
 pub(super) enum Refused {
@@ -93,13 +93,13 @@ struct History {
 
 pub(super) fn create(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Create { file, note, operation_id } = read(body)?;
-    done(editor.create(&name_in(uri, PROMPT)?, &Change::File(file), &about(caller, note, operation_id)?)?)
+    done(editor.create(&name_in(uri, PROMPT)?, &Edit::File(file), &about(caller, note, operation_id)?)?)
 }
 
 pub(super) fn update(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
     let Update { file, expected, note, operation_id } = read(body)?;
     let (name, expected) = (name_in(uri, PROMPT)?, required(expected)?);
-    done(editor.update(&name, expected, &Change::File(file), &about(caller, note, operation_id)?)?)
+    done(editor.update(&name, expected, &Edit::File(file), &about(caller, note, operation_id)?)?)
 }
 
 pub(super) fn delete(editor: &Editor<'_>, caller: &Caller, uri: &Uri, body: &[u8]) -> Result<Bytes, Refused> {
