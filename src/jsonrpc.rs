@@ -128,6 +128,11 @@ impl Message {
         };
         Err(Response::error(Some(id), error))
     }
+
+    /// The id of a request; other messages have none.
+    pub fn id(&self) -> Option<Id> {
+        if let Message::Request(request) = self { Some(request.id.clone()) } else { None }
+    }
 }
 
 /// The id of a line that is refused although its syntax is valid: it may have too many values, or half of a surrogate pair.

@@ -36,9 +36,9 @@
 //! `origin.rs`, `auth.rs` and `limits.rs` say whether a request is served, `headers.rs` checks what its headers say, `sessions.rs`
 //! reads the session's id, and each request has a [`server::Session`] of its own, because nothing of a client is remembered but the
 //! streams that it has open (`sse.rs`). Equal requests for a list share one answer (`shared_answers.rs`). A WebSocket (`websocket.rs`)
-//! is one conversation, like a pipe. `tls.rs` is below all that, and `proxy.rs` says who the client is. `operate.rs` and `metrics.rs`
-//! are for those who operate the server. `page.rs` is the web page, which shows [`report`]s as HTML; `api.rs` has them as JSON for
-//! [`remote`], which is the client.
+//! is one conversation, like a pipe. `tls.rs` is below all that, and `proxy.rs` says who the client is. `exchange.rs` names each
+//! request, and records it and its response. `health.rs` and `metrics.rs` are for those who operate the server. `page.rs` is the web
+//! page, which shows [`report`]s as HTML; `api.rs` has them as JSON for [`remote`], which is the client.
 //!
 //! `CONTRIBUTING.md` names the file of each. The other methods are in files next to `server/tools.rs`: `prompts.rs` and
 //! `resources.rs` for the menus of clients, `completion.rs`, `editing_methods.rs`, and `lifecycle.rs` for the protocol versions.

@@ -6,11 +6,12 @@
 mod api;
 pub mod auth;
 mod endpoint;
+mod exchange;
 pub mod headers;
+mod health;
 pub mod limits;
 mod lingering_close;
 mod metrics;
-mod operate;
 pub mod origin;
 mod page;
 pub mod proxy;
@@ -37,6 +38,7 @@ use axum::body::{Body, Bytes};
 use axum::http::request::Parts;
 use axum::http::{self, Method, StatusCode, Uri};
 use axum::{Router, routing};
+use exchange::Exchange;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -45,7 +47,6 @@ use hyper_util::service::TowerToHyperService;
 use limits::{MAX_CONNECTIONS, MAX_REQUESTS, RateLimits};
 use lingering_close::LingeringClose;
 use metrics::Metrics;
-use operate::Exchange;
 use origin::Sites;
 use proxy::TrustedProxy;
 use refusal::Refusal;
@@ -251,9 +252,9 @@ async fn run(server: Arc<Server>, options: Options, listening: impl FnOnce(Socke
     let router = Router::new()
         .route(MCP_PATH, routing::any(endpoint::answer))
         .route(websocket::PATH, routing::any(websocket::open))
-        .route(operate::HEALTH, routing::get(operate::health))
-        .route(operate::READY, routing::get(operate::ready))
-        .route(operate::METRICS, routing::get(operate::metrics))
+        .route(health::HEALTH, routing::get(health::health))
+        .route(health::READY, routing::get(health::ready))
+        .route(metrics::PATH, routing::get(metrics::respond))
         .merge(api::routes())
         .merge(page::routes())
         .with_state(Arc::clone(&app));

@@ -4,7 +4,7 @@
 
 mod editing_routes;
 
-use super::operate::Exchange;
+use super::exchange::Exchange;
 use super::refusal::Refusal;
 use super::shared_answers::in_turns;
 use super::{App, headers};

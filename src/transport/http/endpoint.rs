@@ -1,7 +1,7 @@
 //! The endpoint of MCP, `/mcp`: a message in each POST, a stream of notifications for a GET, and the end of a session with DELETE.
 
+use super::exchange::Exchange;
 use super::headers::{self, EVENT_STREAM, Era, JSON};
-use super::operate::{self, Exchange};
 use super::refusal::Refusal;
 use super::sessions::{self, SessionId};
 use super::shared_answers::{ListKey, SharedAnswer};
@@ -107,10 +107,10 @@ impl App {
             Err(answer) => return Ok(json(StatusCode::BAD_REQUEST, &answer)),
         };
         drop(body);
-        let (method, started) = (metrics::label(operate::method_of(&message)), Instant::now());
+        let (method, started) = (metrics::label(&message), Instant::now());
         let answered = match self.rate_limits.take(&caller, exchange.address(), &message) {
             Ok(()) => self.reply(headers, message, caller).await,
-            Err(refusal) => Ok(refused(refusal, operate::id_of(&message))),
+            Err(refusal) => Ok(refused(refusal, message.id())),
         };
         let is_error = answered.as_ref().map_or(true, |response| response.extensions().get::<IsError>().is_some());
         self.metrics.answered("http", method, is_error, started.elapsed());

@@ -1,8 +1,19 @@
-//! What `/metrics` says, in the text format of OpenMetrics, which Prometheus reads.
+//! `/metrics`, in the text format of OpenMetrics, which Prometheus reads.
 //!
 //! Each label has few values, whatever clients send: a method that the server does not know counts as `other`.
 
+use super::App;
+use super::auth::require;
+use super::exchange::Exchange;
+use super::health::status;
+use crate::jsonrpc::Message;
+use crate::library::Role;
 use crate::server::{Server, methods};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{self, HeaderValue, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -11,11 +22,13 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+pub(super) const PATH: &str = "/metrics";
+
 /// The content type of [`Metrics::encode`].
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPENMETRICS: HeaderValue = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
 /// What else is counted by name.
 const OTHERS: [&str; 4] = ["batch", "notifications/cancelled", "notifications/initialized", "response"];
@@ -119,7 +132,7 @@ impl Metrics {
     }
 
     /// All metrics, with this many event streams. It may read the folders of the library.
-    pub(super) fn encode(&self, server: &Server, event_streams: usize) -> Result<String, fmt::Error> {
+    fn encode(&self, server: &Server, event_streams: usize) -> Result<String, fmt::Error> {
         // Scrapes at the same time wait for one count.
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_FOR) {
@@ -137,8 +150,36 @@ impl Metrics {
     }
 }
 
-/// What a method is counted as.
-pub(super) fn label(method: &str) -> &'static str {
+/// The response to a request for [`PATH`]. With tokens, it needs one of an admin.
+pub(super) async fn respond(
+    State(app): State<Arc<App>>,
+    Extension(exchange): Extension<Exchange>,
+    request: http::Request<Body>,
+) -> http::Response<Body> {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = app.admit(&head, &exchange).and_then(|caller| require(&caller, Role::Admin)) {
+        return refusal.into_text();
+    }
+    let scraped = Arc::clone(&app);
+    match app.in_background(move || scraped.metrics.encode(&scraped.server, scraped.streams.count())).await {
+        Ok(Ok(text)) => {
+            let mut response = http::Response::new(Body::from(text));
+            response.headers_mut().insert(CONTENT_TYPE, OPENMETRICS);
+            response
+        }
+        Ok(Err(_)) => status(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", None),
+        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
+    }
+}
+
+/// What a message is counted as.
+pub(super) fn label(message: &Message) -> &'static str {
+    let method = match message {
+        Message::Request(request) => &request.method,
+        Message::Notification { method, .. } => method,
+        Message::Response => "response",
+        Message::Batch(_) => "batch",
+    };
     methods().into_iter().chain(OTHERS).find(|known| *known == method).unwrap_or("other")
 }
 

@@ -13,7 +13,7 @@ mod text;
 
 use super::App;
 use super::api::{PROMPT as API, status_of};
-use super::operate::{Exchange, plain};
+use super::exchange::Exchange;
 use super::refusal::Refusal;
 use super::shared_answers::in_turns;
 use crate::library::{Caller, EditError, Editor, View};
@@ -232,7 +232,7 @@ fn refused(refusal: Refusal, head: &Parts) -> http::Response<Body> {
         // What follows is on the configuration of programs.
         StatusCode::UNAUTHORIZED => refusal.error.message.split(';').next().map(sentence),
         StatusCode::TOO_MANY_REQUESTS => Some(sentence(&refusal.error.message)),
-        _ => return plain(refusal),
+        _ => return refusal.into_text(),
     };
     let mut response =
         respond(Page { status, title: "Token".to_owned(), query: String::new(), main: ask_for_token(why.as_deref()) });

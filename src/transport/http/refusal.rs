@@ -1,8 +1,9 @@
 //! Why a request is refused because of how, or by whom, it was sent, and not because of its message.
 
 use crate::jsonrpc::Error;
-use axum::http::header::RETRY_AFTER;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 /// A response that refuses a request.
 #[derive(Debug, Clone)]
@@ -34,5 +35,15 @@ impl Refusal {
     /// The same with when to try again, in seconds.
     pub(crate) fn with_retry_after(self, seconds: u64) -> Refusal {
         self.with_header(RETRY_AFTER, seconds.into())
+    }
+
+    /// The response on a path where no JSON-RPC is spoken.
+    pub(crate) fn into_text(self) -> http::Response<Body> {
+        let Refusal { status, headers, error } = self;
+        let mut response = http::Response::new(Body::from(error.message + "\n"));
+        *response.status_mut() = status;
+        *response.headers_mut() = *headers;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response
     }
 }

@@ -1,7 +1,6 @@
 //! TLS: the certificate and its key, which are read again when they change, and what a connection begins with.
 
 use super::READ_BY_CLIENT_WITHIN;
-use super::operate::plain;
 use super::refusal::Refusal;
 use super::secret_file;
 use super::write_timeout::WriteTimeout;
@@ -89,7 +88,7 @@ impl Tls {
 pub(super) async fn explain() -> http::Response<Body> {
     let refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "this server uses HTTPS; write https:// in its URL, not http://");
-    plain(refusal.with_header(CONNECTION, HeaderValue::from_static("close")))
+    refusal.with_header(CONNECTION, HeaderValue::from_static("close")).into_text()
 }
 
 /// The certificate that the server shows, and its files.

@@ -4,7 +4,7 @@
 //! on stdio, a notification never precedes the acknowledgement of its subscription, never follows its cancellation, and never
 //! overtakes an answer that was made before the change.
 
-use super::operate::{Exchange, id_of, method_of, plain};
+use super::exchange::Exchange;
 use super::{App, Stage, metrics, reached};
 use crate::jsonrpc::{Message, Outgoing, Response};
 use crate::server::{Change, Listener, Reply, Session};
@@ -53,7 +53,7 @@ pub(super) async fn open(
     let (mut head, _) = request.into_parts();
     let caller = match app.admit(&head, &exchange) {
         Ok(caller) => caller,
-        Err(refusal) => return plain(refusal),
+        Err(refusal) => return refusal.into_text(),
     };
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &app).await {
         Ok(upgrade) => upgrade.protocols([SUBPROTOCOL]).read_buffer_size(READ_BUFFER),
@@ -168,7 +168,7 @@ impl Conversation {
             Err(refusal) => return self.send(refusal.to_json()).await,
         };
         drop(text);
-        let (method, id, started) = (metrics::label(method_of(&message)), id_of(&message), Instant::now());
+        let (method, id, started) = (metrics::label(&message), message.id(), Instant::now());
         let app = Arc::clone(&self.app);
         // A conversation has one request at a time, so that a crowd of them can wait where single requests are refused.
         let _permit = app.requests.acquire().await;

@@ -1,18 +1,10 @@
-//! For those who operate the server: `/health`, `/ready`, `/metrics`, and the request ids in responses, the log and the record of
-//! `--tap`.
+//! A request and its response: who the client is, the request id in the response, the log and the record of `--tap`, and what is recorded.
 
-use super::auth::require;
 use super::proxy::{Client, TrustedProxy};
-use super::refusal::Refusal;
 use super::unfinished_message::UnfinishedMessage;
-use super::{App, Peer, metrics};
-use crate::jsonrpc::{Id, Message};
-use crate::library::Role;
-use axum::Extension;
+use super::{App, Peer};
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::body::Frame;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -21,11 +13,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-
-/// The paths of this module.
-pub(super) const HEALTH: &str = "/health";
-pub(super) const READY: &str = "/ready";
-pub(super) const METRICS: &str = "/metrics";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -91,83 +78,6 @@ fn new_request_id() -> HeaderValue {
         std::sync::LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
     let id = format!("{:016x}-{}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed));
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
-}
-
-/// What the metrics call a message.
-pub(super) fn method_of(message: &Message) -> &str {
-    match message {
-        Message::Request(request) => &request.method,
-        Message::Notification { method, .. } => method,
-        Message::Response => "response",
-        Message::Batch(_) => "batch",
-    }
-}
-
-/// The id of a message that is a request.
-pub(super) fn id_of(message: &Message) -> Option<Id> {
-    if let Message::Request(request) = message { Some(request.id.clone()) } else { None }
-}
-
-/// `/health`: the process is running.
-pub(super) async fn health() -> http::Response<Body> {
-    status(StatusCode::OK, "ok", None)
-}
-
-/// `/ready`: whether the library can be read. The reason names no path: anyone may ask.
-pub(super) async fn ready(State(app): State<Arc<App>>) -> http::Response<Body> {
-    let server = Arc::clone(&app.server);
-    match app.in_background(move || server.missing_folders()).await {
-        Ok(missing) if missing.is_empty() => status(StatusCode::OK, "ok", None),
-        Ok(missing) => {
-            missing.iter().for_each(|problem| tracing::warn!(problem, "not ready"));
-            let reason = format!("{} of the prompts folders cannot be read; the log says which", missing.len());
-            status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(reason))
-        }
-        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
-    }
-}
-
-fn status(code: StatusCode, status: &str, reason: Option<String>) -> http::Response<Body> {
-    let mut json = serde_json::json!({ "status": status });
-    if let Some(reason) = reason {
-        json["reason"] = reason.into();
-    }
-    let mut response = http::Response::new(Body::from(json.to_string()));
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(super::headers::JSON));
-    response
-}
-
-/// `/metrics`. With tokens, it needs one of an admin.
-pub(super) async fn metrics(
-    State(app): State<Arc<App>>,
-    Extension(exchange): Extension<Exchange>,
-    request: http::Request<Body>,
-) -> http::Response<Body> {
-    let (head, _) = request.into_parts();
-    if let Err(refusal) = app.admit(&head, &exchange).and_then(|caller| require(&caller, Role::Admin)) {
-        return plain(refusal);
-    }
-    let scraped = Arc::clone(&app);
-    match app.in_background(move || scraped.metrics.encode(&scraped.server, scraped.streams.count())).await {
-        Ok(Ok(text)) => {
-            let mut response = http::Response::new(Body::from(text));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
-            response
-        }
-        Ok(Err(_)) => status(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", None),
-        Err(error) => status(StatusCode::SERVICE_UNAVAILABLE, "unavailable", Some(error.message)),
-    }
-}
-
-/// The response that refuses a request to a path where no JSON-RPC is spoken.
-pub(super) fn plain(refusal: Refusal) -> http::Response<Body> {
-    let Refusal { status, headers, error } = refusal;
-    let mut response = http::Response::new(Body::from(error.message + "\n"));
-    *response.status_mut() = status;
-    *response.headers_mut() = *headers;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
 }
 
 impl App {
