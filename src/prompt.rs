@@ -419,6 +419,15 @@ impl Prompt {
         Ok(Messages::new(messages))
     }
 
+    /// Its messages in the [text form](Messages::to_text), with all placeholders as written.
+    pub fn template_text(&self) -> String {
+        let message = |group: Range<usize>| {
+            let bodies: Vec<&str> = self.messages[group.clone()].iter().map(MessageTemplate::body).collect();
+            Message { role: self.messages[group.start].role, text: bodies.join("\n\n") }
+        };
+        Messages::new(self.groups().map(message).collect()).into_text()
+    }
+
     /// Who its messages are from, in their order.
     pub fn roles(&self) -> Vec<Role> {
         self.groups().map(|group| self.messages[group.start].role).collect()

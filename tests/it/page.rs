@@ -111,6 +111,22 @@ fn a_prompt_is_expanded_with_the_values_of_its_address_or_of_the_body() {
 }
 
 #[test]
+fn until_all_values_are_given_the_text_without_the_frontmatter_is_shown() {
+    let file = "---\narguments:\n  - name: a\n    required: true\n---\n\nSay {{ a }}.\nAnd $ARGUMENTS.\n";
+    let home = Client::new().prompt("lf.md", file).prompt("crlf.md", file.replace('\n', "\r\n"));
+    let home = home.prompt("bom.md", format!("\u{feff}{file}"));
+    let chat = file.replace("---\n\n", "messages: true\n---\n<!-- user -->\nYes?\n<!-- assistant -->\n");
+    let server = HttpServer::start(home.prompt("chat.md", &chat));
+    let text = "Say {{ a }}.\nAnd $ARGUMENTS.";
+    let chat = format!("User:\nYes?\n\nAssistant:\n{text}");
+    for (name, want) in [("lf", text), ("crlf", text), ("bom", text), ("chat", &chat)] {
+        let html = shown(&server, &format!("/prompts/{name}"), 200);
+        assert_eq!(text_of(&html, "id=\"waiting\"", "</pre>"), want, "{name}");
+        assert!(html.contains("<span class=\"slot\">{{ a }}</span>.\nAnd <span class=\"slot\">$ARGUMENTS</span>."));
+    }
+}
+
+#[test]
 fn an_expansion_is_the_text_that_the_command_line_prints() {
     let odd = "\n\n  <pre>\r\n&amp; {{input}}</pre>\u{202e}\u{1b}[0m\ttext\n";
     let jinja = "---\nengine: jinja\n---\n{% if input == 'a' %}yes {{ input }}{% endif %}";

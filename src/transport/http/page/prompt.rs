@@ -55,9 +55,9 @@ pub(super) fn page(
         None => report::expand(view, &found, &call),
     };
     let text = report::show(view, &call.command).map(|shown| shown.text).unwrap_or_default();
-    let names = found.prompt.value_names();
-    let [file, body] = [&*text, body_of(&text)].map(|text| {
-        unless_too_long(text, || source(text, &names)).unwrap_or_else(|| too_long("show", found.prompt.name.as_ref()))
+    let [file, template] = [&text, &found.prompt.template_text()].map(|text| {
+        let marked = unless_too_long(text, || source(text, &found.prompt));
+        marked.unwrap_or_else(|| too_long("show", found.prompt.name.as_ref()))
     });
     let Explanation { name, title, description, problems, layer, format, .. } = &explanation;
     let main = html! {
@@ -83,7 +83,7 @@ pub(super) fn page(
                 (form(&arguments, takes_input, &call))
                 (details(&explanation))
             }
-            (result(&explanation, expansion.as_ref().map(|expansion| shown(view, &found, &call, expansion)), &body, unknown.keys()))
+            (result(&explanation, expansion.as_ref().map(|expansion| shown(view, &found, &call, expansion)), &template, unknown.keys()))
             section.whole {
                 details #source {
                     summary { "Source" }
@@ -101,11 +101,6 @@ fn actions(name: &str, has_history: bool) -> Markup {
         @if has_history { a.button href=(path_in(super::HISTORY, name)) { "History" } }
         a.button href=(path_in(super::EDIT, name)) { "Edit" }
     }
-}
-
-/// The text below the frontmatter.
-pub(super) fn body_of(text: &str) -> &str {
-    text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).map_or(text, |(_, body)| body)
 }
 
 fn badges(explanation: &Explanation) -> Markup {
@@ -200,7 +195,7 @@ fn field(argument: &Argument, number: usize, prefix: &str, value: &str) -> Marku
 fn result<'u>(
     explanation: &Explanation,
     expansion: Result<Option<Markup>, &report::Failure>,
-    body: &Markup,
+    template: &Markup,
     unknown: impl Iterator<Item = &'u String>,
 ) -> Markup {
     html! {
@@ -210,7 +205,7 @@ fn result<'u>(
                 button.quiet.scripted #copy-link type="button" { (with_done("Copy link")) }
                 button.scripted #copy type="button" disabled[!matches!(expansion, Ok(Some(_)))] { (with_done("Copy")) }
             }
-            (outcome(explanation, expansion, body))
+            (outcome(explanation, expansion, template))
             @let warnings = explanation.warnings.iter().map(|warning| sentence(warning));
             @let unused = unknown.map(|name| format!("The prompt has no argument {}; its value is not used.", crate::wording::named(name)));
             @for warning in warnings.chain(unused) { p.length.text dir="auto" { strong { "Note: " } (message(&warning)) } }
@@ -222,7 +217,7 @@ fn result<'u>(
 pub(super) fn outcome(
     explanation: &Explanation,
     expansion: Result<Option<Markup>, &report::Failure>,
-    body: &Markup,
+    template: &Markup,
 ) -> Markup {
     let missing: Vec<&str> =
         explanation.arguments.iter().filter(|given| given.from == "missing").map(|given| given.name.as_str()).collect();
@@ -242,7 +237,7 @@ pub(super) fn outcome(
                 }
             },
             Err(_) if !missing.is_empty() => {
-                pre.paper.waiting #waiting tabindex="0" role="group" aria-label="Template" { (body) }
+                pre.paper.waiting #waiting tabindex="0" role="group" aria-label="Template" { (template) }
                 p.length role="status" {
                     "Fill in "
                     @for (at, name) in missing.iter().enumerate() {

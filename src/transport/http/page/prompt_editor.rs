@@ -4,7 +4,7 @@
 
 use super::diff::diff;
 use super::list::problem_text;
-use super::prompt::{body_of, fields, outcome, shown};
+use super::prompt::{fields, outcome, shown};
 use super::text::{
     Text, command as command_name, message, path_in, path_of, sentence, source, typed, unless_too_long, verbatim,
 };
@@ -238,8 +238,9 @@ fn preview(view: &View, opened: Option<&Opened>, command: &str, file: &str, form
                         Ok(explanation) => {
                             @let expansion = report::expand(view, found, &call);
                             @let expansion = expansion.as_ref().map(|expansion| shown(view, found, &call, expansion));
-                            @let body = unless_too_long(body_of(file), || source(body_of(file), &names)).unwrap_or_default();
-                            (outcome(&explanation, expansion, &body))
+                            @let template = found.prompt.template_text();
+                            @let template = unless_too_long(&template, || source(&template, &found.prompt)).unwrap_or_default();
+                            (outcome(&explanation, expansion, &template))
                         },
                     }
                 }

@@ -1,8 +1,10 @@
 //! Text of prompts as HTML.
 
+use crate::prompt::{MessageTemplate, Prompt};
 use crate::wording::is_control;
 use maud::{Markup, Render, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::mem;
 
 /// What may stand in a path as it is.
 const IN_PATH: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -65,35 +67,20 @@ pub(super) fn verbatim(text: &str) -> Markup {
     }
 }
 
-/// A file, whose placeholders of these names are marked.
-pub(super) fn source(text: &str, placeholders: &[&str]) -> Markup {
+/// A text of a prompt, or its whole file, in which the placeholders are marked.
+pub(super) fn source(text: &str, Prompt { format, arguments, .. }: &Prompt) -> Markup {
+    let names = arguments.iter().map(|argument| argument.name.as_str());
+    let template = MessageTemplate::parse(*format, text, 1, names);
+    let mut plain = 0;
     html! {
         @if text.starts_with('\n') { "\n" }
-        @for (piece, is_placeholder) in pieces(text, placeholders) {
-            @if is_placeholder { span.slot { (Text(piece)) } } @else { (Text(piece)) }
+        @for placeholder in template.placeholders() {
+            @let start = mem::replace(&mut plain, placeholder.range.end);
+            (Text(&text[start..placeholder.range.start]))
+            span.slot { (Text(template.written(placeholder))) }
         }
+        (Text(&text[plain..]))
     }
-}
-
-/// The text in pieces, each with whether it is a placeholder such as `{{topic}}`.
-fn pieces<'t>(text: &'t str, placeholders: &[&str]) -> Vec<(&'t str, bool)> {
-    let (mut pieces, mut plain, mut at, mut end) = (Vec::new(), 0, 0, 0);
-    while let Some(start) = text[at..].find("{{").map(|start| at + start) {
-        // Very many may come before one end, which is looked for once.
-        if end < start + 4 {
-            let Some(next) = text[start + 2..].find("}}").map(|next| start + 2 + next + 2) else { break };
-            end = next;
-        }
-        let name = text[start + 2..end - 2].trim();
-        if placeholders.contains(&name) && !text[..start].ends_with('\\') {
-            pieces.extend([(&text[plain..start], false), (&text[start..end], true)]);
-            (plain, at) = (end, end);
-        } else {
-            at = start + 2;
-        }
-    }
-    pieces.push((&text[plain..], false));
-    pieces
 }
 
 /// A name as it is typed in a chat, with its folders set apart. Each part has its own direction.
@@ -142,6 +129,7 @@ pub(super) fn message(text: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::{Format, Name};
 
     fn html(text: &str) -> String {
         Text(text).render().into_string()
@@ -173,23 +161,15 @@ mod tests {
 
     #[test]
     fn placeholders_of_a_prompt_are_marked_and_others_are_not() {
-        let marked = source("{{a}} {{ a }} {{b}} \\{{a}} {{ {{a}}", &["a"]).into_string();
-        let slot = |text: &str| format!("<span class=\"slot\">{text}</span>");
-        assert_eq!(
-            marked,
-            format!("{} {} {{{{b}}}} \\{{{{a}}}} {{{{ {}", slot("{{a}}"), slot("{{ a }}"), slot("{{a}}"))
-        );
-    }
-
-    #[test]
-    fn very_many_braces_that_only_the_last_one_ends_are_read_once() {
-        let text = format!("{}{{{{a}}}}", "{{ ".repeat(1_000_000));
-        assert_eq!(pieces(&text, &["a"]), [(&text[..3_000_000], false), ("{{a}}", true), ("", false)]);
-        for (text, marked) in [("{{}}", ""), ("{{{a}}}", ""), ("{{a}}{{a}}", "{{a}}{{a}}"), ("{{a}}}} {{a", "{{a}}")] {
-            let found: String =
-                pieces(text, &["a"]).into_iter().filter(|(_, is_slot)| *is_slot).map(|(text, _)| text).collect();
-            assert_eq!(found, marked, "{text}");
-        }
+        let marked = |format: Format, file: &str, text: &str| {
+            let prompt = format.parse(Name::new("p").unwrap(), file.as_bytes()).unwrap();
+            source(text, &prompt).into_string().replace("<span class=\"slot\">", "[").replace("</span>", "]")
+        };
+        let declared = "---\narguments: [a]\n---\n";
+        let text = "{{a}} {{ a }}{{{a}}} {{b}} \\{{a}} {{ {{input}}";
+        assert_eq!(marked(Format::Markdown, declared, text), "[{{a}}] [{{ a }}][{{{a}}}] {{b}} \\{{a}} {{ [{{input}}]");
+        assert_eq!(marked(Format::CodexPrompt, "$1 {{input}}", "$1 {{input}}"), "[$1] {{input}}");
+        assert_eq!(marked(Format::Markdown, "", "\n"), "\n\n");
     }
 
     #[test]
