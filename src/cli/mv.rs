@@ -4,6 +4,7 @@ use super::output::{self, full_path};
 use super::source::PromptSource;
 use super::{completions, new, path, rm};
 use crate::prompt::Name;
+use crate::wording::named;
 use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -48,8 +49,13 @@ impl Mv {
                 output::note(&format!("its test file is now {}", full_path(tests)));
             }
         }
-        if let Err(why) = file.rename_history(&name) {
-            output::warning(&format!("its history stays under the old name: {why}"));
+        match file.rename_history(&name) {
+            Ok(true) => {}
+            Ok(false) => output::note(&format!(
+                "its earlier versions stay under the old name, because {} has a history already",
+                named(&name)
+            )),
+            Err(why) => output::warning(&format!("its earlier versions stay under the old name: {why}")),
         }
         rm::note_what_is_used_now(&library, &file.name);
         if tests.is_none() {

@@ -164,11 +164,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives the versions of one prompt to another, to which they are added.
-    pub(super) fn rename_history(&self, from: &Name, to: &Name) -> Result<(), EditError> {
+    /// Gives the versions of one prompt to another. Returns `false` if that has versions of its own, and leaves both as they are.
+    pub(super) fn rename_history(&self, from: &Name, to: &Name) -> Result<bool, EditError> {
         let history = History::of(&self.path);
         if history.all_entries(from)?.is_empty() {
-            return Ok(()); // without a history, none is begun
+            return Ok(true); // without a history, none is begun
         }
         history.lock()?.rename(from, to)
     }

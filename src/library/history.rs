@@ -402,9 +402,16 @@ impl Lock<'_> {
         Some(path)
     }
 
-    /// Gives all versions of one prompt to another.
-    pub(super) fn rename(&mut self, from: &Name, to: &Name) -> Result<(), EditError> {
+    /// Gives all versions of one prompt to another. Returns `false` if that has versions of its own, and leaves both as they are.
+    pub(super) fn rename(&mut self, from: &Name, to: &Name) -> Result<bool, EditError> {
         let (old, new) = (self.history.folder_of(from)?, self.history.folder_of(to)?);
+        // Where letter case makes no difference, the two may be one.
+        if fs::canonicalize(&old).ok() == fs::canonicalize(&new).ok() {
+            return Ok(true);
+        }
+        if !self.history.all_entries(to)?.is_empty() {
+            return Ok(false);
+        }
         create_folders(&new).map_err(|error| EditError::Io(new.clone(), error))?;
         for entry in self.history.all_entries(from)? {
             // The text last: a record without a text counts for nothing.
@@ -421,7 +428,7 @@ impl Lock<'_> {
             .into_iter()
             .try_for_each(|folder| sync_folder(folder).map_err(|error| EditError::NotStored(folder.clone(), error)))?;
         _ = fs::remove_dir(old); // unless it has the versions of prompts below this one
-        Ok(())
+        Ok(true)
     }
 
     /// Removes a version, or what there is of it.

@@ -179,12 +179,13 @@ impl OwnFile<'_> {
         Ok(is_kept)
     }
 
-    /// Gives the versions that the prompt had to the name that the file has now.
+    /// Gives the versions that the prompt had to the name that the file has now. Returns `false` if they stay where they are, because
+    /// a prompt had that name before, and has versions.
     ///
     /// # Errors
     /// They stay, or some of them do.
-    pub(crate) fn rename_history(&self, name: &Name) -> Result<(), EditError> {
-        if self.has_history { self.folder.rename_history(&self.name, name) } else { Ok(()) }
+    pub(crate) fn rename_history(&self, name: &Name) -> Result<bool, EditError> {
+        if self.has_history { self.folder.rename_history(&self.name, name) } else { Ok(true) }
     }
 
     /// Renames the file within its folder, and its test file with it; returns their new paths. The suffix keeps its spelling.

@@ -161,6 +161,17 @@ fn mv_takes_the_history_along() {
 }
 
 #[test]
+fn mv_does_not_mix_two_histories() {
+    let client = two_folders().prompt("a.md", "A").prompt("b.md", "B");
+    client.run(["rm", "--yes", "a", "b"], "");
+    client.run(["restore", "a"], "");
+    let ran = client.run(["mv", "a", "b"], "");
+    let note = "note: its earlier versions stay under the old name, because `b` has a history already\n";
+    printed(&client, &ran, &["prompts/b.md"], note);
+    assert_eq!((operations(&client, "a").len(), operations(&client, "b").len()), (1, 2));
+}
+
+#[test]
 fn rm_prints_json_on_request() {
     let client = two_folders().prompt("a.md", "A");
     let removed = json!({ "removed": [client.prompts().join("a.md").display().to_string()] });
