@@ -100,7 +100,12 @@ fn remove<'f>(file: &'f OwnFile<'f>) -> (Removed<'f>, Option<anyhow::Error>) {
             output::warning(&format!("{shown} is not kept in the history: {why}"));
         }
         Err(why) => {
-            return (removed, Some(anyhow!("{shown} cannot be kept in the history, and is not removed: {why}")));
+            return (
+                removed,
+                Some(anyhow!(
+                    "{shown} cannot be kept in the history, and is not removed: {why}, or delete the file yourself, without a copy"
+                )),
+            );
         }
     }
     let (paths, error) = file.remove();

@@ -192,11 +192,12 @@ impl<'t> File<'t> {
     fn extent(&self, index: usize, lines: &[Range<usize>]) -> Range<usize> {
         let first = self.fields[index].position.line - 2;
         let next = self.fields.get(index + 1).map_or(lines.len(), |next| next.position.line - 2);
+        if let Some(end) = self.end_of_quoted(index, lines) {
+            return lines[first].start..end;
+        }
         let (_, value) = self.text[lines[first].clone()].split_once(':').unwrap_or_default();
         // An indented line of a text in several lines may begin with `#`.
-        let value = value.trim_start();
-        let is_text =
-            value.starts_with(['|', '>']) || (value.starts_with(['"', '\'']) && end_of_quotes(value).is_none());
+        let is_text = value.trim_start().starts_with(['|', '>']);
         let is_own = |line: &&Range<usize>| {
             let line = &self.text[(*line).clone()];
             let is_comment = if is_text { line.starts_with('#') } else { line.trim_start().starts_with('#') };
@@ -204,6 +205,16 @@ impl<'t> File<'t> {
         };
         let end = lines[first..next].iter().rfind(is_own).unwrap_or(&lines[first]).end;
         lines[first].start..end
+    }
+
+    /// Where the last line ends of a value that is a text in quotes.
+    fn end_of_quoted(&self, index: usize, lines: &[Range<usize>]) -> Option<usize> {
+        let node = &self.fields[index].node;
+        let Value::Text { is_quoted: true, .. } = node.value else { return None };
+        let line = lines.get(node.position.line - 2)?;
+        let start = line.start + byte_of(&self.text[line.clone()], node.position.column);
+        let end = start + end_of_quotes(&self.text[start..])?;
+        lines.iter().map(|line| line.end).find(|line| end <= *line)
     }
 
     /// The text with other values of keys, and another body.
@@ -338,7 +349,7 @@ impl<'t> File<'t> {
 
 /// The bytes of a value in the line of its key, which are none if it has no value there; `None` if its end is not known.
 fn value_in(line: &str, key: &str, node: &Node, number: usize) -> Option<Range<usize>> {
-    let byte = |column: usize| line.char_indices().nth(column - 1).map_or(line.len(), |(at, _)| at);
+    let byte = |column| byte_of(line, column);
     let is_null = matches!(node.value, Value::Null(_));
     if node.position.line != number || is_null {
         // The key, with or without quotes, and its colon.
@@ -358,10 +369,15 @@ fn value_in(line: &str, key: &str, node: &Node, number: usize) -> Option<Range<u
     Some(start..start + length)
 }
 
+/// Where a column begins, which counts characters from 1.
+fn byte_of(line: &str, column: usize) -> usize {
+    line.char_indices().nth(column - 1).map_or(line.len(), |(at, _)| at)
+}
+
 /// The length of a text in quotes of either kind; `None` if they are not closed.
 fn end_of_quotes(raw: &str) -> Option<usize> {
     let (quote, escape) = if raw.starts_with('"') { ('"', "\\") } else { ('\'', "''") };
-    let mut rest = &raw[1..];
+    let mut rest = raw.strip_prefix(quote)?;
     loop {
         let next = rest.chars().next()?;
         if rest.starts_with(escape) {
@@ -450,6 +466,19 @@ mod tests {
             check(&windows(ALL), parts, &windows(&ALL.replace(old, new)));
         }
         check(ALL, Parts::default(), ALL);
+    }
+
+    #[test]
+    fn comments_after_a_text_in_quotes_stay() {
+        for (old, new) in [
+            ("title: \"one\n  # two\"\n  # about the next\n", "title: T\n  # about the next\n"),
+            ("title: 'it''s\n\n  # two'\n  # about the next\n", "title: T\n  # about the next\n"),
+            ("title:\n  # before\n  \"one\n  # two\"\n  # next\n", "title: T\n  # next\n"),
+            ("title:\n  \"one\" # two\n  # next\n", "title: T\n  # next\n"),
+        ] {
+            let around = |title: &str| format!("---\n{title}description: D\n---\nB\n");
+            check(&around(old), title("T"), &around(new));
+        }
     }
 
     #[test]
