@@ -9,7 +9,7 @@ use super::name::is_invisible;
 use super::outline::Code;
 use super::suggestion::closest;
 use super::template::{MessageTemplate, SPACES, openings};
-use super::{INPUT, Prompt, half_width};
+use super::{Argument, INPUT, Prompt, half_width};
 use crate::wording::{all_of, named, quoted};
 use std::collections::{HashMap, HashSet};
 
@@ -29,6 +29,7 @@ pub(super) fn lint(prompt: &Prompt) -> Vec<Diagnostic> {
     lint_name(prompt, &mut warnings);
     lint_template(prompt, &mut warnings);
     lint_length(prompt, &mut warnings);
+    lint_invisible_in_metadata(prompt, &mut warnings);
     for message in &prompt.messages {
         lint_body(prompt, message, &mut warnings);
         if message.jinja().is_none() {
@@ -95,22 +96,53 @@ fn lint_body(prompt: &Prompt, message: &MessageTemplate, warnings: &mut Vec<Diag
 
 /// A reader approves what they see, and the model reads the rest, too.
 fn lint_invisible(message: &MessageTemplate, warnings: &mut Vec<Diagnostic>) {
-    let body = message.body();
+    if let Some((at, hidden)) = invisible(message.body()) {
+        let position = Some(message.positions().at(at));
+        let why = format!("{hidden}: the model reads what you cannot see");
+        warnings.push(Diagnostic::warning(position, why, DELETE_IT));
+    }
+}
+
+/// The same for what agents read in a list.
+fn lint_invisible_in_metadata(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {
+    let mut texts: Vec<(String, &str)> = Vec::new();
+    texts.extend(prompt.title.iter().map(|title| ("the title".to_owned(), title.as_str())));
+    // One that is taken from the body has its warning there.
+    if prompt.messages.iter().all(|message| invisible(message.body()).is_none()) {
+        texts.extend(prompt.description.iter().map(|description| ("the description".to_owned(), description.as_str())));
+    }
+    texts.extend(prompt.tags.iter().map(|tag| ("a tag".to_owned(), tag.as_str())));
+    for Argument { name, title, description, default, choices, .. } in &prompt.arguments {
+        let keys = [("title", title), ("description", description), ("default", default)];
+        let values = keys.into_iter().filter_map(|(key, text)| Some((key, text.as_ref()?)));
+        let values = values.chain(choices.iter().map(|choice| ("choices", choice)));
+        texts.extend(
+            values.map(|(key, text)| (format!("{} of the argument {}", quoted(key), named(name)), text.as_str())),
+        );
+    }
+    for (what, text) in texts {
+        if let Some((_, hidden)) = invisible(text) {
+            let message = format!("{what} has {hidden}: the model reads what you cannot see");
+            warnings.push(Diagnostic::warning(None, message, DELETE_IT));
+        }
+    }
+}
+
+const DELETE_IT: &str = "delete it, unless you need it";
+
+/// Where the first invisible character of a text is, and what to call it and the others.
+fn invisible(text: &str) -> Option<(usize, String)> {
     // Soft hyphens and the marks of right-to-left scripts are ordinary in a text.
     let is_usual =
         |character: char| matches!(character, '\t' | '\n' | '\r' | '\0' | '\u{ad}' | '\u{200e}' | '\u{200f}');
     let is_hidden = |character: char| is_invisible(character) && !is_usual(character);
-    let mut hidden = body.char_indices().filter(|(_, character)| is_hidden(*character));
-    let Some((at, character)) = hidden.next() else { return };
+    let mut hidden = text.char_indices().filter(|(_, character)| is_hidden(*character));
+    let (at, character) = hidden.next()?;
     let more = match hidden.count() {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    warnings.push(Diagnostic::warning(
-        Some(message.positions().at(at)),
-        format!("an invisible character, U+{:04X}{more}: the model reads what you cannot see", u32::from(character)),
-        "delete it, unless you need it",
-    ));
+    Some((at, format!("an invisible character, U+{:04X}{more}", u32::from(character))))
 }
 
 fn lint_length(prompt: &Prompt, warnings: &mut Vec<Diagnostic>) {

@@ -488,7 +488,7 @@ impl App {
         self.count(&caller, exchange, names, read).await
     }
 
-    /// Changes the library for a caller.
+    /// Changes the library for a caller, or reads what only those who may edit can read. `threads` are [`App::edits`] for what writes.
     ///
     /// # Errors
     /// Those of [`App::read_library`]. What takes too long may be done all the same.
@@ -497,10 +497,11 @@ impl App {
         caller: Caller,
         exchange: &Exchange,
         names: (&'static str, &str),
+        threads: &Arc<Semaphore>,
         edit: impl FnOnce(&Editor<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, Refusal> {
         let (server, editor) = (Arc::clone(&self.server), caller.clone());
-        let edit = on_thread(&self.edits, move || edit(&server.library().editor(&editor)?));
+        let edit = on_thread(threads, move || edit(&server.library().editor(&editor)?));
         self.count(&caller, exchange, names, edit).await
     }
 

@@ -77,6 +77,10 @@ fn every_kind_of_damage_has_its_position_reason_and_fix() {
 fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
     let client = Client::new()
         .prompt("hidden.md", "Say hello.\u{e0041}\u{202e}\u{1b}[8m\n")
+        .prompt(
+            "listed.md",
+            "---\ntitle: a\u{202e}b\ntags: [x\u{200b}y]\narguments:\n  - {name: a, default: \"\\x1b\"}\n---\n{{a}}\n",
+        )
         .prompt("ordinary.md", "Word\u{ad}s,\ttabs, \u{200f}\u{5d0}, \u{1f469}\u{200d}\u{1f680}.\n");
     let ran = client.run(["check"], "");
     assert!(
@@ -86,6 +90,10 @@ fn a_text_that_a_reader_cannot_see_is_a_warning_and_ordinary_marks_are_none() {
         "{}",
         ran.stdout
     );
+    for (what, hidden) in [("the title", "U+202E"), ("a tag", "U+200B"), ("`default` of the argument `a`", "U+001B")] {
+        let warning = format!("listed.md: warning: {what} has an invisible character, {hidden}: the model");
+        assert!(ran.stdout.contains(&warning), "{warning} is not in {}", ran.stdout);
+    }
     assert!(!ran.stdout.contains("ordinary.md"), "{}", ran.stdout);
 }
 

@@ -12,7 +12,7 @@ use super::{Format, text_of};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::limits::MAX_WEIGHT;
 use crate::prompt::{Argument, Role};
-use crate::wording::quoted;
+use crate::wording::{named, quoted};
 use std::ops::Range;
 
 /// What to change in the file of a prompt. What is `None` stays; a key that is `Some(None)`, or empty, is removed.
@@ -94,7 +94,8 @@ pub fn edit(text: &str, parts: &Parts) -> Result<String, Diagnostic> {
             let fix = "a name has at least one character, and no spaces, control characters, `{`, `}`, `<` or `>`";
             return Err(Diagnostic::error(None, why, fix));
         }
-        let declared = declared.as_ref().filter(|declared| !declared.is_empty());
+        let declared: Vec<Argument> = declared.iter().flatten().map(as_read).collect();
+        let declared = Some(&declared).filter(|declared| !declared.is_empty());
         changes.push(("arguments", declared.map(|declared| New::Lines(arguments(declared)))));
     }
     if let Some(tags) = &parts.tags {
@@ -116,6 +117,18 @@ pub fn edit(text: &str, parts: &Parts) -> Result<String, Diagnostic> {
         return Err(refused(None, "the text would be read as something else in this file"));
     }
     Ok(edited)
+}
+
+/// An argument without what is dropped when a file is read: spaces around a title or description, and empty texts.
+fn as_read(argument: &Argument) -> Argument {
+    let trimmed =
+        |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    Argument {
+        title: trimmed(&argument.title),
+        description: trimmed(&argument.description),
+        default: argument.default.clone().filter(|default| !default.is_empty()),
+        ..argument.clone()
+    }
 }
 
 /// The new value of a key.
@@ -332,8 +345,15 @@ impl<'t> File<'t> {
         if !text(&parts.description, &read.description) {
             return Err(says("description"));
         }
-        if parts.arguments.as_ref().is_some_and(|asked| asked.as_deref().unwrap_or_default() != read.arguments) {
-            return Err(says("arguments"));
+        if let Some(asked) = &parts.arguments {
+            let asked: Vec<Argument> = asked.iter().flatten().map(as_read).collect();
+            if let Some(other) = asked.iter().find(|asked| !read.arguments.contains(asked)) {
+                let why = format!("the argument {} cannot be written in the frontmatter", named(&other.name));
+                return Err(Diagnostic::error(Some(Position::START), why, "give other values"));
+            }
+            if asked != read.arguments {
+                return Err(says("arguments"));
+            }
         }
         if parts.tags.as_ref().is_some_and(|asked| asked.as_deref().unwrap_or_default() != read.tags) {
             return Err(says("tags"));
@@ -466,6 +486,19 @@ mod tests {
             check(&windows(ALL), parts, &windows(&ALL.replace(old, new)));
         }
         check(ALL, Parts::default(), ALL);
+    }
+
+    #[test]
+    fn empty_texts_of_an_argument_and_spaces_around_them_are_dropped() {
+        let argument = Argument {
+            name: "a".to_owned(),
+            title: Some(" ".to_owned()),
+            description: Some(" What\n".to_owned()),
+            default: Some(String::new()),
+            ..Argument::default()
+        };
+        let parts = Parts { arguments: Some(Some(vec![argument])), ..Parts::default() };
+        check("B\n", parts, "---\narguments:\n  - name: a\n    description: What\n---\nB\n");
     }
 
     #[test]

@@ -154,8 +154,9 @@ impl App {
             }
             Work::Edit(edit) => {
                 let who = caller.clone();
+                let threads = if head.method == Method::GET { &self.blocking } else { &self.edits };
                 let edit = move |editor: &Editor<'_>| edit(editor, &who, &head.uri, &body);
-                let done = self.edit_library(caller, exchange, names, edit).await?;
+                let done = self.edit_library(caller, exchange, names, threads, edit).await?;
                 return Ok(done.map_or_else(editing_routes::refused, |done| json(StatusCode::OK, done.into())));
             }
         };

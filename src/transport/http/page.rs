@@ -190,7 +190,8 @@ async fn respond_to_editor(
     caller: Caller,
     page: impl FnOnce(&Editor<'_>) -> Result<(String, Markup), EditError> + Send + 'static,
 ) -> Response {
-    let page = app.edit_library(caller, exchange, ("page", "prompts/get"), page).await.map_err(failed)?;
+    let page =
+        app.edit_library(caller, exchange, ("page", "prompts/get"), &app.blocking, page).await.map_err(failed)?;
     let (title, main) = page.map_err(|error| failed(Refusal::new(status_of(&error), error.to_string())))?;
     Ok(respond(Page { status: StatusCode::OK, title, query: String::new(), main }))
 }
