@@ -12,6 +12,8 @@ mod api;
 #[cfg(unix)]
 mod attachments;
 mod cases;
+#[cfg(all(unix, feature = "http"))]
+mod certificates;
 mod changes;
 #[cfg(all(target_os = "linux", feature = "http"))]
 mod chaos;
