@@ -3,7 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::CertificateDer;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::sync::Arc;
 
 /// Who signs the certificates of a test.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -27,8 +30,22 @@ impl Authority {
     pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
         self.0.der()
     }
+
+    /// The same in PEM.
+    pub(crate) fn pem(&self) -> String {
+        pem("CERTIFICATE", self.certificate())
+    }
 }
 
 pub(crate) fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
+}
+
+/// How a server uses a certificate and its key, in PEM.
+pub(crate) fn server_config((certificate, key): &(String, String)) -> Arc<ServerConfig> {
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    Arc::new(config.with_single_cert(vec![certificate], key).unwrap())
 }
