@@ -2,7 +2,7 @@
 
 use crate::certificates::Authority;
 use crate::client::{Client, Ran};
-use crate::http_client::HttpServer;
+use crate::http_client::{HttpServer, write_secret};
 use crate::http_service::{Request, Service, response};
 use prompt_expander::remote::{ErrorKind, Remote};
 use rcgen::date_time_ymd;
@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// The options of this program and the proxies of this machine, which the environment of the tests may have.
@@ -230,10 +229,8 @@ const TOKEN: &str = "the-token-of-team-a-who-sees-its-own";
 
 fn with_tokens() -> HttpServer {
     let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", "Secret");
-    let path = home.root().join("tokens");
-    fs::write(&path, format!("{TOKEN} prefix=team-a/\nan-expired-token-of-somebody-else expires=2020-01-31\n"))
-        .unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    let tokens = format!("{TOKEN} prefix=team-a/\nan-expired-token-of-somebody-else expires=2020-01-31\n");
+    write_secret(home.root().join("tokens"), &tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
