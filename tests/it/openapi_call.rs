@@ -141,6 +141,10 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
             response("500 No", json, "{\"error\":\"\\u001b]0;x\\u0007\\u001b[2J\\nline\"}"),
             "answered 500 Internal Server Error (GET /brief): \\u{1b}]0;x\\u{7}\\u{1b}[2J line; try",
         ),
+        (
+            response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
+            "answered 200 OK (GET /brief): a body of more than 1048576 bytes; ask",
+        ),
         (endless, "answered 200 OK (GET /brief): a body of more than 1048576 bytes"),
         (
             "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\n\r\n".to_owned(),
@@ -151,6 +155,19 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
             "gave no answer (GET /brief): more than 5 redirects",
         ),
         ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "gave an answer that is not HTTP"),
+        (
+            format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)),
+            "gave an answer that is not HTTP, or has too long a head (GET /brief)",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
+                .to_owned(),
+            "answered 200 OK (GET /brief): a compressed body",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nHi".to_owned(),
+            "closed the connection before the end of its answer (GET /brief)",
+        ),
         (String::new(), "closed the connection before the end of its answer (GET /brief)"),
     ];
     for (answer, want) in cases {
@@ -178,11 +195,11 @@ fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     let mut client = client(&["--openapi-base", &base]).prompt("own.md", "Own.");
     client.initialize(LEGACY);
     let error = client.expand("brief", "").error();
-    assert!(
-        error
-            .contains(&format!("the service at `{base}` cannot be reached (GET /brief): nothing listens there; check")),
-        "{error}"
+    let want = format!(
+        "the service at `{base}` cannot be reached (GET /brief): nothing listens there; check that it is running, that its address is \
+         correct, and that the network works"
     );
+    assert!(error.contains(&want), "{error}");
     client.expand("own", "").text("Own.");
     let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else { return }; // another program has the port now
     let _service = Service::start_on(listener, |_| ok(&json!("Brief.")));
