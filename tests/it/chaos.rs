@@ -5,6 +5,7 @@
 
 use crate::client::{Client, modern};
 use crate::http_client::{HttpServer, request};
+use crate::soak::Chance;
 use prompt_expander::library::Revision;
 use prompt_expander::prompt::{Format, Name};
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,16 +32,6 @@ struct Acknowledged {
 
 /// The addresses of the servers, which change when one is started again.
 type Addresses = Mutex<[SocketAddr; 2]>;
-
-/// Numbers that look random, the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-}
 
 fn start(prompts: &Path) -> HttpServer {
     let prompts = prompts.to_str().unwrap();
@@ -85,20 +76,20 @@ fn write(
     (count, wanted): (&AtomicUsize, usize),
     done: Sender<()>,
 ) -> Vec<Acknowledged> {
-    let mut random = Random(writer as u64);
+    let mut chance = Chance(writer as u64 + 1);
     let mut acknowledged = Vec::new();
     for number in 0.. {
         if count.load(Ordering::Relaxed) >= wanted {
             break;
         }
         let id = format!("w{writer}n{number}");
-        let name = format!("p{}", random.below(PROMPTS));
+        let name = format!("p{}", chance.below(PROMPTS));
         let now = fs::read(prompts.join(format!("{name}.md"))).ok();
         if let Some(now) = &now {
             check(&name, now);
         }
         let expected = now.as_deref().map(Revision::of);
-        let (tool, arguments) = match (expected, random.below(10)) {
+        let (tool, arguments) = match (expected, chance.below(10)) {
             (None, _) => ("create_prompt", json!({"command": name, "file": text(&id), "operation_id": id})),
             (Some(expected), 0) => {
                 ("delete_prompt", json!({"command": name, "expected": expected, "operation_id": id}))
@@ -109,7 +100,7 @@ fn write(
         };
         // Again with the same id, until a server has answered.
         let answer = loop {
-            let address = addresses.lock().unwrap()[random.below(2)];
+            let address = addresses.lock().unwrap()[chance.below(2)];
             match call(address, tool, &arguments) {
                 Some(answer) => break answer,
                 None => thread::yield_now(),
@@ -137,10 +128,10 @@ fn kill_now_and_then(
     addresses: &Addresses,
     done: &Receiver<()>,
 ) -> usize {
-    let mut random = Random(99);
+    let mut chance = Chance(99);
     let mut kills = 0;
-    while (0..10 + random.below(60)).all(|_| done.recv().is_ok()) {
-        let index = random.below(2);
+    while (0..10 + chance.below(60)).all(|_| done.recv().is_ok()) {
+        let index = chance.below(2);
         let server = &mut servers[index];
         kill_process(Pid::from_raw(server.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
         server.wait();

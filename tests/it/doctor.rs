@@ -349,9 +349,10 @@ fn a_program_that_is_not_a_server_is_reported_and_stopped() {
     }
 }
 
+/// Examines a server that opens a pipe, and waits until no process has it open.
 #[cfg(unix)]
-#[test]
-fn a_server_that_hangs_is_killed_with_all_that_it_started() {
+#[track_caller]
+fn is_killed(server: &str, arguments: &[&str], why: &str) {
     use rustix::fs::OFlags;
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
@@ -359,27 +360,25 @@ fn a_server_that_hangs_is_killed_with_all_that_it_started() {
     let pipe = client.root().join("pipe");
     crate::client::make_fifo(&pipe);
     let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
-    // The shell and its child have the pipe open until they end.
-    script(&client, "exec 3> pipe; sleep 1000; true");
-    found(&client, &["codex", "--timeout", "0.2"], "broken", "did not answer `initialize` within 0.2 s");
+    script(&client, server);
+    found(&client, arguments, "broken", why);
     rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
     assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
 }
 
 #[cfg(unix)]
 #[test]
+fn a_server_that_hangs_is_killed_with_all_that_it_started() {
+    // The shell and its child have the pipe open until they end.
+    let why = "did not answer `initialize` within 0.2 s";
+    is_killed("exec 3> pipe; sleep 1000; true", &["codex", "--timeout", "0.2"], why);
+}
+
+#[cfg(unix)]
+#[test]
 fn processes_that_a_server_leaves_running_are_killed() {
-    use rustix::fs::OFlags;
-    use std::io::Read;
-    use std::os::unix::fs::OpenOptionsExt;
-    let client = home();
-    let pipe = client.root().join("pipe");
-    crate::client::make_fifo(&pipe);
-    let mut pipe = fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
-    script(&client, "exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3");
-    found(&client, &["codex"], "broken", "ended with status 3 before it answered `initialize`");
-    rustix::fs::fcntl_setfl(&pipe, OFlags::empty()).unwrap();
-    assert_eq!(pipe.read(&mut [0]).unwrap(), 0, "the end of the file, once nobody has it open");
+    let why = "ended with status 3 before it answered `initialize`";
+    is_killed("exec 3> pipe; sleep 1000 < /dev/null > /dev/null 2>&1 & exit 3", &["codex"], why);
 }
 
 #[cfg(unix)]

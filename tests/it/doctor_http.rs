@@ -1,15 +1,15 @@
 //! `doctor` about servers over HTTP: the real server with and without tokens, and others in its place.
 
+use crate::certificates::Authority;
 use crate::client::Client;
 use crate::doctor::{findings, found, home, is_fine, write};
 use crate::http_client::{HttpServer, write_secret};
-use crate::remote::tls_server;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use crate::http_service::{Service, response};
+use rcgen::date_time_ymd;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
 
 /// Registers the server at this URL with Codex, with these further lines.
 fn codex(client: &Client, url: &str, more: &str) -> PathBuf {
@@ -37,30 +37,15 @@ fn other_program(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAdd
     address
 }
 
-/// Another program that answers each HTTP request with the status and the body for its JSON body. Each request head is sent to the
-/// receiver.
-fn other_http(answer: impl Fn(&Value) -> (u16, String) + Send + Sync + 'static) -> (SocketAddr, Receiver<String>) {
-    let (heads, received) = channel();
-    let address = other_program(move |mut stream| {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let (mut head, mut line) = (String::new(), String::new());
-        while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
-            head += &std::mem::take(&mut line).to_ascii_lowercase();
+/// A server that answers each JSON-RPC message with this.
+fn mcp_server(answer: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Service {
+    Service::start(move |request| {
+        let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        match message.get("id") {
+            Some(_) => response("200 OK", "application/json", &answer(&message).to_string()),
+            None => response("202 Accepted", "text/plain", ""),
         }
-        let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
-        let mut body = vec![0; length.unwrap_or(0)];
-        reader.read_exact(&mut body).unwrap();
-        let (status, text) = answer(&serde_json::from_slice(&body).unwrap_or_default());
-        let kind = if text.starts_with('{') { "application/json" } else { "text/html" };
-        let _ = write!(
-            stream,
-            "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nLocation: http://elsewhere.example/\r\nConnection: close\r\n\
-             Content-Length: {}\r\n\r\n{text}",
-            text.len()
-        );
-        let _ = heads.send(head);
-    });
-    (address, received)
+    })
 }
 
 /// An MCP server of this name and version with these tools.
@@ -72,11 +57,8 @@ fn other_mcp(name: &'static str, version: &'static str, tools: &'static [&'stati
         "tools/list" => json!({"tools": tools.iter().map(|tool| json!({"name": tool})).collect::<Vec<_>>()}),
         _ => json!({"content": [{"type": "text", "text": "{\"prompts\": [{\"name\": \"a\"}]}"}]}),
     };
-    let answer = move |message: &Value| match message.get("id") {
-        Some(id) => (200, json!({"jsonrpc": "2.0", "id": id, "result": result(message)}).to_string()),
-        None => (202, String::new()),
-    };
-    other_http(answer).0
+    let server = mcp_server(move |message| json!({"jsonrpc": "2.0", "id": message["id"], "result": result(message)}));
+    server.address
 }
 
 #[test]
@@ -207,20 +189,17 @@ fn a_server_that_cannot_be_reached_is_reported() {
 
 #[test]
 fn a_certificate_that_is_not_accepted_is_reported() {
-    let mut params = CertificateParams::new([]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let base64 = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, issuer.der());
-    let pem = format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n");
-    let (valid, expired) =
-        (tls_server(&issuer, |_| {}), tls_server(&issuer, |params| params.not_after = date_time_ymd(2020, 1, 31)));
+    let authority = Authority::new();
+    let port = |identity| Service::start_tls(&identity, |_| String::new()).address.port();
+    let valid = port(authority.issue(|_| {}));
+    let expired = port(authority.issue(|params| params.not_after = date_time_ymd(2020, 1, 31)));
     for (base, is_issuer_known, why) in [
         (format!("https://localhost:{valid}"), false, "its issuer is unknown"),
         (format!("https://127.0.0.1:{valid}"), true, "it is for another name"),
         (format!("https://localhost:{expired}"), true, "it has expired"),
     ] {
         let client = home();
-        let file = write(&client, "issuer.pem", &pem).display().to_string();
+        let file = write(&client, "authority.pem", authority.pem()).display().to_string();
         let client = client.variable("SSL_CERT_FILE", if is_issuer_known { &file } else { "" });
         codex(&client, &format!("{base}/mcp"), "");
         found(&client, &["codex"], "broken", &format!("`prompts`: the certificate of `{base}` is not accepted: {why}"));
@@ -229,18 +208,17 @@ fn a_certificate_that_is_not_accepted_is_reported() {
 
 #[test]
 fn a_foreign_server_under_our_name_is_told_apart() {
-    let page = other_http(|_| (200, "<html>".to_owned())).0;
-    let missing = other_http(|_| (404, "<html>".to_owned())).0;
-    let redirects = other_http(|_| (302, String::new())).0;
-    let refuses = other_http(|message| {
-        let error = json!({"code": -32600, "message": "go away"});
-        (200, json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string())
-    });
+    let page = Service::answering(response("200 OK", "text/html", "<html>"));
+    let missing = Service::answering(response("404 Not Found", "text/html", "<html>"));
+    let redirects = Service::answering("HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/\r\n\r\n");
+    let refuses = mcp_server(
+        |message| json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32600, "message": "go away"}}),
+    );
     for (address, why) in [
-        (page, "is not a prompt-expander server: it answers with status 200"),
-        (missing, "is not a prompt-expander server: it answers with status 404"),
-        (redirects, "redirects to `http://elsewhere.example/`, which is not followed"),
-        (refuses.0, "refused `initialize`: `go away`"),
+        (page.address, "is not a prompt-expander server: it answers with status 200"),
+        (missing.address, "is not a prompt-expander server: it answers with status 404"),
+        (redirects.address, "redirects to `http://elsewhere.example/`, which is not followed"),
+        (refuses.address, "refused `initialize`: `go away`"),
         (other_mcp("prompts.chat", "1", &["search"]), "is another program, which calls itself `prompts.chat`"),
         (other_mcp("prompt-expander", "0.0.1", &["list_prompts"]), "has no tool `expand_prompt`"),
     ] {
@@ -266,9 +244,9 @@ fn another_version_is_reported() {
 
 #[test]
 fn the_server_of_a_project_is_not_asked_and_gets_no_token() {
-    let (address, requests) = other_http(|_| (200, String::new()));
+    let service = Service::answering(response("200 OK", "text/plain", ""));
     let client = home().variable("TEAM_TOKEN", "secret").working_in("project");
-    let url = url(address);
+    let url = url(service.address);
     let text = format!("[mcp_servers.prompts]\nurl = \"{url}\"\nbearer_token_env_var = \"TEAM_TOKEN\"\n");
     write(&client, "project/.codex/config.toml", text);
     let message = format!("`prompts` comes with the project, so the server at `{url}` was not asked");
@@ -277,7 +255,7 @@ fn the_server_of_a_project_is_not_asked_and_gets_no_token() {
         finding["remedy"],
         format!("if you trust it, run `prompt-expander list --http {url} --token-env TEAM_TOKEN`")
     );
-    assert!(requests.try_recv().is_err());
+    assert_eq!(service.requests(), []);
 }
 
 #[test]
@@ -366,10 +344,10 @@ fn of_a_server_that_does_not_answer_only_that_is_said_and_nothing_about_the_hook
 
 #[test]
 fn the_hook_of_a_project_that_asks_a_server_is_not_run() {
-    let (address, requests) = other_http(|_| (200, String::new()));
+    let service = Service::answering(response("200 OK", "text/plain", ""));
     let client = home().variable("TEAM_TOKEN", "secret").working_in("project");
     let program = env!("CARGO_BIN_EXE_prompt-expander");
-    let line = format!("{program} hook claude-code --http {} --token-env TEAM_TOKEN", url(address));
+    let line = format!("{program} hook claude-code --http {} --token-env TEAM_TOKEN", url(service.address));
     let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": line}]}]}});
     write(&client, "project/.claude/settings.json", hooks.to_string());
     let finding = found(
@@ -379,5 +357,5 @@ fn the_hook_of_a_project_that_asks_a_server_is_not_run() {
         "the hook comes with the project and asks a server, so it was not run: ",
     );
     assert!(finding["remedy"].as_str().unwrap().starts_with("run it yourself, if you trust it"), "{finding}");
-    assert!(requests.try_recv().is_err());
+    assert_eq!(service.requests(), []);
 }

@@ -380,9 +380,9 @@ fn the_hook_on_the_page_of_an_agent_answers_its_event() {
 mod with_a_server {
     use super::*;
     use crate::http_client::{HttpServer, write_secret};
-    use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+    use crate::http_service::{Request, Service, response};
+    use std::io::{ErrorKind, Write};
     use std::net::TcpListener;
-    use std::sync::mpsc::channel;
     use std::time::Duration;
 
     /// Runs the hook in a directory without prompts.
@@ -460,21 +460,11 @@ mod with_a_server {
 
     #[test]
     fn of_a_message_with_a_command_only_what_follows_is_sent() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = url_of(&listener);
-        let (sender, sent) = channel();
-        std::thread::spawn(move || {
-            let mut stream = BufReader::new(listener.accept().unwrap().0);
-            let mut head = String::new();
-            while stream.read_line(&mut head).unwrap() > 2 {}
-            let length = head.to_lowercase().split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse();
-            let mut body = vec![0; length.unwrap()];
-            stream.read_exact(&mut body).unwrap();
-            sender.send((head, serde_json::from_slice::<Value>(&body).unwrap())).unwrap();
-        });
-        ask(&url, "codex", event("UserPromptSubmit", "secret\n:research x\ny")).printed("");
-        let (head, body) = sent.recv().unwrap();
+        let service = Service::answering("");
+        ask(&service.url(), "codex", event("UserPromptSubmit", "secret\n:research x\ny")).printed("");
+        let Request { head, body } = service.request();
         assert!(head.starts_with("POST /api/hook HTTP/1.1\r\n") && !head.contains("secret"), "{head}");
+        let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body, json!({"agent": "codex", "message": ":research x\ny"}));
     }
 
@@ -484,15 +474,9 @@ mod with_a_server {
         let down = url_of(&free);
         drop(free);
         let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
-        let other = TcpListener::bind("127.0.0.1:0").unwrap();
-        let other_url = url_of(&other);
-        std::thread::spawn(move || {
-            for stream in other.incoming() {
-                let _ = stream.unwrap().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>");
-            }
-        });
+        let other = Service::answering(response("200 OK", "text/html", "<html>"));
         for url in
-            [&down, &url_of(&hanging), &other_url, "http://no-such-host.invalid", "no URL", "https://127.0.0.1:1"]
+            [&down, &url_of(&hanging), &other.url(), "http://no-such-host.invalid", "no URL", "https://127.0.0.1:1"]
         {
             ask(url, "codex", command()).printed("");
         }

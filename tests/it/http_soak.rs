@@ -10,6 +10,7 @@
 
 use crate::client::{Client, LEGACY, memory_kib};
 use crate::http_client::{Endpoint, Events, HttpServer, USUAL, request};
+use crate::soak::Chance;
 use crate::websocket::WebSocket;
 use serde_json::{Value, json};
 use std::array;
@@ -64,18 +65,6 @@ struct Soak {
     markers_of_conversations: [AtomicU64; CONVERSATIONS],
 }
 
-/// Pseudo-random numbers: xorshift64*.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
-    }
-}
-
 fn text(version: u64) -> String {
     format!("---\ndescription: Version {version}\n---\nVersion {version}: {{{{input}}}}\n")
 }
@@ -116,7 +105,7 @@ impl Soak {
             if self.is_over() {
                 return;
             }
-            let file = chance.below(FILES as u64) as usize;
+            let file = chance.below(FILES);
             let name = format!("edited{file}");
             let expand = json!({"name": "expand_prompt", "arguments": {"command": name, "input": "x"}});
             let (method, params) = match chance.below(12) {
@@ -173,7 +162,7 @@ impl Soak {
             if chance.below(10) == 0 {
                 let id = events.last_id.clone();
                 drop(events);
-                thread::sleep(Duration::from_millis(chance.below(2_000)));
+                thread::sleep(Duration::from_millis(chance.below(2_000) as u64));
                 events = endpoint.stream_with(&session, &[("Last-Event-ID", &id)]);
                 self.reconnects.fetch_add(1, SeqCst);
                 // What was missed is announced once.
@@ -220,7 +209,7 @@ impl Soak {
         let leaves = which % 2 == 1;
         let mut socket = self.open_conversation(endpoint, which);
         while !self.is_over() {
-            let file = chance.below(FILES as u64) as usize;
+            let file = chance.below(FILES);
             let done = self.done[file].load(SeqCst);
             let arguments = json!({"command": format!("edited{file}"), "input": "x"});
             let id = socket.send_request("tools/call", json!({"name": "expand_prompt", "arguments": arguments}));
@@ -353,13 +342,13 @@ fn many_clients_get_right_answers_and_all_notifications_while_files_are_edited_a
                 let is_calm_due = calm_since.elapsed() > CALM;
                 let file = if is_calm_due {
                     calm_since = Instant::now();
-                    chance.below(CALM_FILES as u64)
+                    chance.below(CALM_FILES)
                 } else {
-                    CALM_FILES as u64 + chance.below((FILES - CALM_FILES) as u64)
+                    CALM_FILES + chance.below(FILES - CALM_FILES)
                 };
-                soak.edit(&server.home, file as usize);
+                soak.edit(&server.home, file);
                 edits += 1;
-                thread::sleep(Duration::from_millis(chance.below(100)));
+                thread::sleep(Duration::from_millis(chance.below(100) as u64));
             }
             // One edit that all must hear of, each of them once.
             rounds += 1;

@@ -12,6 +12,8 @@ mod api;
 #[cfg(unix)]
 mod attachments;
 mod cases;
+#[cfg(any(feature = "http", feature = "openapi"))]
+mod certificates;
 mod changes;
 #[cfg(all(target_os = "linux", feature = "http"))]
 mod chaos;
@@ -40,6 +42,8 @@ mod hostile_clients;
 mod http;
 #[cfg(all(unix, feature = "http"))]
 mod http_client;
+#[cfg(any(feature = "http", feature = "openapi"))]
+mod http_service;
 #[cfg(all(target_os = "linux", feature = "http"))]
 mod http_soak;
 mod icons;
@@ -62,6 +66,7 @@ mod new;
 mod openapi;
 #[cfg(feature = "openapi")]
 mod openapi_call;
+#[cfg(any(feature = "http", feature = "openapi"))]
 mod opencode;
 #[cfg(target_os = "linux")]
 mod opened;

@@ -2,15 +2,15 @@
 
 use crate::client::{Client, LEGACY, Ran};
 use crate::http_client::{HttpServer, request};
+use crate::http_service::{Service, response};
+use crate::openapi_call::{base, with_document};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 const DESK: &str = r#"openapi: 3.1.0
 info: { title: Release desk, version: 1.0.0 }
@@ -39,96 +39,17 @@ paths:
 
 const LISTED: &str = r#"[{"name":"draft-changelog","description":"(remote) Draft the changelog","arguments":[{"name":"since","required":true}]},{"name":"triage","description":"(remote) Open an incident with the right brief","arguments":[{"name":"service","description":"Name of the service","required":true},{"name":"lang","description":"Language of the brief"},{"name":"symptom","description":"What the user sees","required":true},{"name":"severity"}]}]"#;
 
-/// A service on this machine.
-struct Service {
-    address: SocketAddr,
-    requests: Arc<Mutex<Vec<Received>>>,
+/// A service that answers with one user message: the request.
+fn echo() -> Service {
+    Service::start(|request| {
+        let line = request.head.split(" HTTP/").next().unwrap();
+        response("200 OK", "text/plain", format!("{line} {}", request.body).trim_end())
+    })
 }
 
-/// A request, as the service received it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Received {
-    /// Method and address.
-    line: String,
-    headers: Vec<String>,
-    body: String,
-}
-
-impl Service {
-    /// One that answers each request with a status, a content type and a body.
-    fn start(answer: impl Fn(&Received) -> (u16, &'static str, String) + Send + Sync + 'static) -> Service {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let service = Service { address: listener.local_addr().unwrap(), requests: Arc::default() };
-        let (requests, answer) = (Arc::clone(&service.requests), Arc::new(answer));
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (requests, answer) = (Arc::clone(&requests), Arc::clone(&answer));
-                thread::spawn(move || exchange(stream.unwrap(), &requests, &*answer));
-            }
-        });
-        service
-    }
-
-    /// One that answers with one user message: the request.
-    fn echo() -> Service {
-        Service::start(|Received { line, body, .. }| {
-            (200, "text/plain", format!("{line} {body}").trim_end().to_owned())
-        })
-    }
-
-    fn base(&self) -> String {
-        format!("http://{}/v1", self.address)
-    }
-
-    fn received(&self) -> Vec<Received> {
-        self.requests.lock().unwrap().clone()
-    }
-}
-
-fn exchange(
-    stream: TcpStream,
-    requests: &Mutex<Vec<Received>>,
-    answer: &dyn Fn(&Received) -> (u16, &'static str, String),
-) {
-    let mut reader = BufReader::new(stream);
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).unwrap() == 0 {
-            return;
-        }
-        match line.trim_end() {
-            "" => break,
-            line => lines.push(line.to_owned()),
-        }
-    }
-    let headers = lines.split_off(1);
-    let length = headers.iter().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body).unwrap();
-    let line = lines[0].strip_suffix(" HTTP/1.1").unwrap().to_owned();
-    let received = Received { line, headers, body: String::from_utf8(body).unwrap() };
-    requests.lock().unwrap().push(received.clone());
-    let (status, format, body) = answer(&received);
-    let head = format!(
-        "HTTP/1.1 {status} X\r\nContent-Type: {format}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    _ = reader.get_mut().write_all(format!("{head}{body}").as_bytes()); // the program may not wait for it
-}
-
-/// A library with the prompts of a document, and nothing else.
-fn with_document(document: &str, options: &[&str]) -> Client {
-    let client = Client::new();
-    fs::write(client.root().join("desk.yaml"), document).unwrap();
-    client.arguments(
-        ["--no-builtin", "--prompts", "prompts", "--openapi", "desk.yaml"].into_iter().chain(options.iter().copied()),
-    )
-}
-
-/// The same document, whose service is this one.
+/// The document above, whose service is this one.
 fn served_by(service: &Service) -> Client {
-    with_document(DESK, &["--openapi-base", &service.base()])
+    with_document(DESK, &["--openapi-base", &base(service)])
 }
 
 fn messages(answer: &Value) -> Vec<(&str, &str)> {
@@ -213,9 +134,10 @@ fn desk_in_json() -> String {
 
 #[test]
 fn a_call_sends_each_value_to_its_place_and_every_interface_gets_the_answer() {
-    let service = Service::echo();
+    let service = echo();
     let mut client = served_by(&service);
-    let want = r#"POST /v1/triage/billing?lang=en {"symptom":"no invoices","severity":2}"#;
+    let (line, body) = ("POST /v1/triage/billing?lang=en ", r#"{"symptom":"no invoices","severity":2}"#);
+    let want: &str = &format!("{line}{body}");
     let values = json!({"service": "billing", "symptom": "no invoices", "severity": "2"});
     let answer = client.request("prompts/get", json!({"name": "triage", "arguments": values}));
     assert_eq!(messages(&answer), [("user", want)]);
@@ -230,13 +152,9 @@ fn a_call_sends_each_value_to_its_place_and_every_interface_gets_the_answer() {
     let call = json!({"command": "triage", "arguments": values}).to_string();
     let answer = server.send("POST", "/api/expand", &[("Content-Type", "application/json")], call);
     assert_eq!(answer.json(), json!({ "prompt": want }));
-    let received = service.received();
-    assert_eq!(received.len(), 6);
-    assert!(
-        received
-            .iter()
-            .all(|received| received == &received.clone() && format!("{} {}", received.line, received.body) == want)
-    );
+    let requests = service.requests();
+    assert_eq!(requests.len(), 6);
+    assert!(requests.iter().all(|request| request.head.starts_with(line) && request.body == body), "{requests:?}");
 }
 
 #[test]
@@ -244,7 +162,7 @@ fn several_messages_keep_their_roles_and_system_becomes_the_beginning_of_the_fir
     let service = Service::start(|_| {
         let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
         let messages = [message("system", "Be brief."), message("user", "Ask."), message("assistant", "Well?")];
-        (200, "application/json", json!({ "messages": messages }).to_string())
+        response("200 OK", "application/json", &json!({ "messages": messages }).to_string())
     });
     let mut client = served_by(&service);
     let answer =
@@ -257,7 +175,7 @@ fn several_messages_keep_their_roles_and_system_becomes_the_beginning_of_the_fir
 
 #[test]
 fn nothing_but_an_expansion_calls_the_service() {
-    let service = Service::echo();
+    let service = echo();
     let mut client = served_by(&service).stderr(None);
     client.request("prompts/list", json!({}));
     client.request("resources/list", json!({}));
@@ -265,7 +183,7 @@ fn nothing_but_an_expansion_calls_the_service() {
     client.list();
     let resource = client.request("resources/read", json!({"uri": "prompt://triage"}));
     let text = resource["result"]["contents"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with(&format!("POST {}/triage/{{service}}\n\n{{", service.base())), "{text}");
+    assert!(text.starts_with(&format!("POST {}/triage/{{service}}\n\n{{", base(&service))), "{text}");
     let reference = json!({"type": "ref/prompt", "name": "triage"});
     let params = json!({"ref": reference, "argument": {"name": "service", "value": "b"}});
     let completed = client.request("completion/complete", params);
@@ -300,13 +218,13 @@ fn nothing_but_an_expansion_calls_the_service() {
         let answer = server.send("POST", path, &[("Content-Type", "application/json")], body.to_string());
         assert_eq!(answer.status, 200, "{path} {}", answer.text());
     }
-    assert_eq!(service.received(), []);
+    assert_eq!(service.requests(), []);
 }
 
 #[test]
 fn explain_shows_the_request_and_no_secret() {
-    let service = Service::echo();
-    let base = service.base();
+    let service = echo();
+    let base = base(&service);
     let options =
         ["--openapi-base", &base, "--openapi-header", "Authorization: $DESK_TOKEN", "--openapi-header", "X-Key: @key"];
     let client = with_document(DESK, &options).variable("DESK_TOKEN", "Bearer s3cret");
@@ -324,9 +242,9 @@ fn explain_shows_the_request_and_no_secret() {
     assert!(!format!("{page}{}", ran.stdout).contains("s3cret"), "{page}");
     // A call has them.
     client.run(["expand", "triage", "billing", "x"], "");
-    let received = service.received();
-    let has = |header: &str| received[0].headers.iter().any(|own| own.eq_ignore_ascii_case(header));
-    assert!(received.len() == 1 && has("Authorization: Bearer s3cret") && has("X-Key: s3cret-too"), "{received:?}");
+    let head = service.request().head;
+    let has = |header: &str| head.lines().any(|own| own.eq_ignore_ascii_case(header));
+    assert!(has("Authorization: Bearer s3cret") && has("X-Key: s3cret-too"), "{head}");
 }
 
 #[test]
@@ -353,7 +271,7 @@ fn a_secret_in_an_option_is_refused_and_not_repeated() {
 
 #[test]
 fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
-    let service = Service::echo();
+    let service = echo();
     let mut client = served_by(&service);
     let mut get =
         |values: Value| client.request("prompts/get", json!({"name": "triage", "arguments": values}))["error"].clone();
@@ -366,12 +284,12 @@ fn a_value_of_another_type_is_an_error_and_nothing_is_sent() {
     let error = get(json!({"service": "billing"}));
     assert_eq!(error["code"], -32602);
     assert!(error["message"].as_str().unwrap().contains("needs a value for `symptom`"), "{error}");
-    assert_eq!(service.received(), []);
+    assert_eq!(service.requests(), []);
 }
 
 #[test]
 fn a_failing_service_is_an_error_that_names_the_prompt_the_operation_and_the_status() {
-    let service = Service::start(|_| (503, "application/json", json!({"detail": "closed"}).to_string()));
+    let service = Service::answering(response("503 X", "application/json", r#"{"detail":"closed"}"#));
     let mut client = served_by(&service);
     let answer = client.request("prompts/get", json!({"name": "draft-changelog", "arguments": {"since": "2026"}}));
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
@@ -393,7 +311,7 @@ fn a_service_that_hangs_delays_no_request_but_for_other_services() {
     let service = Service::start(move |_| {
         arrived.lock().unwrap().send(()).unwrap();
         _ = held.lock().unwrap().recv();
-        (200, "text/plain", "late".to_owned())
+        response("200 OK", "text/plain", "late")
     });
     let server = HttpServer::start(served_by(&service).prompt("own.md", "Mine.").prompt("own2.md", "Mine, too."));
     let calls: Vec<_> = (0..72)
@@ -626,8 +544,8 @@ components:
     Base: {type: object, properties: {id: {type: string, readOnly: true}, ratio: {type: number, default: 0.5}, version: {type: string, default: 1.10}}}
 "#,
     );
-    let service = Service::echo();
-    let client = with_document(&document, &["--openapi-base", &service.base()]);
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
     assert_eq!(problems(&client), [""; 0]);
     let listed: Value = serde_json::from_str(&client.run(["list", "--json"], "").stdout).unwrap();
     assert_eq!(listed["prompts"][0]["usage"], ":types [late=…] n=… [list=…] [ratio=…] [version=…] flag=… [any=…]");
@@ -697,14 +615,14 @@ fn install_registers_the_options_and_the_hook_gets_those_that_name_prompts() {
 
 #[test]
 fn doctor_calls_the_service_only_online() {
-    let service = Service::start(|_| (404, "text/plain", "no".to_owned()));
+    let service = Service::answering(response("404 X", "text/plain", "no"));
     let client = served_by(&service);
     let said = |ran: Ran| ran.stdout;
     let offline = said(client.run(["doctor"], ""));
-    assert!(!offline.contains("the service") && service.received().is_empty(), "{offline}");
+    assert!(!offline.contains("the service") && service.requests().is_empty(), "{offline}");
     let online = said(client.run(["doctor", "--online"], ""));
-    assert!(online.contains(&format!("the service {} answers (status 404)", service.base())), "{online}");
-    assert_eq!(service.received()[0].line, "GET /v1");
+    assert!(online.contains(&format!("the service {} answers (status 404)", base(&service))), "{online}");
+    assert!(service.request().head.starts_with("GET /v1 "));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let client = with_document(DESK, &["--openapi-base", &format!("http://{closed}")]);
     let ran = client.run(["doctor", "--online"], "");
@@ -740,19 +658,18 @@ fn the_example_of_zuplo_works() {
     of_extension["x-zuplo-mcp-prompt"] = about.clone();
     let mut ours = greeting;
     ours["x-mcp-prompt"] = about;
-    let service = Service::start(|received| {
-        let body: Value = serde_json::from_str(&received.body).unwrap();
+    let service = Service::start(|request| {
+        let body: Value = serde_json::from_str(&request.body).unwrap();
         let text = format!(
             "Create a personalized greeting for {}. Make it friendly and welcoming!",
             body["name"].as_str().unwrap()
         );
         let message = json!({"role": "assistant", "content": {"type": "text", "text": text}});
-        (200, "application/json", json!({ "messages": [message] }).to_string())
+        response("200 OK", "application/json", &json!({ "messages": [message] }).to_string())
     });
     for operation in [of_route, of_extension, ours] {
         let document = json!({"openapi": "3.1.0", "paths": {"/greeting": {"post": operation}}}).to_string();
-        let base = format!("http://{}", service.address);
-        let server = HttpServer::start(with_document(&document, &["--openapi-base", &base]));
+        let server = HttpServer::start(with_document(&document, &["--openapi-base", &service.url()]));
         let curl = |line: &str| -> Value {
             let line = line.replace("localhost:9000", &format!("localhost:{}", server.address.port()));
             let output = Command::new("sh").args(["-c", &line.replace("curl ", "curl -sSf ")]).output().unwrap();
@@ -802,7 +719,7 @@ fn the_example_of_zuplo_works() {
             }})
         );
     }
-    let bodies: Vec<String> = service.received().into_iter().map(|received| received.body).collect();
+    let bodies: Vec<String> = service.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies, [r#"{"name":"john"}"#; 3]);
 }
 
@@ -820,8 +737,8 @@ fn nothing_in_a_project_adds_a_document() {
 
 #[test]
 fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
-    let service = Service::echo();
-    let base = service.base();
+    let service = echo();
+    let base = base(&service);
     let mut client = with_document(DESK, &["--openapi-base", &base, "--edit"]).stderr(None);
     client.list();
     let update = json!({"command": "triage", "text": "Mine.", "expected": "0".repeat(32)});
@@ -830,7 +747,7 @@ fn an_agent_that_may_edit_cannot_change_a_remote_prompt_but_can_override_it() {
     let created = client.call("create_prompt", json!({"command": "triage", "text": "Mine."}));
     assert_eq!(created.structured()["command"], "triage");
     client.expand("triage", "").text("Mine.");
-    assert_eq!(service.received(), []);
+    assert_eq!(service.requests(), []);
     let server = HttpServer::start(with_document(DESK, &["--openapi-base", &base, "--edit"]));
     let page = |path: &str| server.send("GET", path, &[], "").text();
     let shown = page("/prompts/triage");

@@ -1,16 +1,13 @@
 //! Services that render prompts and do it wrong, that must not be called, or that need a secret. Each is a real one on this machine.
 
+use crate::certificates::Authority;
 use crate::client::{Client, LEGACY};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use crate::http_service::{Service, response};
+use rcgen::CertificateParams;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 
 /// The operations of a desk: one with all kinds of arguments, and one without any.
 const DESK: &str = r#"openapi: 3.1.0
@@ -35,85 +32,30 @@ paths:
       x-mcp-prompt: {}
 "#;
 
-/// A service on a port of this machine, and the requests that it gets: the head and the body as they are.
-struct Service {
-    port: u16,
-    requests: Receiver<String>,
-}
-
-impl Service {
-    /// One that answers each connection, in a thread of its own, as `handle` does after the request was read.
-    fn new(handle: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Service {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (sender, requests) = channel();
-        let handle = Arc::new(handle);
-        thread::spawn(move || {
-            for connection in listener.incoming() {
-                let (mut connection, sender, handle) = (connection.unwrap(), sender.clone(), Arc::clone(&handle));
-                thread::spawn(move || {
-                    let Some(request) = read_request(&mut connection) else { return };
-                    sender.send(request.clone()).ok();
-                    handle(&request, &mut connection);
-                });
-            }
-        });
-        Service { port, requests }
-    }
-
-    /// One that gives this answer to each request.
-    fn answering(answer: impl Into<Vec<u8>>) -> Service {
-        let answer = answer.into();
-        Service::new(move |_, connection| connection.write_all(&answer).unwrap_or_default())
-    }
-
-    fn base(&self) -> String {
-        format!("http://127.0.0.1:{}/v1", self.port)
-    }
-
-    /// A client of the program that has the prompts of this service, and further options.
-    fn client(&self, options: &[&str]) -> Client {
-        client(&[&["--openapi-base", &self.base()], options].concat())
-    }
-
-    fn request(&self) -> String {
-        self.requests.recv_timeout(std::time::Duration::from_secs(120)).expect("a request")
-    }
-
-    fn was_not_called(&self) -> bool {
-        self.requests.try_recv().is_err()
-    }
-}
-
-/// A client of the program that has the prompts of the desk.
-fn client(options: &[&str]) -> Client {
+/// A client of the program that has the prompts of a document, and nothing else.
+pub(crate) fn with_document(document: &str, options: &[&str]) -> Client {
     let client = Client::new();
-    fs::write(client.root().join("desk.yaml"), DESK).unwrap();
+    fs::write(client.root().join("desk.yaml"), document).unwrap();
     client.arguments([&["--no-builtin", "--prompts", "prompts", "--openapi", "desk.yaml"], options].concat())
 }
 
-/// A request, with its body if that has a length.
-fn read_request(connection: &mut impl Read) -> Option<String> {
-    let mut request = Vec::new();
-    let mut byte = [0];
-    while !request.ends_with(b"\r\n\r\n") {
-        connection.read_exact(&mut byte).ok()?;
-        request.push(byte[0]);
-    }
-    let head = String::from_utf8(request.clone()).unwrap().to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    connection.read_exact(&mut body).ok()?;
-    request.extend(body);
-    Some(String::from_utf8(request).unwrap())
+/// The same with the prompts of the desk.
+fn client(options: &[&str]) -> Client {
+    with_document(DESK, options)
 }
 
-fn answer(status: &str, content_type: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+/// The same, whose service is this one.
+fn client_of(service: &Service, options: &[&str]) -> Client {
+    client(&[&["--openapi-base", &base(service)], options].concat())
+}
+
+/// Where a service has the operations of the desk.
+pub(crate) fn base(service: &Service) -> String {
+    format!("{}/v1", service.url())
 }
 
 fn ok(body: &Value) -> String {
-    answer("200 OK", "application/json", &body.to_string())
+    response("200 OK", "application/json", &body.to_string())
 }
 
 fn text(role: &str, text: &str) -> Value {
@@ -143,7 +85,7 @@ impl Untouched {
 #[test]
 fn a_value_that_leads_out_of_its_path_is_an_error_of_the_caller() {
     let service = Service::answering(ok(&json!("Brief.")));
-    let mut client = service.client(&[]);
+    let mut client = client_of(&service, &[]);
     client.initialize(LEGACY);
     for value in ["..", "../admin", "a/../../admin", "."] {
         let want = "`service` takes a part of a path, ";
@@ -155,18 +97,18 @@ fn a_value_that_leads_out_of_its_path_is_an_error_of_the_caller() {
             client.call("expand_prompt", json!({"command": "triage", "input": "", "arguments": values})).error();
         assert!(error.contains(want), "{error}");
     }
-    assert!(service.was_not_called());
+    assert!(service.requests().is_empty());
 }
 
 #[test]
 fn a_thousand_messages_and_a_text_of_a_mebibyte_are_a_prompt() {
     let messages = vec![text("user", "A"); 1000];
     let service = Service::answering(ok(&json!({"messages": messages})));
-    let result = service.client(&[]).request("prompts/get", json!({"name": "brief"}));
+    let result = client_of(&service, &[]).request("prompts/get", json!({"name": "brief"}));
     assert_eq!(result["result"]["messages"].as_array().unwrap().len(), 1000);
     let long = "x".repeat(1024 * 1024);
-    let service = Service::answering(answer("200 OK", "text/markdown", &long));
-    service.client(&[]).run(["expand", "brief"], "").printed(&format!("{long}\n"));
+    let service = Service::answering(response("200 OK", "text/markdown", &long));
+    client_of(&service, &[]).run(["expand", "brief"], "").printed(&format!("{long}\n"));
 }
 
 #[test]
@@ -174,49 +116,63 @@ fn what_a_service_does_wrong_names_the_operation_and_the_status() {
     let json = "application/json";
     let many = json!({"messages": vec![text("user", "A"); 1001]}).to_string();
     let endless = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n";
-    let endless = [endless.as_bytes(), &vec![b'x'; 2_000_000]].concat();
-    let cases: Vec<(Vec<u8>, &str)> = vec![
+    let endless = endless.to_owned() + &"x".repeat(2_000_000);
+    let cases = [
         (
-            answer("503 No", json, r#"{"error":"overloaded"}"#).into(),
+            response("503 No", json, r#"{"error":"overloaded"}"#),
             "answered 503 Service Unavailable (GET /brief): overloaded; try",
         ),
-        (answer("503 No", "text/html", "<h1>no</h1>").into(), "answered 503 Service Unavailable (GET /brief); try"),
-        (answer("404 No", json, "{}").into(), "answered 404 Not Found (GET /brief); check"),
+        (response("503 No", "text/html", "<h1>no</h1>"), "answered 503 Service Unavailable (GET /brief); try"),
+        (response("404 No", json, "{}"), "answered 404 Not Found (GET /brief); check"),
         (
-            answer("401 No", json, r#"{"message":"no key"}"#).into(),
+            response("401 No", json, r#"{"message":"no key"}"#),
             "answered 401 Unauthorized (GET /brief): no key; check --openapi-header",
         ),
-        ("HTTP/1.1 204 No Content\r\n\r\n".into(), "answered 204 No Content (GET /brief); ask"),
+        ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "answered 204 No Content (GET /brief); ask"),
         (
-            answer("200 OK", "text/html", "<html>").into(),
+            response("200 OK", "text/html", "<html>"),
             "answered 200 OK (GET /brief): not a prompt, but with the type `text/html`",
         ),
+        (response("200 OK", json, "{\"messages\""), "not a prompt, but with JSON that is invalid: line 1, column 11"),
+        (response("200 OK", json, "{\"prompt\":\"A\"}"), "not a prompt, but with JSON that has no `messages`"),
+        (response("200 OK", json, &many), "not a prompt, but with 1,001 messages, the limit is 1,000"),
+        (response("200 OK", "text/plain", ""), "not a prompt, but with an empty text"),
         (
-            answer("200 OK", json, "{\"messages\"").into(),
-            "not a prompt, but with JSON that is invalid: line 1, column 11",
-        ),
-        (answer("200 OK", json, "{\"prompt\":\"A\"}").into(), "not a prompt, but with JSON that has no `messages`"),
-        (answer("200 OK", json, &many).into(), "not a prompt, but with 1,001 messages, the limit is 1,000"),
-        (answer("200 OK", "text/plain", "").into(), "not a prompt, but with an empty text"),
-        (
-            answer("500 No", json, "{\"error\":\"\\u001b]0;x\\u0007\\u001b[2J\\nline\"}").into(),
+            response("500 No", json, "{\"error\":\"\\u001b]0;x\\u0007\\u001b[2J\\nline\"}"),
             "answered 500 Internal Server Error (GET /brief): \\u{1b}]0;x\\u{7}\\u{1b}[2J line; try",
+        ),
+        (
+            response("200 OK", "text/plain", &"x".repeat(1024 * 1024 + 1)),
+            "answered 200 OK (GET /brief): a body of more than 1048576 bytes; ask",
         ),
         (endless, "answered 200 OK (GET /brief): a body of more than 1048576 bytes"),
         (
-            "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\n\r\n".into(),
+            "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\n\r\n".to_owned(),
             "answered 302 Found (GET /brief): a redirect to `169.254.169.254`, which is not followed",
         ),
         (
-            "HTTP/1.1 302 Found\r\nLocation: /v1/brief\r\n\r\n".into(),
+            "HTTP/1.1 302 Found\r\nLocation: /v1/brief\r\n\r\n".to_owned(),
             "gave no answer (GET /brief): more than 5 redirects",
         ),
-        ("SSH-2.0-OpenSSH_9.9\r\n".into(), "gave an answer that is not HTTP"),
-        ("".into(), "closed the connection before the end of its answer (GET /brief)"),
+        ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "gave an answer that is not HTTP"),
+        (
+            format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000)),
+            "gave an answer that is not HTTP, or has too long a head (GET /brief)",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
+                .to_owned(),
+            "answered 200 OK (GET /brief): a compressed body",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nHi".to_owned(),
+            "closed the connection before the end of its answer (GET /brief)",
+        ),
+        (String::new(), "closed the connection before the end of its answer (GET /brief)"),
     ];
-    for (bytes, want) in cases {
-        let service = Service::answering(bytes);
-        let mut client = service.client(&[]);
+    for (answer, want) in cases {
+        let service = Service::answering(answer);
+        let mut client = client_of(&service, &[]);
         client.initialize(LEGACY);
         let error = client.expand("brief", "").error();
         assert!(error.starts_with("`brief` cannot be expanded: the service ") && error.contains(want), "{error}");
@@ -239,18 +195,14 @@ fn a_service_that_is_down_is_an_error_and_the_next_call_asks_it_again() {
     let mut client = client(&["--openapi-base", &base]).prompt("own.md", "Own.");
     client.initialize(LEGACY);
     let error = client.expand("brief", "").error();
-    assert!(
-        error
-            .contains(&format!("the service at `{base}` cannot be reached (GET /brief): nothing listens there; check")),
-        "{error}"
+    let want = format!(
+        "the service at `{base}` cannot be reached (GET /brief): nothing listens there; check that it is running, that its address is \
+         correct, and that the network works"
     );
+    assert!(error.contains(&want), "{error}");
     client.expand("own", "").text("Own.");
     let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else { return }; // another program has the port now
-    thread::spawn(move || {
-        let (mut connection, _) = listener.accept().unwrap();
-        read_request(&mut connection).unwrap();
-        connection.write_all(ok(&json!("Brief.")).as_bytes()).unwrap();
-    });
+    let _service = Service::start_on(listener, |_| ok(&json!("Brief.")));
     client.expand("brief", "").text("Brief.");
 }
 
@@ -285,11 +237,11 @@ fn hosts_with_private_addresses_are_not_called() {
 fn a_document_alone_names_no_service_on_this_machine() {
     let service = Service::answering(ok(&json!("Brief.")));
     let client = client(&[]);
-    let document = DESK.replace("https://prompts.example.com/v1", &service.base());
+    let document = DESK.replace("https://prompts.example.com/v1", &base(&service));
     fs::write(client.root().join("desk.yaml"), document).unwrap();
     let ran = client.run(["expand", "brief"], "");
     assert!(ran.stderr.contains("is on this machine; name it with --openapi-base if that is meant"), "{}", ran.stderr);
-    assert!(service.was_not_called());
+    assert!(service.requests().is_empty());
     client.run(["--openapi-allow-private", "expand", "brief"], "").printed("Brief.\n");
 }
 
@@ -297,7 +249,7 @@ fn a_document_alone_names_no_service_on_this_machine() {
 fn no_proxy_of_the_environment_gets_a_request() {
     let untouched = Untouched::new();
     let service = Service::answering(ok(&json!("Brief.")));
-    let mut client = service.client(&[]);
+    let mut client = client_of(&service, &[]);
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
         client = client.variable(name, &format!("http://127.0.0.1:{}", untouched.port()));
     }
@@ -308,19 +260,19 @@ fn no_proxy_of_the_environment_gets_a_request() {
 #[test]
 fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     // What they send is in an error of the service, too.
-    let service = Service::new(|request, connection| {
-        let header = request.lines().find_map(|line| line.strip_prefix("authorization: "));
+    let service = Service::start(|request| {
+        let header = request.head.lines().find_map(|line| line.strip_prefix("authorization: "));
         let body = json!({"error": format!("unknown: {}", header.unwrap_or_default())}).to_string();
-        connection.write_all(answer("401 No", "application/json", &body).as_bytes()).unwrap();
+        response("401 No", "application/json", &body)
     });
     let headers = ["--openapi-header", "Authorization: Bearer @token", "--openapi-header", "X-Key: $DESK_KEY"];
     let log = ["--tap", "tap", "--log-file", "log", "--log-level", "trace"];
-    let mut client = service.client(&[&headers[..], &log].concat()).variable("DESK_KEY", "s3cret-key");
+    let mut client = client_of(&service, &[&headers[..], &log].concat()).variable("DESK_KEY", "s3cret-key");
     let token = client.root().join("token");
     fs::write(&token, "s3cret-one\n").unwrap();
     client.initialize(LEGACY);
     let mut outputs = vec![client.expand("brief", "").error()];
-    let request = service.request();
+    let request = service.request().head;
     assert!(request.contains("\r\nauthorization: Bearer s3cret-one\r\n"), "{request}");
     assert!(request.contains("\r\nx-key: s3cret-key\r\n"), "{request}");
     let want = "answered 401 Unauthorized (GET /brief): unknown: Bearer …; check --openapi-header";
@@ -328,7 +280,7 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
 
     fs::write(&token, "s3cret-two").unwrap();
     outputs.push(client.request("prompts/get", json!({"name": "brief"})).to_string());
-    assert!(service.request().contains("\r\nauthorization: Bearer s3cret-two\r\n"));
+    assert!(service.request().head.contains("\r\nauthorization: Bearer s3cret-two\r\n"));
     outputs.push(client.request("prompts/list", json!({})).to_string());
     outputs.push(client.list().to_string());
     let refusals = [
@@ -352,9 +304,9 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
     let (rest, _, stderr) = client.finish();
     outputs.extend([rest, stderr]);
     outputs.extend(["tap", "log"].map(|file| fs::read_to_string(client.root().join(file)).unwrap()));
-    assert!(service.was_not_called());
+    assert!(service.requests().is_empty());
 
-    let client = service.client(&headers).variable("DESK_KEY", "s3cret-key");
+    let client = client_of(&service, &headers).variable("DESK_KEY", "s3cret-key");
     fs::write(client.root().join("token"), "s3cret-four").unwrap();
     for arguments in [
         &["expand", "brief"][..],
@@ -367,9 +319,9 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
         let ran = client.run(arguments.iter().copied(), "");
         outputs.extend([ran.stdout, ran.stderr]);
     }
-    assert!(service.request().contains("\r\nauthorization: Bearer s3cret-four\r\n"));
-    assert!(service.was_not_called(), "only `expand` calls it");
-    let unset = service.client(&headers);
+    assert!(service.request().head.contains("\r\nauthorization: Bearer s3cret-four\r\n"));
+    assert!(service.requests().is_empty(), "only `expand` calls it");
+    let unset = client_of(&service, &headers);
     fs::write(unset.root().join("token"), "s3cret-five").unwrap();
     let ran = unset.run(["expand", "brief"], "");
     let want = "the environment variable `DESK_KEY` of the header `X-Key` is not set";
@@ -382,49 +334,28 @@ fn secret_headers_are_read_at_each_call_and_shown_nowhere() {
 
 #[test]
 fn the_certificate_of_a_service_must_be_for_its_name() {
-    let mut params = CertificateParams::new([]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let pem = |der: &[u8]| {
-        let base64 = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, der);
-        format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n")
-    };
+    let authority = Authority::new();
     for (name, is_trusted, want) in [
         ("localhost", true, Ok(())),
         ("localhost", false, Err("its certificate is not accepted: ")),
         ("prompts.example.com", true, Err("its certificate is not accepted: ")),
     ] {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
-        let (sender, requests) = channel();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let der = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
-        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-        let config = Arc::new(config.with_single_cert(vec![certificate.der().clone()], der).unwrap());
-        thread::spawn(move || {
-            let (connection, _) = listener.accept().unwrap();
-            let mut stream = StreamOwned::new(ServerConnection::new(config).unwrap(), connection);
-            sender.send(read_request(&mut stream)).unwrap();
-            let _ = stream.write_all(ok(&json!("Brief.")).as_bytes());
-            stream.conn.send_close_notify();
-            let _ = stream.flush();
-        });
-        let client =
-            client(&["--openapi-base", &format!("https://localhost:{port}"), "--openapi-header", "X-Key: $DESK_KEY"]);
+        let identity = authority.issue(|params| *params = CertificateParams::new([name.to_owned()]).unwrap());
+        let service = Service::start_tls(&identity, |_| ok(&json!("Brief.")));
+        let base = format!("https://localhost:{}", service.address.port());
+        let client = client(&["--openapi-base", &base, "--openapi-header", "X-Key: $DESK_KEY"]);
         let file = client.root().join("authority.pem");
-        fs::write(&file, if is_trusted { pem(authority.der()) } else { pem(certificate.der()) }).unwrap();
+        fs::write(&file, if is_trusted { authority.pem() } else { identity.0 }).unwrap();
         let client = client.variable("SSL_CERT_FILE", file.to_str().unwrap()).variable("DESK_KEY", "s3cret");
         let ran = client.run(["expand", "brief"], "");
         match want {
             Ok(()) => {
                 ran.printed("Brief.\n");
-                assert!(requests.recv().unwrap().unwrap().contains("x-key: s3cret"));
+                assert!(service.request().head.contains("x-key: s3cret"));
             }
             Err(want) => {
                 assert!(ran.status.code() == Some(1) && ran.stderr.contains(want), "{name}: {}", ran.stderr);
-                assert_eq!(requests.recv().unwrap(), None, "no secret is sent");
+                assert_eq!(service.requests(), [], "no secret is sent");
             }
         }
     }

@@ -3,43 +3,13 @@
 //! It is skipped where opencode is not named: `OPENCODE=$(command -v opencode) cargo test --test it -- opencode`.
 
 use crate::client::Client;
+use crate::http_service::{Service, response};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 
-/// A model that answers each request with one word: its address, and the bodies of the requests.
-fn model() -> (String, Receiver<Value>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/v1", listener.local_addr().unwrap());
-    let (sender, bodies) = channel();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let sender = sender.clone();
-            std::thread::spawn(move || {
-                if let Some(body) = answer(stream.unwrap()) {
-                    _ = sender.send(body);
-                }
-            });
-        }
-    });
-    (address, bodies)
-}
-
-/// Reads an HTTP request and answers it. `None` if it has no body.
-fn answer(mut stream: TcpStream) -> Option<Value> {
-    let mut request = BufReader::new(stream.try_clone().unwrap());
-    let (mut line, mut length) = (String::new(), 0);
-    while request.read_line(&mut line).unwrap() > 2 {
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    request.read_exact(&mut body).unwrap();
+/// A model that answers each request with one word.
+fn model() -> Service {
     let chunk = |delta: Value, reason: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
         format!(
@@ -48,18 +18,16 @@ fn answer(mut stream: TcpStream) -> Option<Value> {
         )
     };
     let said = chunk(json!({"role": "assistant", "content": "Done."}), Value::Null) + &chunk(json!({}), json!("stop"));
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    stream.write_all(format!("{head}{said}data: [DONE]\n\n").as_bytes()).unwrap();
-    serde_json::from_slice(&body).ok()
+    Service::answering(response("200 OK", "text/event-stream", &format!("{said}data: [DONE]\n\n")))
 }
 
 /// The messages that opencode sends to its model for a prompt from its menu and what is typed after it.
 fn sent(client: &Client, opencode: &str, prompt: &str, typed: &str) -> Vec<String> {
-    let (address, bodies) = model();
+    let model = model();
     let config = json!({
         "model": "here/m", "small_model": "here/m", "share": "disabled", "autoupdate": false,
         "provider": {"here": {
-            "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": address, "apiKey": "x"}, "models": {"m": {"name": "m"}}
+            "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": model.url() + "/v1", "apiKey": "x"}, "models": {"m": {"name": "m"}}
         }},
         "mcp": {"prompts": {"type": "local", "command": [
             env!("CARGO_BIN_EXE_prompt-expander"), "--no-builtin", "--prompts", client.prompts()
@@ -75,7 +43,8 @@ fn sent(client: &Client, opencode: &str, prompt: &str, typed: &str) -> Vec<Strin
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let messages = bodies.try_iter().flat_map(|body| body["messages"].as_array().unwrap().clone());
+    let bodies = model.requests().into_iter().filter_map(|request| serde_json::from_str::<Value>(&request.body).ok());
+    let messages = bodies.flat_map(|body| body["messages"].as_array().unwrap().clone());
     messages
         .map(|message| message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned))
         .collect()

@@ -1,18 +1,15 @@
 //! `--http URL`: commands that use the prompts of a server print the same as for a library on this machine, or say what is wrong.
 
+use crate::certificates::Authority;
 use crate::client::{Client, Ran};
-use crate::http_client::HttpServer;
+use crate::http_client::{HttpServer, write_secret};
+use crate::http_service::{Request, Service, response};
 use prompt_expander::remote::{ErrorKind, Remote};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rcgen::date_time_ymd;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind as IoErrorKind, Read, Write};
+use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// The options of this program and the proxies of this machine, which the environment of the tests may have.
@@ -232,10 +229,8 @@ const TOKEN: &str = "the-token-of-team-a-who-sees-its-own";
 
 fn with_tokens() -> HttpServer {
     let home = Client::new().prompt("team-a/report.md", "Report {{input}}").prompt("team-b/secret.md", "Secret");
-    let path = home.root().join("tokens");
-    fs::write(&path, format!("{TOKEN} prefix=team-a/\nan-expired-token-of-somebody-else expires=2020-01-31\n"))
-        .unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    let tokens = format!("{TOKEN} prefix=team-a/\nan-expired-token-of-somebody-else expires=2020-01-31\n");
+    write_secret(home.root().join("tokens"), &tokens);
     HttpServer::start_with(home, &["--token-file", "tokens"])
 }
 
@@ -292,29 +287,6 @@ fn what_a_token_may_not_see_does_not_exist() {
     list.printed("team-a/report\tReport {{input}}\tuser\t\t\n");
 }
 
-/// A server of another kind: answers each connection with what `answer` makes of the head of the request, which it also passes on.
-fn other_server(answer: impl Fn(&str) -> String + Send + 'static) -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, requests) = channel();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = BufReader::new(stream.unwrap());
-            let mut head = String::new();
-            while stream.read_line(&mut head).unwrap_or_default() > 2 {}
-            let _ = stream.get_mut().write_all(answer(&head).as_bytes());
-            if sender.send(head).is_err() {
-                return;
-            }
-        }
-    });
-    (url, requests)
-}
-
-fn response(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-}
-
 #[test]
 fn a_server_that_cannot_be_reached_says_what_to_check() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -324,8 +296,8 @@ fn a_server_that_cannot_be_reached_says_what_to_check() {
     );
     let ran = run(&["list", "--http", "http://no-such-host.invalid"], "");
     assert!(ran.stderr.starts_with("error: `http://no-such-host.invalid` cannot be reached: "), "{ran:?}");
-    let (url, _requests) = other_server(|_| String::new());
-    run(&["list", "--http", &url], "").failed(
+    let url = &Service::answering("").url();
+    run(&["list", "--http", url], "").failed(
         1,
         &format!("error: `{url}` cannot be reached: the connection was closed without an answer; check the address and the network, and whether the server is running\n"),
     );
@@ -338,13 +310,13 @@ fn another_program_and_another_version_are_told_apart() {
             "error: `{url}` is not a prompt-expander server: {how}; correct the URL; `prompt-expander serve --http` prints that of a server\n"
         )
     };
-    for (status, headers, body, how) in [
-        ("200 OK", "Content-Type: text/html\r\n", "<html>", "it answers with status 200"),
-        ("200 OK", "Content-Type: application/json\r\n", "{\"prompts\":7}", "it answers with status 200"),
-        ("404 Not Found", "", "", "it answers with status 404"),
-        ("500 Internal Server Error", "Content-Type: application/json\r\n", "{}", "it answers with status 500"),
+    for (status, content_type, body, how) in [
+        ("200 OK", "text/html", "<html>", "it answers with status 200"),
+        ("200 OK", "application/json", "{\"prompts\":7}", "it answers with status 200"),
+        ("404 Not Found", "text/plain", "", "it answers with status 404"),
+        ("500 Internal Server Error", "application/json", "{}", "it answers with status 500"),
     ] {
-        let (url, _requests) = other_server(move |_| response(status, headers, body));
+        let url = Service::answering(response(status, content_type, body)).url();
         run(&["list", "--http", &url], "").failed(1, &another(&url, how));
     }
     for (version, why) in [
@@ -356,13 +328,14 @@ fn another_program_and_another_version_are_told_apart() {
     ] {
         let info = json!({"name": "prompt-expander", "version": version});
         let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": info}}).to_string();
-        let (url, _requests) = other_server(move |head| match head.starts_with("POST /mcp ") {
-            true => response("200 OK", "Content-Type: application/json\r\n", &answer),
-            false => response("404 Not Found", "", ""),
+        let service = Service::start(move |request| match request.head.starts_with("POST /mcp ") {
+            true => response("200 OK", "application/json", &answer),
+            false => response("404 Not Found", "text/plain", ""),
         });
+        let url = service.url();
         run(&["expand", "a", "--http", &url], "").failed(1, &format!("error: `{url}` {why}\n"));
     }
-    let (url, _requests) = other_server(|_| "SSH-2.0-OpenSSH_9.6\r\n".to_owned());
+    let url = Service::answering("SSH-2.0-OpenSSH_9.6\r\n").url();
     let ran = run(&["list", "--http", &url], "");
     assert_eq!(
         ran.stderr,
@@ -402,8 +375,7 @@ fn what_a_terminal_would_act_on_is_escaped_in_what_a_server_sends() {
         ("422 Unprocessable Content", &failure, &["expand", "a"], false),
         ("403 Forbidden", &failure, &["show", "a"], false),
     ] {
-        let answer = answer.to_string();
-        let (url, _requests) = other_server(move |_| response(status, "Content-Type: application/json\r\n", &answer));
+        let url = Service::answering(response(status, "application/json", &answer.to_string())).url();
         let ran = run(&[arguments, &["--http", &url]].concat(), "");
         assert_eq!(ran.status.success(), succeeds, "{arguments:?} {ran:?}");
         let printed = format!("{}{}", ran.stdout, ran.stderr);
@@ -414,27 +386,35 @@ fn what_a_terminal_would_act_on_is_escaped_in_what_a_server_sends() {
 
 #[test]
 fn a_redirect_is_not_followed_so_that_the_token_goes_to_no_other_host() {
-    let (target, requests) = other_server(|_| response("200 OK", "", ""));
-    let location = format!("Location: {target}/api/prompts\r\n");
+    let target = Service::answering(response("200 OK", "text/plain", ""));
+    let location = format!("{}/api/prompts", target.url());
     for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
-        let location = location.clone();
-        let (url, redirected) = other_server(move |_| response(status, &location, ""));
+        let redirects =
+            Service::answering(format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"));
+        let url = redirects.url();
         let ran = run_with(&[("PROMPT_EXPANDER_TOKEN", TOKEN)], &["list", "--http", &url], "");
-        ran.failed(1, &format!("error: `{url}` redirects to `{target}/api/prompts`, which is not followed; use that URL if it is the right one\n"));
-        assert!(redirected.recv().unwrap().to_lowercase().contains(&format!("authorization: bearer {TOKEN}")));
+        ran.failed(
+            1,
+            &format!(
+                "error: `{url}` redirects to `{location}`, which is not followed; use that URL if it is the right one\n"
+            ),
+        );
+        let head = redirects.request().head;
+        assert!(head.to_lowercase().contains(&format!("authorization: bearer {TOKEN}")), "{head}");
     }
-    assert!(requests.try_recv().is_err());
+    assert_eq!(target.requests(), []);
 }
 
 #[test]
 fn this_machine_is_reached_without_the_proxy_and_others_with_it() {
     let server = HttpServer::start(Client::new().prompt("a.md", "A"));
-    let (proxy, requests) = other_server(|_| response("502 Bad Gateway", "", ""));
-    run_with(&[("HTTP_PROXY", &proxy), ("ALL_PROXY", &proxy)], &["expand", "a", "--http", &url(&server)], "")
+    let proxy = Service::answering(response("502 Bad Gateway", "text/plain", ""));
+    let through = proxy.url();
+    run_with(&[("HTTP_PROXY", &through), ("ALL_PROXY", &through)], &["expand", "a", "--http", &url(&server)], "")
         .printed("A\n");
-    assert!(requests.try_recv().is_err());
-    let ran = run_with(&[("ALL_PROXY", &proxy)], &["list", "--http", "http://prompts.example.com"], "");
-    assert!(ran.status.code() == Some(1) && requests.recv().unwrap().contains("prompts.example.com"), "{ran:?}");
+    assert_eq!(proxy.requests(), []);
+    let ran = run_with(&[("ALL_PROXY", &through)], &["list", "--http", "http://prompts.example.com"], "");
+    assert!(ran.status.code() == Some(1) && proxy.request().head.contains("prompts.example.com"), "{ran:?}");
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for scheme in ["http://user:secret@", "socks5://"] {
         let proxy = format!("{scheme}{free}");
@@ -460,7 +440,7 @@ fn an_answer_that_does_not_come_ends_with_the_time_limit() {
 #[test]
 fn a_server_that_does_not_go_by_this_name_says_so() {
     let server = HttpServer::start(Client::new());
-    let (url, _requests) = proxy_with_host(server.address, "prompts.example.com");
+    let url = proxy_with_host(server.address, "prompts.example.com").url();
     let ran = run(&["list", "--http", &url], "");
     assert!(
         ran.stderr.starts_with(&format!("error: `{url}` refuses the request: ")) && ran.stderr.contains("--allow-host"),
@@ -470,9 +450,9 @@ fn a_server_that_does_not_go_by_this_name_says_so() {
 }
 
 /// A proxy that passes on requests with another name of the server.
-fn proxy_with_host(to: std::net::SocketAddr, host: &'static str) -> (String, Receiver<String>) {
-    other_server(move |head| {
-        let line = head.lines().next().unwrap();
+fn proxy_with_host(to: std::net::SocketAddr, host: &'static str) -> Service {
+    Service::start(move |request| {
+        let line = request.head.lines().next().unwrap();
         let mut server = TcpStream::connect(to).unwrap();
         server.write_all(format!("{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
         let mut answer = String::new();
@@ -505,49 +485,16 @@ fn a_conversation_keeps_its_session_and_ends_it() {
     assert!(metrics.contains("status=\"204\""), "the session was deleted: {metrics}");
 }
 
-/// A server on loopback with this certificate, which answers one connection after the other with an empty list.
-pub(crate) fn tls_server(
-    issuer: &CertifiedIssuer<'static, KeyPair>,
-    change: impl FnOnce(&mut CertificateParams),
-) -> u16 {
-    let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-    change(&mut params);
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, issuer).unwrap();
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-    let config = Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut stream = BufReader::new(StreamOwned::new(tls, stream.unwrap()));
-            let mut head = String::new();
-            while matches!(stream.read_line(&mut head), Ok(3..)) {}
-            if head.starts_with("GET ") {
-                let list = response("200 OK", "Content-Type: application/json\r\n", "{\"prompts\":[]}");
-                let _ = stream.get_mut().write_all(list.as_bytes());
-            }
-        }
-    });
-    port
-}
-
 #[test]
 fn a_certificate_that_is_not_accepted_says_why_and_what_to_do() {
-    let mut params = CertificateParams::new([]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let authority = Authority::new();
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("issuer.pem");
-    let base64 = |bytes: &[u8]| base64::Engine::encode(&base64::prelude::BASE64_STANDARD, bytes);
-    fs::write(&file, format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", base64(issuer.der())))
-        .unwrap();
+    let file = folder.path().join("authority.pem");
+    fs::write(&file, authority.pem()).unwrap();
     let trusting = [("SSL_CERT_FILE", file.to_str().unwrap())];
 
-    let port = tls_server(&issuer, |_| {});
+    let empty = |_: &Request| response("200 OK", "application/json", "{\"prompts\":[]}");
+    let port = Service::start_tls(&authority.issue(|_| {}), empty).address.port();
     let url = format!("https://localhost:{port}");
     run_with(&trusting, &["list", "--json", "--http", &url], "").printed("{\"prompts\":[]}\n");
     run(&["list", "--http", &url], "").failed(
@@ -566,8 +513,8 @@ fn a_certificate_that_is_not_accepted_says_why_and_what_to_do() {
     let ran = run(&["list", "--http", &plain], "");
     assert!(ran.stderr.contains("write `https://` if it uses TLS"), "{ran:?}");
 
-    let expired = tls_server(&issuer, |params| params.not_after = date_time_ymd(2020, 1, 31));
-    let url = format!("https://localhost:{expired}");
+    let expired = authority.issue(|params| params.not_after = date_time_ymd(2020, 1, 31));
+    let url = format!("https://localhost:{}", Service::start_tls(&expired, empty).address.port());
     run_with(&trusting, &["list", "--http", &url], "").failed(
         1,
         &format!("error: the certificate of `{url}` is not accepted: it has expired; renew it, and check the clock of this machine\n"),

@@ -170,11 +170,11 @@ impl Counters {
     }
 }
 
-/// Pseudo-random numbers: xorshift64*.
-struct Chance(u64);
+/// Pseudo-random numbers: xorshift64*, with a seed that is not 0.
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

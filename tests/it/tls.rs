@@ -1,11 +1,10 @@
-//! `serve --http` with `--tls-cert` and `--tls-key`. The certificates are made for each test, by an authority of its own.
+//! `serve --http` with `--tls-cert` and `--tls-key`.
 
+use crate::certificates::{Authority, pem};
 use crate::client::Client;
 use crate::http_client::{Connection, Endpoint, HttpServer, USUAL, write_secret};
 use crate::websocket::WebSocket;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::json;
 use std::fs;
 use std::io::{Read, Write};
@@ -25,38 +24,19 @@ use tokio_rustls::rustls::{
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Who signs the certificates of a test, and is trusted by its clients.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Authority {
-        let mut params = CertificateParams::new([]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
-    }
-
-    /// A certificate for `localhost`, as the texts of its file and of that of its key.
-    fn issue(&self, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
-        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-        change(&mut params);
-        let key = KeyPair::generate().unwrap();
-        (pem("CERTIFICATE", params.signed_by(&key, &self.0).unwrap().der()), pem("PRIVATE KEY", &key.serialize_der()))
-    }
-
-    /// What a client needs to trust it.
-    fn client(&self, versions: &[&'static SupportedProtocolVersion], protocols: &[&str]) -> Arc<ClientConfig> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.0.der().clone()).unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let config = config.with_protocol_versions(versions).unwrap();
-        let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
-        Arc::new(config)
-    }
-}
-
-fn pem(label: &str, der: &[u8]) -> String {
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
+/// What a client needs to trust an authority.
+fn trusting(
+    authority: &Authority,
+    versions: &[&'static SupportedProtocolVersion],
+    protocols: &[&str],
+) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.certificate().clone()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_protocol_versions(versions).unwrap();
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+    Arc::new(config)
 }
 
 const BOTH: &[&SupportedProtocolVersion] = &[&version::TLS12, &version::TLS13];
@@ -128,14 +108,14 @@ fn connect(to: SocketAddr, config: Arc<ClientConfig>) -> Result<StreamOwned<Clie
 
 /// The certificate that the server shows.
 fn shown(server: &HttpServer, authority: &Authority) -> Vec<u8> {
-    let stream = connect(server.address, authority.client(BOTH, &[])).unwrap();
+    let stream = connect(server.address, trusting(authority, BOTH, &[])).unwrap();
     stream.conn.peer_certificates().unwrap()[0].to_vec()
 }
 
 #[test]
 fn requests_streams_and_websockets_work_over_tls() {
     let (authority, server) = start(&[]);
-    let endpoint = tunnel(server.address, authority.client(BOTH, &["http/1.1"]));
+    let endpoint = tunnel(server.address, trusting(&authority, BOTH, &["http/1.1"]));
     assert_eq!(endpoint.post(PING).json()["result"], json!({}));
     let session = endpoint.initialize("2025-11-25");
     let mut events = endpoint.stream(&session);
@@ -153,7 +133,7 @@ fn requests_streams_and_websockets_work_over_tls() {
 fn tls_1_2_and_1_3_are_spoken_and_http_1_1_is_chosen() {
     let (authority, server) = start(&[]);
     for (version, want) in [(&version::TLS12, ProtocolVersion::TLSv1_2), (&version::TLS13, ProtocolVersion::TLSv1_3)] {
-        let mut stream = connect(server.address, authority.client(&[version], &["h2", "http/1.1"])).unwrap();
+        let mut stream = connect(server.address, trusting(&authority, &[version], &["h2", "http/1.1"])).unwrap();
         assert_eq!(stream.conn.protocol_version(), Some(want));
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
@@ -162,9 +142,9 @@ fn tls_1_2_and_1_3_are_spoken_and_http_1_1_is_chosen() {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(r#"{"status":"ok"}"#), "{answer}");
     }
-    let error = connect(server.address, authority.client(BOTH, &["h2"])).unwrap_err();
+    let error = connect(server.address, trusting(&authority, BOTH, &["h2"])).unwrap_err();
     assert!(error.contains("NoApplicationProtocol"), "{error}");
-    assert!(connect(server.address, Authority::new().client(BOTH, &[])).is_err(), "another authority");
+    assert!(connect(server.address, trusting(&Authority::new(), BOTH, &[])).is_err(), "another authority");
     shown(&server, &authority);
 }
 
@@ -225,7 +205,7 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
 fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let (authority, server) = start(&[]);
     let first = shown(&server, &authority);
-    let mut open = connect(server.address, authority.client(BOTH, &[])).unwrap();
+    let mut open = connect(server.address, trusting(&authority, BOTH, &[])).unwrap();
     let renewed = authority.issue(|_| {});
     fs::write(server.home.root().join("cert.pem"), &renewed.0).unwrap();
     assert_eq!(
@@ -285,7 +265,7 @@ fn clients_that_do_not_finish_the_handshake_keep_nobody_waiting() {
 #[test]
 fn a_page_of_this_server_may_use_it_over_https_only() {
     let (authority, server) = start(&["--allow-host", "prompts.example.com"]);
-    let endpoint = tunnel(server.address, authority.client(BOTH, &[]));
+    let endpoint = tunnel(server.address, trusting(&authority, BOTH, &[]));
     let host = ("Host", "prompts.example.com");
     for (origin, want) in [("https://prompts.example.com", 200), ("http://prompts.example.com", 403)] {
         assert_eq!(endpoint.post_with(&[host, ("Origin", origin)], PING).status, want, "{origin}");
@@ -302,7 +282,7 @@ pub(crate) fn a_certificate_that_expires_while_it_is_used_is_warned_of() {
     let warning = server.stderr_line();
     assert!(warning.starts_with("warning: the certificate in cert.pem expired on "), "{warning}");
     write(server.home.root(), &authority.issue(|_| {}));
-    while connect(server.address, authority.client(BOTH, &[])).is_err() {
+    while connect(server.address, trusting(&authority, BOTH, &[])).is_err() {
         std::thread::sleep(Duration::from_millis(100)); // nothing says when the new one is shown
     }
 }
