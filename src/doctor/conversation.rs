@@ -205,15 +205,7 @@ impl Conversation {
         let listed = listed.map_err(|error| Why::Refused("list_prompts", quoted(&error)))?;
         let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
         report.prompts = array(&listed["prompts"]).len();
-        report.problems = array(&listed["problems"])
-            .iter()
-            .map(|problem| {
-                let (file, message) = (text(&problem["file"]), text(&problem["message"]));
-                // It begins with the position, if there is one.
-                let space = if message.starts_with(|first: char| first.is_ascii_digit()) { "" } else { " " };
-                format!("{file}:{space}{message}")
-            })
-            .collect();
+        report.problems = problems(&listed);
         let not_a_choice = format!("{} is not a choice for ", quoted(VALUE));
         for (name, values) in self.prompts()? {
             match self.call("expand_prompt", json!({"command": name, "input": "", "arguments": values}))? {
@@ -412,6 +404,17 @@ fn send_lines(stdout: impl Read, lines: &SyncSender<Vec<u8>>) {
         }
         line.clear();
     }
+}
+
+/// The problems that `list_prompts` found, each as `file: message`.
+pub(super) fn problems(listed: &Value) -> Vec<String> {
+    let shown = |problem: &Value| {
+        let (file, message) = (text(&problem["file"]), text(&problem["message"]));
+        // It begins with the position, if there is one.
+        let space = if message.starts_with(|first: char| first.is_ascii_digit()) { "" } else { " " };
+        format!("{file}:{space}{message}")
+    };
+    array(&listed["problems"]).iter().map(shown).collect()
 }
 
 pub(super) fn text(value: &Value) -> String {

@@ -83,6 +83,17 @@ fn a_server_that_answers_is_fine() {
 }
 
 #[test]
+fn a_file_that_the_server_cannot_read_is_named_with_its_position() {
+    let server = HttpServer::start(Client::new().prompt("hello.md", "Hello.").prompt("broken.md", "---\ntitle: T\n"));
+    let client = home();
+    codex(&client, &url(server.address), "");
+    let message = "`prompts` has 1 file that cannot be read, such as broken.md:1:1: the ";
+    let findings = findings(&client, &["codex"]);
+    let has_message = |finding: &Value| finding["message"].as_str().is_some_and(|found| found.starts_with(message));
+    assert!(findings.iter().any(has_message), "{findings:?}");
+}
+
+#[test]
 fn a_token_is_read_where_the_agent_reads_it() {
     let server = with_tokens();
     let (url, client) = (url(server.address), home().variable("TEAM_TOKEN", "secret-1-of-sixteen"));

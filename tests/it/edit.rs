@@ -202,6 +202,7 @@ fn edits_that_wait_for_another_process_hold_up_no_other_request() {
         for _ in 0..20 {
             tool_error(&call(&server, "", "expand_prompt", json!({"command": "unknown", "input": ""})));
         }
+        assert_eq!(server.send("GET", "/api/history/a", &[], "").status, 200);
         lock.unlock().unwrap();
         for edit in edits {
             let answer = edit.join().unwrap();

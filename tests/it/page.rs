@@ -507,6 +507,7 @@ fn hidden<'h>(html: &'h str, name: &str) -> &'h str {
 #[test]
 fn changes_are_shown_before_they_are_saved() {
     let server = for_writer(Client::new().prompt("a.md", "One\nTwo\n").prompt("crlf.md", "One\r\nTwo\r\n"));
+    server.home.write("mixed.md", "One\r\nTwo\n");
     let html = get_with(&server, "/edit/a", WRITER_OF_ALL).text();
     let expected = hidden(&html, "expected").to_owned();
     let review = |path: &str, form: &[(&str, &str)]| {
@@ -526,6 +527,8 @@ fn changes_are_shown_before_they_are_saved() {
     let html = get_with(&server, "/edit/crlf", WRITER_OF_ALL).text();
     let expected = hidden(&html, "expected").to_owned();
     assert_eq!(hidden(&html, "endings"), "crlf");
+    let note = "The line endings are of different kinds";
+    assert!(!html.contains(note) && get_with(&server, "/edit/mixed", WRITER_OF_ALL).text().contains(note));
     let form = [("file", "One\r\nTwo\r\n"), ("expected", &*expected), ("endings", "crlf")];
     assert!(review("/edit/crlf", &form).contains("There is nothing to save"));
     let html = review("/new", &[("command", "a"), ("file", "x")]);

@@ -4,7 +4,7 @@
 
 use super::{RegisteredPrompts, ServerCheck, options};
 use crate::agents::{HttpServer, Launch, Opening, SERVER, Scope, Token, is_exposed};
-use crate::doctor::conversation::{ServerReport, array, text};
+use crate::doctor::conversation::{ServerReport, array, problems, text};
 use crate::doctor::{Finding, Severity, milliseconds};
 use crate::library::Layer;
 use crate::remote::{self, ErrorKind, Remote};
@@ -236,8 +236,7 @@ impl Asking<'_> {
         let listed: Value = serde_json::from_str(&text(&listed["content"][0]["text"])).unwrap_or_default();
         let prompts = array(&listed["prompts"]);
         report.prompts = prompts.len();
-        let problem = |problem: &Value| format!("{}: {}", text(&problem["file"]), text(&problem["message"]));
-        report.problems = array(&listed["problems"]).iter().map(problem).collect();
+        report.problems = problems(&listed);
         // A service that renders a prompt is not called.
         let is_remote = |prompt: &&Value| text(&prompt["description"]).starts_with(Layer::Remote.mark());
         let names = prompts.iter().filter(|prompt| !is_remote(prompt)).map(|prompt| text(&prompt["name"]));

@@ -639,7 +639,7 @@ fn names(text: &str, position: Position) -> Value {
 }
 
 /// Each text that is not empty, once.
-fn distinct(mut texts: Vec<String>) -> Vec<String> {
+pub(super) fn distinct(mut texts: Vec<String>) -> Vec<String> {
     let mut known = HashSet::new();
     texts.retain(|text| !text.is_empty() && known.insert(text.clone()));
     texts

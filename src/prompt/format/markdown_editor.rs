@@ -4,7 +4,7 @@
 //! The result is read again before it is returned, and has to say what was asked for, and nothing else that is new. What cannot
 //! be changed like this is refused, for example a frontmatter that is only read leniently.
 
-use super::frontmatter::{self, Split, is_argument_name};
+use super::frontmatter::{self, Split, distinct, is_argument_name};
 use super::markdown::{self, without_empty_ends};
 use super::markdown_writer::{arguments, list, messages, scalar};
 use super::yaml::{self, Field, Node, Value};
@@ -99,8 +99,8 @@ pub fn edit(text: &str, parts: &Parts) -> Result<String, Diagnostic> {
         changes.push(("arguments", declared.map(|declared| New::Lines(arguments(declared)))));
     }
     if let Some(tags) = &parts.tags {
-        let tags = tags.as_ref().filter(|tags| !tags.is_empty());
-        changes.push(("tags", tags.map(|tags| New::Value(list(tags)))));
+        let tags = distinct(tags.clone().unwrap_or_default());
+        changes.push(("tags", (!tags.is_empty()).then(|| New::Value(list(&tags)))));
     }
     changes.extend(has_messages.map(|value| ("messages", value.map(New::Value))));
 
@@ -355,7 +355,7 @@ impl<'t> File<'t> {
                 return Err(says("arguments"));
             }
         }
-        if parts.tags.as_ref().is_some_and(|asked| asked.as_deref().unwrap_or_default() != read.tags) {
+        if parts.tags.clone().is_some_and(|asked| distinct(asked.unwrap_or_default()) != read.tags) {
             return Err(says("tags"));
         }
         Ok(())
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_texts_of_an_argument_and_spaces_around_them_are_dropped() {
+    fn empty_texts_of_an_argument_and_spaces_around_them_are_dropped_and_tags_are_distinct() {
         let argument = Argument {
             name: "a".to_owned(),
             title: Some(" ".to_owned()),
@@ -499,6 +499,9 @@ mod tests {
         };
         let parts = Parts { arguments: Some(Some(vec![argument])), ..Parts::default() };
         check("B\n", parts, "---\narguments:\n  - name: a\n    description: What\n---\nB\n");
+        let tags = |tags: [&str; 3]| Parts { tags: Some(Some(tags.map(str::to_owned).to_vec())), ..Parts::default() };
+        check("B\n", tags(["a", "", "a"]), "---\ntags: [a]\n---\nB\n");
+        check("B\n", tags([""; 3]), "B\n");
     }
 
     #[test]

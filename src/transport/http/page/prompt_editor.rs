@@ -130,6 +130,8 @@ pub(super) fn page(editor: &Editor<'_>, name: Option<&str>, form: &Form) -> Resu
     let title = opened.as_ref().map_or("New prompt".to_owned(), |opened| format!("Edit :{}", opened.name));
     let action = opened.as_ref().map_or(super::NEW.to_owned(), |opened| path_in(super::EDIT, &opened.name));
     let endings = if start.contains("\r\n") { "crlf" } else { "lf" };
+    let others = start.replace("\r\n", "");
+    let are_mixed = others.contains('\r') || (endings == "crlf" && others.contains('\n'));
     let main = html! {
         article.editor {
             header {
@@ -152,7 +154,9 @@ pub(super) fn page(editor: &Editor<'_>, name: Option<&str>, form: &Form) -> Resu
                     @if opened.is_none() { (name_field(command)) }
                     div.field {
                         label for="file" { "Text" }
-                        p #about-file { "Markdown; " code { "{{input}}" } " is replaced by what you type after the name." }
+                        p #about-file { "Markdown; " code { "{{input}}" } " is replaced by what you type after the name."
+                            @if are_mixed { " The line endings are of different kinds; saving makes them all the same." }
+                        }
                         textarea.code #file name="file" rows="20" spellcheck="false" autocapitalize="off" aria-describedby="about-file" {
                             (typed(file))
                         }
