@@ -3,7 +3,7 @@
 //!
 //! A version is a file that begins with the time in UTC, such as `20261122T191012.123456789Z-REVISION.md`: the text, for a person to
 //! copy back. The file of the same name that ends in `.json` is its [record]: who wrote it, how, and over what. A version that a
-//! person has made by hand has none; it is saved when it is replaced. A record without a text is that of a delete.
+//! person has made by hand has none; it is saved when it is replaced or removed. A record without a text is that of a delete.
 //!
 //! A version is in the history before it is in the prompt's file, with a record that ends in `.pending` until it is. So whatever is
 //! acknowledged can be restored, and after a crash the record tells what was about to be written. That of a write that never happened

@@ -110,9 +110,9 @@ impl View {
         let folders = folders.filter(|folder| !folder.is_read_only());
         let scans: Vec<(&Folder, Arc<Scan>)> = folders.map(|folder| (folder, folder.scan())).collect();
         let find = |name: &Name| {
-            let found = scans.iter().enumerate();
+            let mut scans = scans.iter().enumerate();
             let (index, folder, file) =
-                found.into_iter().find_map(|(index, (folder, scan))| Some((index, *folder, scan.file(name)?)))?;
+                scans.find_map(|(index, (folder, scan))| Some((index, *folder, scan.file(name)?)))?;
             let PromptFile { name, path, is_symlinked, is_in_folder, .. } = file.clone();
             let has_history = layer == Layer::User && index == 0;
             Some(OwnFile { name, path: path.to_path_buf(), is_symlinked, is_in_folder, has_history, folder })
