@@ -22,7 +22,7 @@ mod send;
 
 use address::{Base, NamedBy};
 pub(crate) use operation::{HeaderValue, Options, SecretHeader, check_header_name};
-use operation::{Kind, Operation, Parameter, Place};
+use operation::{Kind, List, Operation, Parameter, Place};
 use request::{Request, request};
 use send::{reach, send};
 

@@ -439,6 +439,59 @@ components:
 }
 
 #[test]
+fn a_list_is_sent_in_the_style_of_its_parameter() {
+    let parameter = |name: &str, rest: &str| format!("{{name: {name}, {rest}, schema: {{type: array}}}}");
+    let parameters = [
+        parameter("path", "in: path, style: simple, explode: true"),
+        parameter("form", "in: query, style: form"),
+        parameter("comma", "in: query, explode: false"),
+        parameter("space", "in: query, style: spaceDelimited"),
+        parameter("pipe", "in: query, style: pipeDelimited, explode: false"),
+        parameter("each", "in: query, style: pipeDelimited, explode: true, allowReserved: true"),
+    ];
+    let document = paths(&format!(
+        "  /l/{{path}}: {{get: {{operationId: l, x-mcp-prompt: {{}}, parameters: [{}]}}}}\n",
+        parameters.join(", ")
+    ));
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
+    assert_eq!(problems(&client), [""; 0]);
+    let values = ["path", "form", "comma", "space", "pipe", "each"].map(|name| format!(r#"{name}=["a/b", 1]"#));
+    let arguments = values.iter().flat_map(|value| ["--arg", value]);
+    client.run(["expand", "l"].into_iter().chain(arguments), "").printed(
+        "GET /v1/l/a%2Fb,1?form=a%2Fb&form=1&comma=a%2Fb,1&space=a%2Fb%201&pipe=a%2Fb%7C1&each=a%2Fb&each=1\n",
+    );
+}
+
+#[test]
+fn an_operation_with_a_parameter_in_an_unsupported_style_is_no_prompt() {
+    let operation = |id: &str, place: &str, style: &str, of: &str| {
+        format!(
+            "  /{id}/{{p}}:\n    parameters: [{{name: p, in: path}}]\n    get: {{operationId: {id}, x-mcp-prompt: {{}}, parameters: [{{name: p, in: {place}, style: {style}, schema: {{type: {of}}}}}]}}\n"
+        )
+    };
+    let operations = [
+        operation("matrix", "path", "matrix", "string"),
+        operation("label", "path", "label", "array"),
+        operation("deep", "query", "deepObject", "object"),
+        operation("pipe", "query", "pipeDelimited", "object"),
+        operation("unknown", "query", "1", "string"),
+    ];
+    let client = with_document(&paths(&operations.concat()), &[]);
+    let query = "`form` is supported, and for lists `spaceDelimited` and `pipeDelimited`";
+    assert_eq!(
+        problems(&client),
+        [
+            "error 6 `GET /matrix/{p}` is no prompt: its path parameter `p` has the style `matrix`, and only `simple` is supported".to_owned(),
+            "error 9 `GET /label/{p}` is no prompt: its path parameter `p` has the style `label`, and only `simple` is supported".to_owned(),
+            format!("error 12 `GET /deep/{{p}}` is no prompt: its query parameter `p` has the style `deepObject`, and only {query}"),
+            format!("error 15 `GET /pipe/{{p}}` is no prompt: its query parameter `p` has the style `pipeDelimited`, and only {query}"),
+            format!("error 18 `GET /unknown/{{p}}` is no prompt: its query parameter `p` has the style `1`, and only {query}"),
+        ]
+    );
+}
+
+#[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [

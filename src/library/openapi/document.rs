@@ -5,7 +5,7 @@
 //! and the properties of the body, in this order.
 
 use super::schema::{Schema, Schemas};
-use super::{Operation, Parameter, Place};
+use super::{List, Operation, Parameter, Place};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Positions, Prompt, Severity, yaml};
 use crate::wording::{all_of, named, quoted};
 use serde_json::{Map, Number, Value};
@@ -413,7 +413,7 @@ impl<'d> Reader<'d> {
         for name in &in_template {
             let known = declared.iter().find(|(place, of, _)| *place == "path" && of == name);
             match known {
-                Some((_, name, parameter)) => self.add_parameter(draft, Place::Path, name, parameter)?,
+                Some((place, name, parameter)) => self.add_parameter(draft, place, name, parameter)?,
                 None => {
                     return Err(format!(
                         "its path has {}, which no parameter declares",
@@ -425,7 +425,7 @@ impl<'d> Reader<'d> {
         for (place, name, parameter) in &declared {
             let is_required = parameter.get("required").is_some_and(is_true);
             match *place {
-                "query" => self.add_parameter(draft, Place::Query, name, parameter)?,
+                "query" => self.add_parameter(draft, place, name, parameter)?,
                 "path" if in_template.contains(name) => {}
                 "path" => {
                     let message = format!("the parameter {} is not in the path, and is left out", named(name));
@@ -445,10 +445,11 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
+    /// Adds a parameter in `path` or `query`.
     fn add_parameter(
         &mut self,
         draft: &mut Draft<'d>,
-        place: Place,
+        place: &str,
         name: &str,
         parameter: &'d Value,
     ) -> Result<(), String> {
@@ -456,6 +457,7 @@ impl<'d> Reader<'d> {
             Some(schema) => self.schemas.schema(schema)?,
             None => Schema::default(), // one with `content` takes a text in that format
         };
+        let place = place_of(place, name, parameter, &schema)?;
         let is_required = place == Place::Path || parameter.get("required").is_some_and(is_true);
         let description = parameter.get("description").and_then(text);
         self.add(draft, place, name, description, is_required, &schema);
@@ -551,6 +553,31 @@ impl<'d> Reader<'d> {
         let message = format!("{}: {}", quoted(&format!("{} {}", draft.method, draft.path)), why.into());
         self.document.problems.push(Diagnostic::warning(draft.position, message, fix));
     }
+}
+
+/// Where the value of a parameter in `path` or `query` goes.
+///
+/// # Errors
+/// It cannot be written in the style of the parameter.
+fn place_of(place: &str, name: &str, parameter: &Value, schema: &Schema<'_>) -> Result<Place, String> {
+    let style = parameter.get("style").and_then(text);
+    let explode = parameter.get("explode").and_then(Value::as_bool);
+    let of_list = match (place, style.as_deref()) {
+        ("path", None | Some("simple")) => return Ok(Place::Path),
+        ("query", None | Some("form")) if explode != Some(false) => List::Repeated,
+        ("query", None | Some("form")) => List::Joined(','),
+        ("query", Some("spaceDelimited")) if schema.may_be_list() => List::Joined(' '),
+        ("query", Some("pipeDelimited")) if schema.may_be_list() => List::Joined('|'),
+        (_, style) => {
+            let supported = match place {
+                "path" => "`simple` is supported",
+                _ => "`form` is supported, and for lists `spaceDelimited` and `pipeDelimited`",
+            };
+            let style = quoted(style.unwrap_or_default());
+            return Err(format!("its {place} parameter {} has the style {style}, and only {supported}", named(name)));
+        }
+    };
+    Ok(Place::Query(if explode == Some(true) { List::Repeated } else { of_list }))
 }
 
 fn is_true(value: &Value) -> bool {

@@ -30,7 +30,8 @@ pub(super) struct Schema<'d> {
     pub(super) required: BTreeSet<&'d str>,
     /// Whether only answers have the property.
     pub(super) is_read_only: bool,
-    is_object: bool,
+    /// Those that it names, without null.
+    types: Vec<&'d str>,
 }
 
 impl Schema<'_> {
@@ -41,7 +42,12 @@ impl Schema<'_> {
 
     /// Whether it says that it is an object, and nothing of its properties.
     pub(super) fn is_empty_object(&self) -> bool {
-        self.is_object && self.properties.is_empty()
+        self.types == ["object"] && self.properties.is_empty()
+    }
+
+    /// Whether it does not say that it is something else than a list.
+    pub(super) fn may_be_list(&self) -> bool {
+        self.kind == Kind::Json && (self.types.is_empty() || self.types.contains(&"array"))
     }
 }
 
@@ -95,8 +101,8 @@ impl<'d> Schemas<'d> {
         let (title, description, default) =
             (first("title").and_then(text), first("description").and_then(text), first("default").and_then(text));
         let kind = self.kind(&parts, 0)?;
-        let is_object = first("type").is_some_and(|of| types(of) == ["object"]);
-        Ok(Schema { kind, title, description, default, choices, properties, required, is_read_only, is_object })
+        let types = first("type").map(types).unwrap_or_default();
+        Ok(Schema { kind, title, description, default, choices, properties, required, is_read_only, types })
     }
 
     /// Adds a schema and those that it consists of: what it refers to, and those of `allOf`.
