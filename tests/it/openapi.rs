@@ -492,6 +492,29 @@ fn an_operation_with_a_parameter_in_an_unsupported_style_is_no_prompt() {
 }
 
 #[test]
+fn a_parameter_with_json_as_its_content_is_sent_as_json() {
+    let content = |schema: &str| format!("content: {{application/json: {schema}}}");
+    let document = paths(&format!(
+        "  /c:\n    get: {{operationId: c, x-mcp-prompt: {{}}, parameters: [{{name: filter, in: query, {}}}, {{name: list, in: query, {}}}, {{name: text, in: query, {}}}]}}
+  /d:\n    get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{{name: q, in: query, content: {{text/csv: {{}}}}}}]}}\n",
+        content("{schema: {type: object, default: {b: 1}}}"),
+        content("{schema: {type: array}}"),
+        content("{}")
+    ));
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
+    let want =
+        "error 7 `GET /d` is no prompt: its query parameter `q` is `text/csv`, and only `application/json` can be sent";
+    assert_eq!(problems(&client), [want]);
+    client
+        .run(["expand", "c", "--arg", r#"filter={"a":1}"#, "--arg", "list=[1,2]", "--arg", "text=\"a\""], "")
+        .printed("GET /v1/c?filter=%7B%22a%22%3A1%7D&list=%5B1%2C2%5D&text=%22a%22\n");
+    client.run(["expand", "c"], "").printed("GET /v1/c?filter=%7B%22b%22%3A1%7D\n");
+    let ran = client.run(["expand", "c", "--arg", "text=a"], "");
+    assert!(ran.stderr.contains("`text` takes JSON, such as"), "{ran:?}");
+}
+
+#[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [

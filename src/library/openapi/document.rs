@@ -453,9 +453,15 @@ impl<'d> Reader<'d> {
         name: &str,
         parameter: &'d Value,
     ) -> Result<(), String> {
-        let schema = match parameter.get("schema") {
-            Some(schema) => self.schemas.schema(schema)?,
-            None => Schema::default(), // one with `content` takes a text in that format
+        let content = parameter.get("content").and_then(Value::as_object).filter(|content| !content.is_empty());
+        let schema = match (parameter.get("schema"), content) {
+            (Some(schema), _) => self.schemas.schema(schema)?,
+            (None, Some(content)) => {
+                let media = json_media(content, &format!("its {place} parameter {}", named(name)))?;
+                let schema = media.get("schema").map(|schema| self.schemas.schema(schema)).transpose()?;
+                schema.unwrap_or_default().of_json()
+            }
+            (None, None) => Schema::default(),
         };
         let place = place_of(place, name, parameter, &schema)?;
         let is_required = place == Place::Path || parameter.get("required").is_some_and(is_true);
@@ -472,14 +478,7 @@ impl<'d> Reader<'d> {
         let Some(content) = body.get("content").and_then(Value::as_object).filter(|content| !content.is_empty()) else {
             return Ok(false);
         };
-        let essence = |format: &str| format.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let json = content
-            .iter()
-            .find(|(format, _)| ["application/json", "application/*", "*/*"].contains(&&*essence(format)));
-        let Some((_, media)) = json else {
-            let formats: Vec<&String> = content.keys().collect();
-            return Err(format!("its body is {}, and only `application/json` can be sent", all_of(&formats)));
-        };
+        let media = json_media(content, "its body")?;
         let Some(schema) = media.get("schema") else {
             let is_required = body.get("required").is_some_and(is_true);
             self.add(draft, Place::WholeBody, "body", None, is_required, &Schema::default().of_json());
@@ -553,6 +552,20 @@ impl<'d> Reader<'d> {
         let message = format!("{}: {}", quoted(&format!("{} {}", draft.method, draft.path)), why.into());
         self.document.problems.push(Diagnostic::warning(draft.position, message, fix));
     }
+}
+
+/// The media type of JSON among those of a content.
+///
+/// # Errors
+/// There is none. `whose` content it is begins the message.
+fn json_media<'d>(content: &'d Map<String, Value>, whose: &str) -> Result<&'d Value, String> {
+    let essence = |format: &str| format.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = |format: &str| ["application/json", "application/*", "*/*"].contains(&&*essence(format));
+    let json = content.iter().find(|(format, _)| is_json(format));
+    let formats = || all_of(&content.keys().collect::<Vec<_>>());
+    let (_, media) =
+        json.ok_or_else(|| format!("{whose} is {}, and only `application/json` can be sent", formats()))?;
+    Ok(media)
 }
 
 /// Where the value of a parameter in `path` or `query` goes.

@@ -129,6 +129,9 @@ fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
         return Ok(vec![bound.value.to_string()]);
     }
     let json = json(kind, bound)?;
+    if kind == Kind::WholeJson {
+        return Ok(vec![json]);
+    }
     let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
         return Ok(vec![json_text(&json)]);
     };
@@ -170,7 +173,7 @@ fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
         Kind::Integer => (is_number && !text.contains(['.', 'e', 'E']), "an integer, such as `3`"),
         Kind::Number => (is_number, "a number, such as `0.5`"),
         Kind::Boolean => (matches!(text, "true" | "false"), "`true` or `false`"),
-        Kind::Json | Kind::Text => (true, "JSON, such as `[\"a\", \"b\"]`"),
+        Kind::Json | Kind::WholeJson | Kind::Text => (true, "JSON, such as `[\"a\", \"b\"]`"),
     };
     match serde_json::from_str::<&RawValue>(text) {
         Ok(json) if is_of_kind => Ok(json.get().to_owned()),
@@ -348,6 +351,20 @@ mod tests {
             assert_eq!(sent(QUERY, Kind::Json, value).unwrap(), want, "{value}");
         }
         assert_eq!(sent(Place::Path, Kind::Json, r#"["a,", "b"]"#).unwrap(), "/a%2C,b/end");
+    }
+
+    #[test]
+    fn json_content_of_an_address_stays_json() {
+        for (value, want) in [
+            (r#"{"a": [1]}"#, "%7B%22a%22%3A%20%5B1%5D%7D"),
+            (r#"["a", "b"]"#, "%5B%22a%22%2C%20%22b%22%5D"),
+            ("\"a\"", "%22a%22"),
+            (" 3 ", "3"),
+        ] {
+            assert_eq!(sent(QUERY, Kind::WholeJson, value).unwrap(), format!("?a={want}"), "{value}");
+            assert_eq!(sent(Place::Path, Kind::WholeJson, value).unwrap(), format!("/{want}/end"), "{value}");
+        }
+        assert!(sent(QUERY, Kind::WholeJson, "a").is_err());
     }
 
     #[test]

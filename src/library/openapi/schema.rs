@@ -35,9 +35,9 @@ pub(super) struct Schema<'d> {
 }
 
 impl Schema<'_> {
-    /// The same for a value that is given as JSON.
+    /// The same for a value that is given and sent as JSON.
     pub(super) fn of_json(self) -> Self {
-        Schema { kind: Kind::Json, ..self }
+        Schema { kind: Kind::WholeJson, ..self }
     }
 
     /// Whether it says that it is an object, and nothing of its properties.
