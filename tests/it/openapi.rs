@@ -515,6 +515,41 @@ fn a_parameter_with_json_as_its_content_is_sent_as_json() {
 }
 
 #[test]
+fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_used() {
+    let schemas = [
+        ("integer", "{type: integer, default: abc}"),
+        ("decimal", "{type: integer, default: 1.5}"),
+        ("boolean", "{type: boolean, default: 'yes'}"),
+        ("list", "{type: array, default: a}"),
+        ("texts", "{type: string, default: [a]}"),
+        ("choice", "{type: string, enum: [a, b], default: z}"),
+        // These are used.
+        ("digits", "{type: integer, default: '3'}"),
+        ("text", "{type: string, default: 4}"),
+        ("either", "{type: [string, integer], enum: [x, 5], default: x}"),
+        ("none", "{type: [integer, 'null'], default: null}"),
+    ];
+    let parameters = schemas.map(|(name, schema)| format!("{{name: {name}, in: query, schema: {schema}}}")).join(", ");
+    let document =
+        paths(&format!("  /d:\n    get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{parameters}]}}\n"));
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
+    let want = [
+        "the default `abc` of `integer` is not an integer, such as `3`, and is not used",
+        "the default `1.5` of `decimal` is not an integer, such as `3`, and is not used",
+        "the default `yes` of `boolean` is not `true` or `false`, and is not used",
+        "the default `\"a\"` of `list` is not of the type `array`, and is not used",
+        "the default `[\"a\"]` of `texts` is not of the type `string`, and is not used",
+        "the default `z` of `choice` is not among the choices, `a` or `b`, and is not used",
+    ];
+    assert_eq!(problems(&client), want.map(|message| format!("warning 5 `GET /d`: {message}")));
+    client.run(["expand", "d"], "").printed("GET /v1/d?digits=3&text=4&either=x\n");
+    client
+        .run(["expand", "d", "--arg", "either=5", "--arg", "choice=a"], "")
+        .printed("GET /v1/d?choice=a&digits=3&text=4&either=5\n");
+}
+
+#[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [

@@ -5,9 +5,9 @@
 //! and the properties of the body, in this order.
 
 use super::schema::{Schema, Schemas};
-use super::{List, Operation, Parameter, Place};
+use super::{List, Operation, Parameter, Place, to_json};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Positions, Prompt, Severity, yaml};
-use crate::wording::{all_of, named, quoted};
+use crate::wording::{all_of, alternatives, named, quoted};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 use ureq::http::Method;
@@ -524,16 +524,40 @@ impl<'d> Reader<'d> {
             return self.warning(draft, message, "rename one of the two");
         }
         let description = description.or_else(|| schema.description.clone()).map(|text| first_paragraph(&text));
-        draft.arguments.push(Argument {
+        let choices: Vec<String> = schema.choices.iter().filter_map(|value| schema.text_of(value)).collect();
+        let mut argument = Argument {
             name: name.to_owned(),
             title: schema.title.clone(),
             description: description.filter(|text| !text.is_empty()),
             required,
-            default: schema.default.clone(),
-            choices: schema.choices.clone(),
-            strict: !schema.choices.is_empty(),
-        });
+            default: None,
+            strict: !choices.is_empty(),
+            choices,
+        };
+        argument.default = self.default_of(draft, &argument, schema);
+        draft.arguments.push(argument);
         draft.parameters.push(Parameter { name: name.to_owned(), place, kind: schema.kind });
+    }
+
+    /// The default of an argument. One that a call could not give is left out.
+    fn default_of(&mut self, draft: &Draft<'d>, argument: &Argument, schema: &Schema<'d>) -> Option<String> {
+        let value = schema.default?;
+        let default = schema.text_of(value)?;
+        let (is_not, fix) = match to_json(schema.kind, &default) {
+            Err(takes) => (takes.to_owned(), "correct the default"),
+            Ok(_) if !schema.has_type_of(value) => {
+                (format!("of the type {}", alternatives(&schema.types)), "correct the default")
+            }
+            Ok(_) if !argument.allows(&default) => {
+                let choices = alternatives(&argument.choices);
+                (format!("among the choices, {choices}"), "add it to `enum`, or write one of them as `default`")
+            }
+            Ok(_) => return Some(default),
+        };
+        let of = named(&argument.name);
+        let message = format!("the default {} of {of} is not {is_not}, and is not used", quoted(&default));
+        self.warning(draft, message, fix);
+        None
     }
 
     /// Where a method of a path is, or the path, if that is known.

@@ -164,10 +164,18 @@ fn json_text(json: &str) -> String {
 
 /// A value as JSON. A number stays as it is written, however many digits it has.
 fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
+    to_json(kind, &bound.value).map_err(|takes| not_of_type(bound, takes))
+}
+
+/// The text of a value as JSON.
+///
+/// # Errors
+/// What a value of its kind is.
+pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
     if kind == Kind::Text {
-        return Ok(quoted_json(&bound.value));
+        return Ok(quoted_json(text));
     }
-    let text = bound.value.trim();
+    let text = text.trim();
     let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     let (is_of_kind, takes) = match kind {
         Kind::Integer => (is_number && !text.contains(['.', 'e', 'E']), "an integer, such as `3`"),
@@ -177,7 +185,7 @@ fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
     };
     match serde_json::from_str::<&RawValue>(text) {
         Ok(json) if is_of_kind => Ok(json.get().to_owned()),
-        _ => Err(not_of_type(bound, takes)),
+        _ => Err(takes),
     }
 }
 
