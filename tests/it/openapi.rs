@@ -550,6 +550,23 @@ fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_us
 }
 
 #[test]
+fn a_path_with_a_query_or_a_fragment_is_no_prompt() {
+    let client = with_document(
+        &paths(
+            "  '/q?a=1':\n    get: {operationId: q, x-mcp-prompt: {}}\n  '/f#b':\n    get: {operationId: f, x-mcp-prompt: {}}\n",
+        ),
+        &[],
+    );
+    assert_eq!(
+        problems(&client),
+        [
+            "error 5 `GET /q?a=1` is no prompt: its path has a `?`, and a path must not have a query or a fragment",
+            "error 7 `GET /f#b` is no prompt: its path has a `#`, and a path must not have a query or a fragment"
+        ]
+    );
+}
+
+#[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [

@@ -348,6 +348,9 @@ impl<'d> Reader<'d> {
         if !path.starts_with('/') {
             return Err("its path does not begin with `/`".to_owned());
         }
+        if let Some(found) = path.chars().find(|letter| matches!(letter, '?' | '#')) {
+            return Err(format!("its path has a `{found}`, and a path must not have a query or a fragment"));
+        }
         let typed = mark.name.or_else(|| {
             let of_id = |letter: char| if letter == '/' || letter.is_whitespace() { '-' } else { letter };
             Some(id?.trim().chars().map(of_id).collect())
