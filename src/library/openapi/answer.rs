@@ -1,7 +1,7 @@
 //! From the answer of a service to messages.
 
 use crate::prompt::{Attachment, Content, MAX_MESSAGES, Message, Messages, Role};
-use crate::wording::{printable, quoted, shortened, thousands};
+use crate::wording::{count, printable, quoted, shortened, thousands};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -213,9 +213,10 @@ fn messages(answered: Vec<AnsweredMessage>, conceal: &impl Fn(&str) -> String) -
                 Block { kind: "text".to_owned(), text: Some(text), resource: None, uri: None }
             }
             AnsweredContent::Block(block) | AnsweredContent::OneBlock([block]) => block,
-            AnsweredContent::List(_) => {
+            AnsweredContent::List(list) => {
                 return Err(format!(
-                    "with a list as `content` {at}, and only a text, a block or a list of one block is accepted"
+                    "with a list of {} as `content` {at}, and only a text, a block or a list of one block is accepted",
+                    count(list.len(), "element")
                 ));
             }
         };
@@ -402,12 +403,12 @@ mod tests {
             (json!({ "messages": [{ "content": "A" }] }), "`messages` that have no `role`"),
             (
                 messages(json!(["A"])),
-                "a list as `content` in message 1, and only a text, a block or a list of one block is accepted",
+                "a list of 1 element as `content` in message 1, and only a text, a block or a list of one block is accepted",
             ),
-            (messages(json!([])), "a list as `content`"),
+            (messages(json!([])), "a list of 0 elements as `content`"),
             (
                 messages(json!([{ "type": "text", "text": "A" }, { "type": "text", "text": "B" }])),
-                "a list as `content`",
+                "a list of 2 elements as `content`",
             ),
             (messages(json!(3)), "`messages` that have no `role`"),
             (messages(json!({ "type": "text" })), "without a text in message 1"),
