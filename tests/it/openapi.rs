@@ -567,6 +567,29 @@ fn a_path_with_a_query_or_a_fragment_is_no_prompt() {
 }
 
 #[test]
+fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
+    let document = paths(
+        "  /j: {get: {operationId: j, x-mcp-prompt: {}, parameters: [{name: q, in: query, schema: {type: array}}, {name: n, in: query}]}}\n",
+    );
+    let service = echo();
+    let mut client = with_document(&document, &["--openapi-base", &base(&service)]);
+    let want = r#"`q` takes JSON in single quotes, such as `q='["a", "b"]'`, or on the command line `--arg q='["a", "b"]'`, not `[a,b]`"#;
+    let typed = r#"q=["a","b"]"#;
+    let error = client.expand("j", typed).error();
+    assert!(error.contains(want), "{error}");
+    let ran = client.run(["expand", "j", typed], "");
+    assert!(ran.stderr.contains(want), "{ran:?}");
+    // What it says works, in a chat and on the command line.
+    client.expand("j", r#"q='["a","b"]' n=x"#).text("GET /v1/j?q=a&q=b&n=x");
+    client.expand("j", r#"q='["a", "b"]'"#).text("GET /v1/j?q=a&q=b");
+    client.run(["expand", "j", "--arg", r#"q=["a", "b"]"#], "").printed("GET /v1/j?q=a&q=b\n");
+    client.run(["expand", "j", "--arg", typed], "").printed("GET /v1/j?q=a&q=b\n");
+    let answer = client.request("prompts/get", json!({"name": "j", "arguments": {"q": "[a,b]"}}));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with(r#"`q` takes JSON, such as `["a", "b"]`, not `[a,b]`"#), "{message}");
+}
+
+#[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [

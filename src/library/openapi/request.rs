@@ -1,8 +1,8 @@
 //! From an operation and the values of a call to the request.
 
 use super::{Base, Kind, List, Operation, Options, Parameter, Place};
-use crate::prompt::{Bound, ExpandError};
-use crate::wording::thousands;
+use crate::prompt::{Bound, ExpandError, Origin};
+use crate::wording::{named, thousands};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 use ureq::http::Method;
@@ -164,7 +164,19 @@ fn json_text(json: &str) -> String {
 
 /// A value as JSON. A number stays as it is written, however many digits it has.
 fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
-    to_json(kind, &bound.value).map_err(|takes| not_of_type(bound, takes))
+    to_json(kind, &bound.value).map_err(|takes| match bound.origin {
+        // Where a value of a text ends, its quotes are removed.
+        Origin::Pair | Origin::Word if matches!(kind, Kind::Json | Kind::WholeJson) => {
+            let example = format!("{}='[\"a\", \"b\"]'", bound.name);
+            let takes = format!(
+                "JSON in single quotes, such as {}, or on the command line {}",
+                named(&example),
+                named(&format!("--arg {example}"))
+            );
+            not_of_type(bound, &takes)
+        }
+        _ => not_of_type(bound, takes),
+    })
 }
 
 /// The text of a value as JSON.
@@ -189,8 +201,8 @@ pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
     }
 }
 
-fn not_of_type(bound: &Bound<'_>, takes: &'static str) -> ExpandError {
-    ExpandError::NotOfType { argument: bound.name.to_owned(), value: bound.value.to_string(), takes }
+fn not_of_type(bound: &Bound<'_>, takes: &str) -> ExpandError {
+    ExpandError::NotOfType { argument: bound.name.to_owned(), value: bound.value.to_string(), takes: takes.to_owned() }
 }
 
 fn quoted_json(text: &str) -> String {
@@ -204,8 +216,6 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::Origin;
-
     const QUERY: Place = Place::Query(List::Repeated);
 
     /// An operation of a service at `https://example.com/v1`.
