@@ -237,7 +237,7 @@ pub enum ExpandError {
         /// The value.
         value: String,
         /// What the argument takes: `an integer`.
-        takes: &'static str,
+        takes: String,
     },
     /// A service renders the prompt, and did not: what it answered, or why it was not asked, and what to do.
     Service(String),

@@ -22,8 +22,8 @@ mod send;
 
 use address::{Base, NamedBy};
 pub(crate) use operation::{HeaderValue, Options, SecretHeader, check_header_name};
-use operation::{Kind, Operation, Parameter, Place};
-use request::{Request, request};
+use operation::{Kind, List, Operation, Parameter, Place};
+use request::{Request, request, to_json};
 use send::{reach, send};
 
 use super::cache::{Stamp, lock};

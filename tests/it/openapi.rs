@@ -439,6 +439,157 @@ components:
 }
 
 #[test]
+fn a_list_is_sent_in_the_style_of_its_parameter() {
+    let parameter = |name: &str, rest: &str| format!("{{name: {name}, {rest}, schema: {{type: array}}}}");
+    let parameters = [
+        parameter("path", "in: path, style: simple, explode: true"),
+        parameter("form", "in: query, style: form"),
+        parameter("comma", "in: query, explode: false"),
+        parameter("space", "in: query, style: spaceDelimited"),
+        parameter("pipe", "in: query, style: pipeDelimited, explode: false"),
+        parameter("each", "in: query, style: pipeDelimited, explode: true, allowReserved: true"),
+    ];
+    let document = paths(&format!(
+        "  /l/{{path}}: {{get: {{operationId: l, x-mcp-prompt: {{}}, parameters: [{}]}}}}\n",
+        parameters.join(", ")
+    ));
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
+    assert_eq!(problems(&client), [""; 0]);
+    let values = ["path", "form", "comma", "space", "pipe", "each"].map(|name| format!(r#"{name}=["a/b", 1]"#));
+    let arguments = values.iter().flat_map(|value| ["--arg", value]);
+    client.run(["expand", "l"].into_iter().chain(arguments), "").printed(
+        "GET /v1/l/a%2Fb,1?form=a%2Fb&form=1&comma=a%2Fb,1&space=a%2Fb%201&pipe=a%2Fb%7C1&each=a%2Fb&each=1\n",
+    );
+}
+
+#[test]
+fn an_operation_with_a_parameter_in_an_unsupported_style_is_no_prompt() {
+    let operation = |id: &str, place: &str, style: &str, of: &str| {
+        format!(
+            "  /{id}/{{p}}:\n    parameters: [{{name: p, in: path}}]\n    get: {{operationId: {id}, x-mcp-prompt: {{}}, parameters: [{{name: p, in: {place}, style: {style}, schema: {{type: {of}}}}}]}}\n"
+        )
+    };
+    let operations = [
+        operation("matrix", "path", "matrix", "string"),
+        operation("label", "path", "label", "array"),
+        operation("deep", "query", "deepObject", "object"),
+        operation("pipe", "query", "pipeDelimited", "object"),
+        operation("unknown", "query", "1", "string"),
+    ];
+    let client = with_document(&paths(&operations.concat()), &[]);
+    let query = "`form` is supported, and for lists `spaceDelimited` and `pipeDelimited`";
+    assert_eq!(
+        problems(&client),
+        [
+            "error 6 `GET /matrix/{p}` is no prompt: its path parameter `p` has the style `matrix`, and only `simple` is supported".to_owned(),
+            "error 9 `GET /label/{p}` is no prompt: its path parameter `p` has the style `label`, and only `simple` is supported".to_owned(),
+            format!("error 12 `GET /deep/{{p}}` is no prompt: its query parameter `p` has the style `deepObject`, and only {query}"),
+            format!("error 15 `GET /pipe/{{p}}` is no prompt: its query parameter `p` has the style `pipeDelimited`, and only {query}"),
+            format!("error 18 `GET /unknown/{{p}}` is no prompt: its query parameter `p` has the style `1`, and only {query}"),
+        ]
+    );
+}
+
+#[test]
+fn a_parameter_with_json_as_its_content_is_sent_as_json() {
+    let content = |schema: &str| format!("content: {{application/json: {schema}}}");
+    let document = paths(&format!(
+        "  /c:\n    get: {{operationId: c, x-mcp-prompt: {{}}, parameters: [{{name: filter, in: query, {}}}, {{name: list, in: query, {}}}, {{name: text, in: query, {}}}]}}
+  /d:\n    get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{{name: q, in: query, content: {{text/csv: {{}}}}}}]}}\n",
+        content("{schema: {type: object, default: {b: 1}}}"),
+        content("{schema: {type: array}}"),
+        content("{}")
+    ));
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
+    let want =
+        "error 7 `GET /d` is no prompt: its query parameter `q` is `text/csv`, and only `application/json` can be sent";
+    assert_eq!(problems(&client), [want]);
+    client
+        .run(["expand", "c", "--arg", r#"filter={"a":1}"#, "--arg", "list=[1,2]", "--arg", "text=\"a\""], "")
+        .printed("GET /v1/c?filter=%7B%22a%22%3A1%7D&list=%5B1%2C2%5D&text=%22a%22\n");
+    client.run(["expand", "c"], "").printed("GET /v1/c?filter=%7B%22b%22%3A1%7D\n");
+    let ran = client.run(["expand", "c", "--arg", "text=a"], "");
+    assert!(ran.stderr.contains("`text` takes JSON, such as"), "{ran:?}");
+}
+
+#[test]
+fn a_default_of_another_type_or_not_among_the_choices_is_a_warning_and_is_not_used() {
+    let schemas = [
+        ("integer", "{type: integer, default: abc}"),
+        ("decimal", "{type: integer, default: 1.5}"),
+        ("boolean", "{type: boolean, default: 'yes'}"),
+        ("list", "{type: array, default: a}"),
+        ("texts", "{type: string, default: [a]}"),
+        ("choice", "{type: string, enum: [a, b], default: z}"),
+        // These are used.
+        ("digits", "{type: integer, default: '3'}"),
+        ("text", "{type: string, default: 4}"),
+        ("either", "{type: [string, integer], enum: [x, 5], default: x}"),
+        ("none", "{type: [integer, 'null'], default: null}"),
+    ];
+    let parameters = schemas.map(|(name, schema)| format!("{{name: {name}, in: query, schema: {schema}}}")).join(", ");
+    let document =
+        paths(&format!("  /d:\n    get: {{operationId: d, x-mcp-prompt: {{}}, parameters: [{parameters}]}}\n"));
+    let service = echo();
+    let client = with_document(&document, &["--openapi-base", &base(&service)]);
+    let want = [
+        "the default `abc` of `integer` is not an integer, such as `3`, and is not used",
+        "the default `1.5` of `decimal` is not an integer, such as `3`, and is not used",
+        "the default `yes` of `boolean` is not `true` or `false`, and is not used",
+        "the default `\"a\"` of `list` is not of the type `array`, and is not used",
+        "the default `[\"a\"]` of `texts` is not of the type `string`, and is not used",
+        "the default `z` of `choice` is not among the choices, `a` or `b`, and is not used",
+    ];
+    assert_eq!(problems(&client), want.map(|message| format!("warning 5 `GET /d`: {message}")));
+    client.run(["expand", "d"], "").printed("GET /v1/d?digits=3&text=4&either=x\n");
+    client
+        .run(["expand", "d", "--arg", "either=5", "--arg", "choice=a"], "")
+        .printed("GET /v1/d?choice=a&digits=3&text=4&either=5\n");
+}
+
+#[test]
+fn a_path_with_a_query_or_a_fragment_is_no_prompt() {
+    let client = with_document(
+        &paths(
+            "  '/q?a=1':\n    get: {operationId: q, x-mcp-prompt: {}}\n  '/f#b':\n    get: {operationId: f, x-mcp-prompt: {}}\n",
+        ),
+        &[],
+    );
+    assert_eq!(
+        problems(&client),
+        [
+            "error 5 `GET /q?a=1` is no prompt: its path has a `?`, and a path must not have a query or a fragment",
+            "error 7 `GET /f#b` is no prompt: its path has a `#`, and a path must not have a query or a fragment"
+        ]
+    );
+}
+
+#[test]
+fn json_that_lost_its_quotes_is_an_error_that_says_how_to_write_it() {
+    let document = paths(
+        "  /j: {get: {operationId: j, x-mcp-prompt: {}, parameters: [{name: q, in: query, schema: {type: array}}, {name: n, in: query}]}}\n",
+    );
+    let service = echo();
+    let mut client = with_document(&document, &["--openapi-base", &base(&service)]);
+    let want = r#"`q` takes JSON in single quotes, such as `q='["a", "b"]'`, or on the command line `--arg q='["a", "b"]'`, not `[a,b]`"#;
+    let typed = r#"q=["a","b"]"#;
+    let error = client.expand("j", typed).error();
+    assert!(error.contains(want), "{error}");
+    let ran = client.run(["expand", "j", typed], "");
+    assert!(ran.stderr.contains(want), "{ran:?}");
+    // What it says works, in a chat and on the command line.
+    client.expand("j", r#"q='["a","b"]' n=x"#).text("GET /v1/j?q=a&q=b&n=x");
+    client.expand("j", r#"q='["a", "b"]'"#).text("GET /v1/j?q=a&q=b");
+    client.run(["expand", "j", "--arg", r#"q=["a", "b"]"#], "").printed("GET /v1/j?q=a&q=b\n");
+    client.run(["expand", "j", "--arg", typed], "").printed("GET /v1/j?q=a&q=b\n");
+    let answer = client.request("prompts/get", json!({"name": "j", "arguments": {"q": "[a,b]"}}));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with(r#"`q` takes JSON, such as `["a", "b"]`, not `[a,b]`"#), "{message}");
+}
+
+#[test]
 fn what_is_no_document_is_a_problem_and_other_prompts_are_served() {
     let mut client = with_document("", &[]).prompt("own.md", "Own.").stderr(None);
     for (document, want) in [

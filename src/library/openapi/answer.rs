@@ -1,8 +1,9 @@
 //! From the answer of a service to messages.
 
 use crate::prompt::{Attachment, Content, MAX_MESSAGES, Message, Messages, Role};
-use crate::wording::{printable, quoted, shortened, thousands};
+use crate::wording::{count, printable, quoted, shortened, thousands};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use ureq::http::StatusCode;
 
@@ -52,6 +53,10 @@ struct AnsweredMessage {
 enum AnsweredContent {
     Text(String),
     Block(Block),
+    /// As in the APIs of models.
+    OneBlock([Block; 1]),
+    /// Which is refused.
+    List(Vec<IgnoredAny>),
 }
 
 /// A content block, as the protocol has it.
@@ -159,7 +164,10 @@ pub(super) fn answered(status: StatusCode) -> String {
 /// What is wrong with JSON, without any of its text.
 fn invalid(error: &serde_json::Error) -> String {
     match error.classify() {
-        serde_json::error::Category::Data => "with `messages` that have no `role` and `content` with `type`".to_owned(),
+        serde_json::error::Category::Data => match error.to_string().strip_prefix("duplicate field `") {
+            Some(rest) => format!("with a key twice: `{}`", rest.split('`').next().unwrap_or_default()),
+            None => "with `messages` that have no `role` and `content` with `type`".to_owned(),
+        },
         _ => format!("line {}, column {}", error.line(), error.column()),
     }
 }
@@ -204,7 +212,13 @@ fn messages(answered: Vec<AnsweredMessage>, conceal: &impl Fn(&str) -> String) -
             AnsweredContent::Text(text) => {
                 Block { kind: "text".to_owned(), text: Some(text), resource: None, uri: None }
             }
-            AnsweredContent::Block(block) => block,
+            AnsweredContent::Block(block) | AnsweredContent::OneBlock([block]) => block,
+            AnsweredContent::List(list) => {
+                return Err(format!(
+                    "with a list of {} as `content` {at}, and only a text, a block or a list of one block is accepted",
+                    count(list.len(), "element")
+                ));
+            }
         };
         let Block { kind, text, resource, uri } = block;
         let attachment = match (kind.as_str(), text, resource, uri) {
@@ -353,6 +367,28 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_one_block_is_that_block() {
+        let message = |block: Value| json!({ "role": "user", "content": [block] });
+        let link = json!({ "type": "resource_link", "uri": "https://example.com/b" });
+        let body = json!({ "messages": [message(json!({ "type": "text", "text": "A" })), message(link)] });
+        let answered = json(&body).unwrap();
+        assert_eq!((answered.messages.len(), answered.attachments.len()), (1, 1));
+        assert_eq!(pairs(Ok(answered)), [("user", "A".to_owned())]);
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_refused_by_its_name() {
+        for (body, key) in [
+            (r#"{"messages":[{"role":"user","content":"A"}],"messages":[]}"#, "messages"),
+            (r#"{"messages":[{"role":"user","role":"user","content":"A"}]}"#, "role"),
+        ] {
+            let error = answer(200, "application/json", body.as_bytes()).unwrap_err();
+            let want = format!("answered 200 OK: not a prompt, but with a key twice: `{key}`; {ASK_FOR_A_PROMPT}");
+            assert_eq!(error, want);
+        }
+    }
+
+    #[test]
     fn what_is_no_prompt_is_refused_with_a_reason() {
         let messages = |content: Value| json!({ "messages": [{ "role": "user", "content": content }] });
         for (body, why) in [
@@ -365,7 +401,16 @@ mod tests {
             (json!({ "messages": "A" }), "`messages` that have no `role`"),
             (json!({ "messages": ["A"] }), "`messages` that have no `role`"),
             (json!({ "messages": [{ "content": "A" }] }), "`messages` that have no `role`"),
-            (messages(json!(["A"])), "`messages` that have no `role`"),
+            (
+                messages(json!(["A"])),
+                "a list of 1 element as `content` in message 1, and only a text, a block or a list of one block is accepted",
+            ),
+            (messages(json!([])), "a list of 0 elements as `content`"),
+            (
+                messages(json!([{ "type": "text", "text": "A" }, { "type": "text", "text": "B" }])),
+                "a list of 2 elements as `content`",
+            ),
+            (messages(json!(3)), "`messages` that have no `role`"),
             (messages(json!({ "type": "text" })), "without a text in message 1"),
             (
                 messages(json!({ "type": "image", "data": "", "mimeType": "image/png" })),

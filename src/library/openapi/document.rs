@@ -5,9 +5,9 @@
 //! and the properties of the body, in this order.
 
 use super::schema::{Schema, Schemas};
-use super::{Operation, Parameter, Place};
+use super::{List, Operation, Parameter, Place, to_json};
 use crate::prompt::{Argument, Diagnostic, MAX_ARGUMENTS, Name, Position, Positions, Prompt, Severity, yaml};
-use crate::wording::{all_of, named, quoted};
+use crate::wording::{all_of, alternatives, named, quoted};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 use ureq::http::Method;
@@ -348,6 +348,9 @@ impl<'d> Reader<'d> {
         if !path.starts_with('/') {
             return Err("its path does not begin with `/`".to_owned());
         }
+        if let Some(found) = path.chars().find(|letter| matches!(letter, '?' | '#')) {
+            return Err(format!("its path has a `{found}`, and a path must not have a query or a fragment"));
+        }
         let typed = mark.name.or_else(|| {
             let of_id = |letter: char| if letter == '/' || letter.is_whitespace() { '-' } else { letter };
             Some(id?.trim().chars().map(of_id).collect())
@@ -413,7 +416,7 @@ impl<'d> Reader<'d> {
         for name in &in_template {
             let known = declared.iter().find(|(place, of, _)| *place == "path" && of == name);
             match known {
-                Some((_, name, parameter)) => self.add_parameter(draft, Place::Path, name, parameter)?,
+                Some((place, name, parameter)) => self.add_parameter(draft, place, name, parameter)?,
                 None => {
                     return Err(format!(
                         "its path has {}, which no parameter declares",
@@ -425,7 +428,7 @@ impl<'d> Reader<'d> {
         for (place, name, parameter) in &declared {
             let is_required = parameter.get("required").is_some_and(is_true);
             match *place {
-                "query" => self.add_parameter(draft, Place::Query, name, parameter)?,
+                "query" => self.add_parameter(draft, place, name, parameter)?,
                 "path" if in_template.contains(name) => {}
                 "path" => {
                     let message = format!("the parameter {} is not in the path, and is left out", named(name));
@@ -445,17 +448,25 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
+    /// Adds a parameter in `path` or `query`.
     fn add_parameter(
         &mut self,
         draft: &mut Draft<'d>,
-        place: Place,
+        place: &str,
         name: &str,
         parameter: &'d Value,
     ) -> Result<(), String> {
-        let schema = match parameter.get("schema") {
-            Some(schema) => self.schemas.schema(schema)?,
-            None => Schema::default(), // one with `content` takes a text in that format
+        let content = parameter.get("content").and_then(Value::as_object).filter(|content| !content.is_empty());
+        let schema = match (parameter.get("schema"), content) {
+            (Some(schema), _) => self.schemas.schema(schema)?,
+            (None, Some(content)) => {
+                let media = json_media(content, &format!("its {place} parameter {}", named(name)))?;
+                let schema = media.get("schema").map(|schema| self.schemas.schema(schema)).transpose()?;
+                schema.unwrap_or_default().of_json()
+            }
+            (None, None) => Schema::default(),
         };
+        let place = place_of(place, name, parameter, &schema)?;
         let is_required = place == Place::Path || parameter.get("required").is_some_and(is_true);
         let description = parameter.get("description").and_then(text);
         self.add(draft, place, name, description, is_required, &schema);
@@ -470,14 +481,7 @@ impl<'d> Reader<'d> {
         let Some(content) = body.get("content").and_then(Value::as_object).filter(|content| !content.is_empty()) else {
             return Ok(false);
         };
-        let essence = |format: &str| format.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let json = content
-            .iter()
-            .find(|(format, _)| ["application/json", "application/*", "*/*"].contains(&&*essence(format)));
-        let Some((_, media)) = json else {
-            let formats: Vec<&String> = content.keys().collect();
-            return Err(format!("its body is {}, and only `application/json` can be sent", all_of(&formats)));
-        };
+        let media = json_media(content, "its body")?;
         let Some(schema) = media.get("schema") else {
             let is_required = body.get("required").is_some_and(is_true);
             self.add(draft, Place::WholeBody, "body", None, is_required, &Schema::default().of_json());
@@ -523,16 +527,40 @@ impl<'d> Reader<'d> {
             return self.warning(draft, message, "rename one of the two");
         }
         let description = description.or_else(|| schema.description.clone()).map(|text| first_paragraph(&text));
-        draft.arguments.push(Argument {
+        let choices: Vec<String> = schema.choices.iter().filter_map(|value| schema.text_of(value)).collect();
+        let mut argument = Argument {
             name: name.to_owned(),
             title: schema.title.clone(),
             description: description.filter(|text| !text.is_empty()),
             required,
-            default: schema.default.clone(),
-            choices: schema.choices.clone(),
-            strict: !schema.choices.is_empty(),
-        });
+            default: None,
+            strict: !choices.is_empty(),
+            choices,
+        };
+        argument.default = self.default_of(draft, &argument, schema);
+        draft.arguments.push(argument);
         draft.parameters.push(Parameter { name: name.to_owned(), place, kind: schema.kind });
+    }
+
+    /// The default of an argument. One that a call could not give is left out.
+    fn default_of(&mut self, draft: &Draft<'d>, argument: &Argument, schema: &Schema<'d>) -> Option<String> {
+        let value = schema.default?;
+        let default = schema.text_of(value)?;
+        let (is_not, fix) = match to_json(schema.kind, &default) {
+            Err(takes) => (takes.to_owned(), "correct the default"),
+            Ok(_) if !schema.has_type_of(value) => {
+                (format!("of the type {}", alternatives(&schema.types)), "correct the default")
+            }
+            Ok(_) if !argument.allows(&default) => {
+                let choices = alternatives(&argument.choices);
+                (format!("among the choices, {choices}"), "add it to `enum`, or write one of them as `default`")
+            }
+            Ok(_) => return Some(default),
+        };
+        let of = named(&argument.name);
+        let message = format!("the default {} of {of} is not {is_not}, and is not used", quoted(&default));
+        self.warning(draft, message, fix);
+        None
     }
 
     /// Where a method of a path is, or the path, if that is known.
@@ -551,6 +579,45 @@ impl<'d> Reader<'d> {
         let message = format!("{}: {}", quoted(&format!("{} {}", draft.method, draft.path)), why.into());
         self.document.problems.push(Diagnostic::warning(draft.position, message, fix));
     }
+}
+
+/// The media type of JSON among those of a content.
+///
+/// # Errors
+/// There is none. `whose` content it is begins the message.
+fn json_media<'d>(content: &'d Map<String, Value>, whose: &str) -> Result<&'d Value, String> {
+    let essence = |format: &str| format.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = |format: &str| ["application/json", "application/*", "*/*"].contains(&&*essence(format));
+    let json = content.iter().find(|(format, _)| is_json(format));
+    let formats = || all_of(&content.keys().collect::<Vec<_>>());
+    let (_, media) =
+        json.ok_or_else(|| format!("{whose} is {}, and only `application/json` can be sent", formats()))?;
+    Ok(media)
+}
+
+/// Where the value of a parameter in `path` or `query` goes.
+///
+/// # Errors
+/// It cannot be written in the style of the parameter.
+fn place_of(place: &str, name: &str, parameter: &Value, schema: &Schema<'_>) -> Result<Place, String> {
+    let style = parameter.get("style").and_then(text);
+    let explode = parameter.get("explode").and_then(Value::as_bool);
+    let of_list = match (place, style.as_deref()) {
+        ("path", None | Some("simple")) => return Ok(Place::Path),
+        ("query", None | Some("form")) if explode != Some(false) => List::Repeated,
+        ("query", None | Some("form")) => List::Joined(','),
+        ("query", Some("spaceDelimited")) if schema.may_be_list() => List::Joined(' '),
+        ("query", Some("pipeDelimited")) if schema.may_be_list() => List::Joined('|'),
+        (_, style) => {
+            let supported = match place {
+                "path" => "`simple` is supported",
+                _ => "`form` is supported, and for lists `spaceDelimited` and `pipeDelimited`",
+            };
+            let style = quoted(style.unwrap_or_default());
+            return Err(format!("its {place} parameter {} has the style {style}, and only {supported}", named(name)));
+        }
+    };
+    Ok(Place::Query(if explode == Some(true) { List::Repeated } else { of_list }))
 }
 
 fn is_true(value: &Value) -> bool {

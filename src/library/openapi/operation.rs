@@ -30,14 +30,23 @@ pub(crate) struct Parameter {
 /// The part of a request that a parameter belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// `{name}` in the path.
+    /// `{name}` in the path. The elements of a list in JSON are joined with commas.
     Path,
-    /// `?name=value`. A list in JSON is `?name=a&name=b`.
-    Query,
+    /// `?name=value`.
+    Query(List),
     /// A property of the JSON object that is the body.
     Body,
     /// The body itself, which is no object with properties: JSON. There is no other parameter for the body then.
     WholeBody,
+}
+
+/// How a list in JSON is written in a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    /// `name=a&name=b`.
+    Repeated,
+    /// The elements with this between two of them: `,`, a space or `|`.
+    Joined(char),
 }
 
 /// What the text of a value is converted to.
@@ -49,8 +58,10 @@ pub(crate) enum Kind {
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A text that is JSON: a list, an object, or one of several types.
+    /// A text that is JSON: a list, an object, or one of several types. In an address, a list is divided, and a string has no quotes.
     Json,
+    /// A text that is JSON, and stays JSON in an address.
+    WholeJson,
 }
 
 /// The options of the documents: what they have, and how their services are called.

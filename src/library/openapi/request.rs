@@ -1,8 +1,8 @@
 //! From an operation and the values of a call to the request.
 
-use super::{Base, Kind, Operation, Options, Parameter, Place};
-use crate::prompt::{Bound, ExpandError};
-use crate::wording::thousands;
+use super::{Base, Kind, List, Operation, Options, Parameter, Place};
+use crate::prompt::{Bound, ExpandError, Origin};
+use crate::wording::{named, thousands};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 use ureq::http::Method;
@@ -53,9 +53,10 @@ pub(super) fn request(operation: &Operation, values: &[Bound<'_>], options: &Opt
     let given = || operation.parameters.iter().zip(values).filter(is_given);
     let mut url = base.url().to_owned() + &path(operation, values)?;
     let mut separator = '?';
-    for (parameter, bound) in given().filter(|(parameter, _)| parameter.place == Place::Query) {
-        for text in texts(parameter.kind, bound)? {
-            url.extend([separator.to_string(), encoded(&parameter.name), "=".to_owned(), encoded(&text)]);
+    for (parameter, bound) in given() {
+        let Place::Query(list) = parameter.place else { continue };
+        for value in encoded_values(list, &texts(parameter.kind, bound)?, bound)? {
+            url.extend([separator.to_string(), encoded(&parameter.name), "=".to_owned(), value]);
             separator = '&';
         }
     }
@@ -109,8 +110,7 @@ fn path(operation: &Operation, values: &[Bound<'_>]) -> Result<String, ExpandErr
             if texts.iter().any(|text| text.split(['/', '\\']).any(|part| matches!(part, "." | ".."))) {
                 return Err(not_of_type(bound, "a part of a path, without `.` or `..` between slashes"));
             }
-            let texts: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
-            path += &texts.join(",");
+            path.extend(encoded_values(List::Joined(','), &texts, bound)?);
             (rest, last) = (after, Some(bound));
         }
         path.extend(utf8_percent_encode(rest, &PATH));
@@ -129,10 +129,32 @@ fn texts(kind: Kind, bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
         return Ok(vec![bound.value.to_string()]);
     }
     let json = json(kind, bound)?;
+    if kind == Kind::WholeJson {
+        return Ok(vec![json]);
+    }
     let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
         return Ok(vec![json_text(&json)]);
     };
     Ok(elements.into_iter().map(|element| json_text(element.get())).collect())
+}
+
+/// The texts of a value, percent-encoded, and joined if they are those of such a list.
+fn encoded_values(list: List, texts: &[String], bound: &Bound<'_>) -> Result<Vec<String>, ExpandError> {
+    let values: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
+    let separator = match list {
+        List::Joined(separator) if values.len() > 1 => separator,
+        _ => return Ok(values),
+    };
+    // A comma between two elements differs from `%2C` in one of them. The other separators are encoded themselves.
+    let takes = match separator {
+        ',' => return Ok(vec![values.join(",")]),
+        ' ' => "a list whose elements have no spaces",
+        _ => "a list whose elements have no `|`",
+    };
+    match texts.iter().any(|text| text.contains(separator)) {
+        true => Err(not_of_type(bound, takes)),
+        false => Ok(vec![values.join(&encoded(&separator.to_string()))]),
+    }
 }
 
 /// A string of JSON without its quotes; any other value as it is.
@@ -142,25 +164,45 @@ fn json_text(json: &str) -> String {
 
 /// A value as JSON. A number stays as it is written, however many digits it has.
 fn json(kind: Kind, bound: &Bound<'_>) -> Result<String, ExpandError> {
+    to_json(kind, &bound.value).map_err(|takes| match bound.origin {
+        // Where a value of a text ends, its quotes are removed.
+        Origin::Pair | Origin::Word if matches!(kind, Kind::Json | Kind::WholeJson) => {
+            let example = format!("{}='[\"a\", \"b\"]'", bound.name);
+            let takes = format!(
+                "JSON in single quotes, such as {}, or on the command line {}",
+                named(&example),
+                named(&format!("--arg {example}"))
+            );
+            not_of_type(bound, &takes)
+        }
+        _ => not_of_type(bound, takes),
+    })
+}
+
+/// The text of a value as JSON.
+///
+/// # Errors
+/// What a value of its kind is.
+pub(super) fn to_json(kind: Kind, text: &str) -> Result<String, &'static str> {
     if kind == Kind::Text {
-        return Ok(quoted_json(&bound.value));
+        return Ok(quoted_json(text));
     }
-    let text = bound.value.trim();
+    let text = text.trim();
     let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     let (is_of_kind, takes) = match kind {
         Kind::Integer => (is_number && !text.contains(['.', 'e', 'E']), "an integer, such as `3`"),
         Kind::Number => (is_number, "a number, such as `0.5`"),
         Kind::Boolean => (matches!(text, "true" | "false"), "`true` or `false`"),
-        Kind::Json | Kind::Text => (true, "JSON, such as `[\"a\", \"b\"]`"),
+        Kind::Json | Kind::WholeJson | Kind::Text => (true, "JSON, such as `[\"a\", \"b\"]`"),
     };
     match serde_json::from_str::<&RawValue>(text) {
         Ok(json) if is_of_kind => Ok(json.get().to_owned()),
-        _ => Err(not_of_type(bound, takes)),
+        _ => Err(takes),
     }
 }
 
-fn not_of_type(bound: &Bound<'_>, takes: &'static str) -> ExpandError {
-    ExpandError::NotOfType { argument: bound.name.to_owned(), value: bound.value.to_string(), takes }
+fn not_of_type(bound: &Bound<'_>, takes: &str) -> ExpandError {
+    ExpandError::NotOfType { argument: bound.name.to_owned(), value: bound.value.to_string(), takes: takes.to_owned() }
 }
 
 fn quoted_json(text: &str) -> String {
@@ -174,7 +216,7 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::Origin;
+    const QUERY: Place = Place::Query(List::Repeated);
 
     /// An operation of a service at `https://example.com/v1`.
     fn operation(path: &str, parameters: &[(&str, Place, Kind)]) -> Operation {
@@ -218,7 +260,7 @@ mod tests {
             "/triage/{service}",
             &[
                 ("service", Place::Path, Kind::Text),
-                ("lang", Place::Query, Kind::Text),
+                ("lang", QUERY, Kind::Text),
                 ("symptom", Place::Body, Kind::Text),
                 ("severity", Place::Body, Kind::Integer),
             ],
@@ -242,12 +284,12 @@ mod tests {
             (Place::Path, "~a-b_c.d", "/~a-b_c.d/end"),
             (Place::Path, "...", "/.../end"),
             (Place::Path, "{b}", "/%7Bb%7D/end"),
-            (Place::Query, "a b+c&d=e#f%\r\n", "?a=a%20b%2Bc%26d%3De%23f%25%0D%0A"),
+            (QUERY, "a b+c&d=e#f%\r\n", "?a=a%20b%2Bc%26d%3De%23f%25%0D%0A"),
             (Place::Body, "\"\\\n\u{1}é\u{2028}", "{\"a\":\"\\\"\\\\\\n\\u0001é\u{2028}\"}"),
         ] {
             assert_eq!(sent(place, Kind::Text, value).unwrap(), want, "{value}");
         }
-        let names = operation("/p", &[("a b&", Place::Query, Kind::Text), ("\"", Place::Body, Kind::Text)]);
+        let names = operation("/p", &[("a b&", QUERY, Kind::Text), ("\"", Place::Body, Kind::Text)]);
         let request = of(&names, &["1", "2"]).unwrap();
         assert_eq!(request.url, "https://example.com/v1/p?a%20b%26=1");
         assert_eq!(request.body.as_deref(), Some(r#"{"\"":"2"}"#));
@@ -304,7 +346,7 @@ mod tests {
             (Json, "{"),
             (Json, "1}"),
         ] {
-            for place in [Place::Path, Place::Query, Place::Body] {
+            for place in [Place::Path, QUERY, Place::Body] {
                 match sent(place, kind, value).unwrap_err() {
                     ExpandError::NotOfType { argument, value: refused, .. } => {
                         assert_eq!((argument.as_str(), refused.as_str()), ("a", value));
@@ -324,9 +366,44 @@ mod tests {
             ("\"a\"", "?a=a"),
             (r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D"),
         ] {
-            assert_eq!(sent(Place::Query, Kind::Json, value).unwrap(), want, "{value}");
+            assert_eq!(sent(QUERY, Kind::Json, value).unwrap(), want, "{value}");
         }
         assert_eq!(sent(Place::Path, Kind::Json, r#"["a,", "b"]"#).unwrap(), "/a%2C,b/end");
+    }
+
+    #[test]
+    fn json_content_of_an_address_stays_json() {
+        for (value, want) in [
+            (r#"{"a": [1]}"#, "%7B%22a%22%3A%20%5B1%5D%7D"),
+            (r#"["a", "b"]"#, "%5B%22a%22%2C%20%22b%22%5D"),
+            ("\"a\"", "%22a%22"),
+            (" 3 ", "3"),
+        ] {
+            assert_eq!(sent(QUERY, Kind::WholeJson, value).unwrap(), format!("?a={want}"), "{value}");
+            assert_eq!(sent(Place::Path, Kind::WholeJson, value).unwrap(), format!("/{want}/end"), "{value}");
+        }
+        assert!(sent(QUERY, Kind::WholeJson, "a").is_err());
+    }
+
+    #[test]
+    fn the_elements_of_a_list_in_the_query_may_be_joined() {
+        for (separator, value, want) in [
+            (',', r#"["a,b", "c d"]"#, "?a=a%2Cb,c%20d"),
+            (' ', r#"["a", 1]"#, "?a=a%201"),
+            ('|', r#"["a,b", "c"]"#, "?a=a%2Cb%7Cc"),
+            ('|', r#"["a|b"]"#, "?a=a%7Cb"),
+            (',', "[]", ""),
+            (',', r#"{"b":1}"#, "?a=%7B%22b%22%3A1%7D"),
+        ] {
+            assert_eq!(sent(Place::Query(List::Joined(separator)), Kind::Json, value).unwrap(), want, "{value}");
+        }
+        // The service would read three elements.
+        for (separator, value, want) in
+            [(' ', r#"["a", "b c"]"#, "whose elements have no spaces"), ('|', r#"["a|b", "c"]"#, "have no `|`")]
+        {
+            let error = sent(Place::Query(List::Joined(separator)), Kind::Json, value).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
     }
 
     #[test]
@@ -345,7 +422,7 @@ mod tests {
 
     #[test]
     fn an_address_has_a_limit() {
-        let error = sent(Place::Query, Kind::Text, &"x".repeat(20_000)).unwrap_err().to_string();
+        let error = sent(QUERY, Kind::Text, &"x".repeat(20_000)).unwrap_err().to_string();
         assert!(error.contains("the limit is 16,384"), "{error}");
         assert!(sent(Place::Body, Kind::Text, &"x".repeat(1_000_000)).is_ok());
     }

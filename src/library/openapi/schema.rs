@@ -22,26 +22,56 @@ pub(super) struct Schema<'d> {
     pub(super) kind: Kind,
     pub(super) title: Option<String>,
     pub(super) description: Option<String>,
-    pub(super) default: Option<String>,
+    pub(super) default: Option<&'d Value>,
     /// The values of an enumeration.
-    pub(super) choices: Vec<String>,
+    pub(super) choices: Vec<&'d Value>,
     /// Of an object, in their order.
     pub(super) properties: Vec<(&'d str, &'d Value)>,
     pub(super) required: BTreeSet<&'d str>,
     /// Whether only answers have the property.
     pub(super) is_read_only: bool,
-    is_object: bool,
+    /// Those that it names, without null.
+    pub(super) types: Vec<&'d str>,
 }
 
 impl Schema<'_> {
-    /// The same for a value that is given as JSON.
+    /// The same for a value that is given and sent as JSON.
     pub(super) fn of_json(self) -> Self {
-        Schema { kind: Kind::Json, ..self }
+        Schema { kind: Kind::WholeJson, ..self }
     }
 
     /// Whether it says that it is an object, and nothing of its properties.
     pub(super) fn is_empty_object(&self) -> bool {
-        self.is_object && self.properties.is_empty()
+        self.types == ["object"] && self.properties.is_empty()
+    }
+
+    /// A value of the document as the text that a call gives for it; `None` for null.
+    pub(super) fn text_of(&self, value: &Value) -> Option<String> {
+        match self.kind {
+            Kind::Json | Kind::WholeJson => (!value.is_null()).then(|| value.to_string()),
+            _ => text(value),
+        }
+    }
+
+    /// Whether a value of the document is of one of the types that it names. A number may be written as a text, and the other way around,
+    /// if the argument takes texts that are no JSON.
+    pub(super) fn has_type_of(&self, value: &Value) -> bool {
+        let is_json = matches!(self.kind, Kind::Json | Kind::WholeJson);
+        let is_of = |name: &&str| match *name {
+            "string" | "integer" | "number" | "boolean" if !is_json => !value.is_array() && !value.is_object(),
+            "string" => value.is_string(),
+            "integer" | "number" => value.is_number(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            _ => true,
+        };
+        self.types.is_empty() || self.types.iter().any(is_of)
+    }
+
+    /// Whether it does not say that it is something else than a list.
+    pub(super) fn may_be_list(&self) -> bool {
+        self.kind == Kind::Json && (self.types.is_empty() || self.types.contains(&"array"))
     }
 }
 
@@ -87,16 +117,16 @@ impl<'d> Schemas<'d> {
         let required =
             parts.iter().filter_map(|part| part.get("required")?.as_array()).flatten().filter_map(Value::as_str);
         let choices = match (first("enum").and_then(Value::as_array), first("const")) {
-            (Some(values), _) => values.iter().filter_map(text).collect(),
-            (None, constant) => constant.and_then(text).into_iter().collect(),
+            (Some(values), _) => values.iter().collect(),
+            (None, constant) => constant.into_iter().collect(),
         };
         let required = required.collect();
         let is_read_only = first("readOnly") == Some(&Value::Bool(true));
         let (title, description, default) =
-            (first("title").and_then(text), first("description").and_then(text), first("default").and_then(text));
+            (first("title").and_then(text), first("description").and_then(text), first("default"));
         let kind = self.kind(&parts, 0)?;
-        let is_object = first("type").is_some_and(|of| types(of) == ["object"]);
-        Ok(Schema { kind, title, description, default, choices, properties, required, is_read_only, is_object })
+        let types = first("type").map(types).unwrap_or_default();
+        Ok(Schema { kind, title, description, default, choices, properties, required, is_read_only, types })
     }
 
     /// Adds a schema and those that it consists of: what it refers to, and those of `allOf`.
