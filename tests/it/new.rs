@@ -125,7 +125,8 @@ fn piped_text_becomes_the_prompt() {
     );
     let checked = client.run(["check"], "").stdout;
     assert!(checked.contains("e.md:9:1: warning: the body is still the template"), "{checked}"); // an empty pipe
-    assert!(checked.ends_with("5 files checked: 0 errors, 1 warning\n"), "{checked}");
+    assert!(checked.contains("c.md: warning: the description has an invisible character, U+007F"), "{checked}");
+    assert!(checked.ends_with("5 files checked: 0 errors, 2 warnings\n"), "{checked}");
 }
 
 #[test]

@@ -14,18 +14,23 @@ pub(super) fn check_bytes(bytes: &[u8]) {
 
 pub(super) fn check(file: &str, text: &str) {
     let texts = || vec![text.to_owned(), "b".to_owned()];
-    let argument = Argument {
+    let argument = |description: &str| Argument {
         name: "a".to_owned(),
-        description: Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        description: Some(description.to_owned()).filter(|text| !text.is_empty()),
         required: true,
         ..Argument::default()
     };
+    // Spaces around it are dropped, and of tags those that are empty or the same.
+    let read_argument = argument(text.trim());
+    let mut read_tags = texts();
+    read_tags.retain(|tag| !tag.is_empty());
+    read_tags.dedup();
     for (key, parts) in [
         ("title", Parts { title: Some(Some(text.to_owned())), ..Parts::default() }),
         ("title", Parts { title: Some(None), ..Parts::default() }),
         ("description", Parts { description: Some(Some(text.to_owned())), ..Parts::default() }),
         ("description", Parts { description: Some(None), ..Parts::default() }),
-        ("arguments", Parts { arguments: Some(Some(vec![argument])), ..Parts::default() }),
+        ("arguments", Parts { arguments: Some(Some(vec![argument(text)])), ..Parts::default() }),
         ("arguments", Parts { arguments: Some(None), ..Parts::default() }),
         ("tags", Parts { tags: Some(Some(texts())), ..Parts::default() }),
         ("tags", Parts { tags: Some(None), ..Parts::default() }),
@@ -41,9 +46,11 @@ pub(super) fn check(file: &str, text: &str) {
             let asked = asked.iter().flatten().map(|text| text.trim()).find(|text| !text.is_empty());
             same("text", asked.is_none_or(|asked| read.as_deref() == Some(asked)));
         }
-        same("asked tags", parts.tags.as_ref().is_none_or(|tags| tags.clone().unwrap_or_default() == after.tags));
+        let tags = parts.tags.as_ref().map(|tags| if tags.is_some() { &read_tags[..] } else { &[] });
+        same("asked tags", tags.is_none_or(|tags| tags == after.tags));
         let arguments = parts.arguments.as_ref();
-        same("asked arguments", arguments.is_none_or(|it| it.clone().unwrap_or_default() == after.arguments));
+        let arguments = arguments.map(|it| if it.is_some() { std::slice::from_ref(&read_argument) } else { &[] });
+        same("asked arguments", arguments.is_none_or(|arguments| arguments == after.arguments));
     }
     for body in [
         Body::Text(text.to_owned()),
