@@ -85,7 +85,10 @@ fn only_lines_of(key: &str, before: &str, after: &str) {
     let rest = old.len().min(new.len()) - same;
     let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
     // A value of several lines may go on at the beginning of a line.
-    let is_key = |line: &&&str| !line.starts_with([' ', '\t', '#', '-', ']', '}']) && line.contains(':');
+    let is_key = |line: &&&str| {
+        let key = line.split_once(':').map(|(key, _)| key);
+        key.is_some_and(|key| !key.starts_with([' ', '\t', '#', '-']) && !key.contains([']', '}', '#']))
+    };
     let keys: Vec<&&str> = old[same..old.len() - end].iter().filter(is_key).collect();
     assert!(keys.len() < 2, "{before:?} became {after:?}");
     let is_own = keys.iter().all(|line| line.trim_start_matches(['\'', '"']).starts_with(key));
