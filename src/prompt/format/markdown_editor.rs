@@ -108,6 +108,7 @@ pub fn edit(text: &str, parts: &Parts) -> Result<String, Diagnostic> {
     let edited = format!("{mark}{}", before.with(&changes, body.as_deref())?);
     let after = File::read(text_of(edited.as_bytes())?)?;
     before.check_other_keys(&after, &changes)?;
+    before.check_other_values(&after, parts)?;
     after.check(parts)?;
     let body = body.map_or_else(
         || before.body_as_read(),
@@ -141,6 +142,10 @@ enum New {
 
 fn refused(position: Option<Position>, why: &str) -> Diagnostic {
     Diagnostic::error(position, why, EDIT_THE_FILE)
+}
+
+fn changes_another_key() -> Diagnostic {
+    refused(Some(Position::START), "changing this key would change another key of the frontmatter")
 }
 
 /// A file's text without its byte order mark, and where its parts are.
@@ -324,7 +329,18 @@ impl<'t> File<'t> {
         if others(self) == others(after) {
             return Ok(());
         }
-        Err(refused(Some(Position::START), "changing this key would change another key of the frontmatter"))
+        Err(changes_another_key())
+    }
+
+    /// The same for what a prompt has of the keys: of some frontmatter, valid YAML is read leniently all the same.
+    fn check_other_values(&self, after: &File<'_>, parts: &Parts) -> Result<(), Diagnostic> {
+        let Ok(read) = markdown::read(Format::Markdown, self.text) else { return Ok(()) };
+        let (old, new) = (read.frontmatter, markdown::read(Format::Markdown, after.text)?.frontmatter);
+        let are_equal = (parts.title.is_some() || old.title == new.title)
+            && (parts.description.is_some() || old.description == new.description)
+            && (parts.arguments.is_some() || old.arguments == new.arguments)
+            && (parts.tags.is_some() || old.tags == new.tags);
+        if are_equal { Ok(()) } else { Err(changes_another_key()) }
     }
 
     /// Checks that it says what is asked for.
@@ -562,6 +578,7 @@ mod tests {
             "---\ntitle: T\ntitle: U\n---\nB\n",
             "---\n? title\n: T\n---\nB\n",
             "---\ntitle: T\rother: x\n---\nB\n",
+            "---\ntitle:: x\ntags: [&t T\nde] # c: {[:a 0, 2]}\n---\nB\n",
             "---\ntitle: T\n",
         ] {
             let refused = edit(before, &title("New")).unwrap_err();
